@@ -1,0 +1,1 @@
+//! Hands work from one agent, person or machine to the next inside a git repository.

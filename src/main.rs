@@ -1,0 +1,2 @@
+//! The `git-handoff` command.
+fn main() {}
