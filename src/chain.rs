@@ -1,0 +1,247 @@
+//! The chain of entries: append, publish, read.
+//!
+//! An append writes objects only. Nothing is visible before [`Appended::publish`] swaps the one ref, and a crash before that
+//! leaves nothing but objects that git will prune.
+
+use crate::clock::Clock;
+use crate::git::codec;
+use crate::git::refs;
+use crate::git::store::{self, Store};
+use crate::merkle::Frontier;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Entry, Event};
+use crate::model::name::RunId;
+use crate::model::time::Moment;
+use crate::sign::{self, Signer};
+
+/// What an append needs besides the entries.
+#[derive(Clone)]
+pub struct Writer {
+    /// Where objects and refs go.
+    pub store: Store,
+    /// Who signs.
+    pub signer: Signer,
+    /// Where moments come from.
+    pub clock: Clock,
+    /// Who acts.
+    pub actor: String,
+}
+
+/// The end of a chain: all that appending to it needs to know.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The ref that holds the chain.
+    pub name: String,
+    /// The commit of the last entry; none before entry 0.
+    pub commit: Option<Oid>,
+    /// The tree of that commit.
+    pub tree: Option<Oid>,
+    /// The leaf hash of the last entry.
+    pub last: Option<Digest>,
+    /// When the last entry was made.
+    pub at: Option<Moment>,
+    /// The leaf hashes so far, folded; its length is the next entry's number.
+    pub frontier: Frontier,
+}
+
+/// An entry to be: its event, and what it changes in the tree.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The run that the entry belongs to or is about.
+    pub run: RunId,
+    /// What happened.
+    pub event: Event,
+    /// Blobs to set at tree paths, or paths to remove.
+    pub edits: Vec<(String, Option<Oid>)>,
+}
+
+/// One entry as read back.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The commit that carries it.
+    pub commit: Oid,
+    /// The tree after it.
+    pub tree: Oid,
+    /// Its leaf hash.
+    pub hash: Digest,
+    /// The entry.
+    pub entry: Entry,
+}
+
+impl Head {
+    /// Returns the head of a chain that does not exist yet.
+    pub fn unborn(name: String) -> Self {
+        Self {
+            name,
+            commit: None,
+            tree: None,
+            last: None,
+            at: None,
+            frontier: Frontier::default(),
+        }
+    }
+
+    /// Returns the number of entries.
+    pub fn entries(&self) -> u64 {
+        self.frontier.len()
+    }
+
+    fn push(&mut self, link: &Link) {
+        self.commit = Some(link.commit);
+        self.tree = Some(link.tree);
+        self.last = Some(link.hash);
+        self.at = Some(link.entry.at);
+        self.frontier.push(link.hash);
+    }
+}
+
+impl Writer {
+    /// Writes entries onto a head, without making them visible.
+    pub fn append(&self, head: &Head, drafts: Vec<Draft>) -> Result<Appended, Error> {
+        let mut appended = Appended {
+            expected: head.commit,
+            head: head.clone(),
+            links: Vec::with_capacity(drafts.len()),
+            store: self.store.clone(),
+        };
+        for draft in drafts {
+            let link = self.write(&appended.head, draft)?;
+            appended.head.push(&link);
+            appended.links.push(link);
+        }
+        Ok(appended)
+    }
+
+    fn write(&self, head: &Head, draft: Draft) -> Result<Link, Error> {
+        let now = self.clock.now();
+        let entry = Entry {
+            run: draft.run,
+            seq: head.entries(),
+            at: head.at.map_or(now, |last| last.max(now)),
+            actor: self.actor.clone(),
+            prev: head.last,
+            pinned: self.clock.is_pinned(),
+            event: draft.event,
+        };
+        let tree = if draft.edits.is_empty() && head.tree.is_some() {
+            head.tree.expect("checked in the line before")
+        } else {
+            self.store.edit_tree(head.tree, &draft.edits)?
+        };
+        let parents: Vec<Oid> = head.commit.into_iter().collect();
+        let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
+        let raw = codec::signed(&entry, tree, &parents, &signature);
+        let commit = self.store.write(gix::objs::Kind::Commit, &raw)?;
+        Ok(Link {
+            commit,
+            tree,
+            hash: entry.hash(),
+            entry,
+        })
+    }
+}
+
+/// Entries that are written but not visible yet.
+#[must_use = "nothing has happened until the entries are published"]
+pub struct Appended {
+    expected: Option<Oid>,
+    head: Head,
+    links: Vec<Link>,
+    store: Store,
+}
+
+impl Appended {
+    /// Returns the entries.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Forces the objects to disk, then swaps the ref.
+    ///
+    /// On [`Error::LostRace`] nothing has happened: somebody else appended first.
+    pub fn publish(self) -> Result<(Head, Vec<Link>), Error> {
+        let Some(new) = self.links.last().map(|link| link.commit) else {
+            return Ok((self.head, self.links));
+        };
+        self.store.sync()?;
+        // A crash here leaves unreachable objects and the chain as it was.
+        match self.expected {
+            Some(old) => refs::advance(&self.store, &self.head.name, old, new),
+            None => refs::create(&self.store, &self.head.name, new),
+        }
+        .map_err(|error| match error {
+            refs::Error::LostRace(name) => Error::LostRace(name),
+            other => Error::Ref(other),
+        })?;
+        // A `git gc` that started before the swap may not have seen it: what it took away is missed now, not later.
+        for link in &self.links {
+            if !self.store.contains(link.commit) || !self.store.contains(link.tree) {
+                return Err(Error::Pruned(link.commit));
+            }
+        }
+        Ok((self.head, self.links))
+    }
+}
+
+/// Reads a whole chain, from entry 0 on.
+///
+/// Every commit is decoded strictly and each entry's place is checked; signatures are not: that is for `verify`.
+pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Error> {
+    let Some(tip) = refs::read(store, name).map_err(Error::Ref)? else {
+        return Ok(None);
+    };
+    let repo = store.local();
+    let mut links = Vec::new();
+    let mut next = Some(tip);
+    while let Some(commit) = next {
+        let object = repo
+            .try_find_object(commit.0)
+            .map_err(|e| Error::Store(store::Error::Find(commit, Box::new(e))))?
+            .ok_or(Error::Store(store::Error::Missing(commit)))?;
+        let decoded = codec::decode(&object.data).map_err(|e| Error::Entry(commit, e))?;
+        next = decoded.parents.first().copied();
+        links.push(Link {
+            commit,
+            tree: decoded.tree,
+            hash: decoded.hash,
+            entry: decoded.entry,
+        });
+    }
+    links.reverse();
+    let mut head = Head::unborn(name.to_owned());
+    for link in &links {
+        if link.entry.seq != head.entries() || link.entry.prev != head.last {
+            return Err(Error::Broken(name.to_owned(), head.entries()));
+        }
+        head.push(link);
+    }
+    Ok(Some((head, links)))
+}
+
+/// What can go wrong with a chain.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The ref could not be read or written.
+    #[error(transparent)]
+    Ref(refs::Error),
+    /// The entry could not be signed.
+    #[error("the entry could not be signed")]
+    Sign(#[from] sign::Error),
+    /// A commit of the chain is not an entry.
+    #[error("commit {0} of the chain cannot be read")]
+    Entry(Oid, #[source] codec::Error),
+    /// The entries do not follow one another.
+    #[error("the chain of {0} is broken at entry {1}")]
+    Broken(String, u64),
+    /// Somebody else appended first.
+    #[error("{0} was moved by someone else in the meantime")]
+    LostRace(String),
+    /// A prune took what was just written.
+    #[error(
+        "entry {0} was pruned while it was being written; do not run `git gc --prune=now` during a run"
+    )]
+    Pruned(Oid),
+}

@@ -1,0 +1,162 @@
+//! An entry as the bytes of a commit object, and back. Pure.
+//!
+//! The commit is a function of entry, tree and parents; the signature covers all of it but its own header, just as git's does.
+
+use crate::model::digest::Oid;
+use crate::model::entry::{self, Entry};
+use crate::model::format::{COMMITTER, EMAIL};
+
+/// A commit whose message is an entry.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// The tree after the entry.
+    pub tree: Oid,
+    /// The parents, in order.
+    pub parents: Vec<Oid>,
+    /// The signature in its armour, without line end.
+    pub signature: Option<String>,
+    /// The entry.
+    pub entry: Entry,
+    /// The leaf hash of the entry.
+    pub hash: crate::model::digest::Digest,
+    /// What the signature is over: the commit without the signature header.
+    pub payload: Vec<u8>,
+}
+
+/// Returns the commit's bytes without a signature: what is signed.
+pub fn payload(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
+    let mut out = headers(entry, tree, parents);
+    push_message(&mut out, entry);
+    out
+}
+
+/// Returns the whole commit: the payload with the signature header in its place.
+pub fn signed(entry: &Entry, tree: Oid, parents: &[Oid], signature: &str) -> Vec<u8> {
+    let mut out = headers(entry, tree, parents);
+    out.extend_from_slice(signature_header(tree).as_bytes());
+    for line in signature.trim_end().lines() {
+        out.push(b' ');
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+    push_message(&mut out, entry);
+    out
+}
+
+/// Reads a commit that carries an entry.
+///
+/// Only the exact bytes that [`signed`] writes are accepted, so that no header, space or encoding can differ unnoticed.
+pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
+    let split = raw
+        .windows(2)
+        .position(|w| w == b"\n\n")
+        .ok_or(Error::Malformed("no message"))?;
+    let head = std::str::from_utf8(&raw[..=split])
+        .map_err(|_| Error::Malformed("headers are not UTF-8"))?;
+    let mut lines = head.lines().peekable();
+    let tree: Oid = lines
+        .next()
+        .and_then(|line| line.strip_prefix("tree "))
+        .and_then(|id| id.parse().ok())
+        .ok_or(Error::Malformed("no tree"))?;
+    let mut parents = Vec::new();
+    while let Some(id) = lines.peek().and_then(|line| line.strip_prefix("parent ")) {
+        parents.push(
+            id.parse()
+                .map_err(|_| Error::Malformed("a parent is no object name"))?,
+        );
+        lines.next();
+    }
+    // Author and committer follow from the entry and are compared as bytes below.
+    lines.next();
+    lines.next();
+    let signature = lines.next().and_then(|first| {
+        let first = first
+            .strip_prefix(signature_header(tree))?
+            .strip_prefix(' ')?;
+        let rest = lines.by_ref().map_while(|line| line.strip_prefix(' '));
+        Some(
+            std::iter::once(first)
+                .chain(rest)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
+    });
+    let message = &raw[split + 2..];
+    let body = message
+        .windows(2)
+        .position(|w| w == b"\n\n")
+        .and_then(|end| message[end + 2..].strip_suffix(b"\n"))
+        .ok_or(Error::Malformed(
+            "the message is not a subject and an entry",
+        ))?;
+    let entry = Entry::parse(body)?;
+    let exact = match &signature {
+        Some(signature) => signed(&entry, tree, &parents, signature) == raw,
+        None => payload(&entry, tree, &parents) == raw,
+    };
+    if !exact {
+        return Err(Error::NotExact);
+    }
+    Ok(Decoded {
+        tree,
+        payload: payload(&entry, tree, &parents),
+        parents,
+        signature,
+        hash: crate::model::format::leaf_hash(body),
+        entry,
+    })
+}
+
+/// Returns the author name of an actor: control characters and angle brackets would break the header line.
+fn author(actor: &str) -> String {
+    let safe = |c: char| {
+        if c.is_control() || c == '<' || c == '>' {
+            '_'
+        } else {
+            c
+        }
+    };
+    actor.chars().map(safe).collect()
+}
+
+fn signature_header(tree: Oid) -> &'static str {
+    match tree.0.kind() {
+        gix::hash::Kind::Sha256 => "gpgsig-sha256",
+        _ => "gpgsig",
+    }
+}
+
+fn headers(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
+    let mut out = format!("tree {tree}\n");
+    for parent in parents {
+        out.push_str(&format!("parent {parent}\n"));
+    }
+    let date = entry.at.seconds();
+    let author = author(&entry.actor);
+    out.push_str(&format!("author {author} <{EMAIL}> {date} +0000\n"));
+    out.push_str(&format!("committer {COMMITTER} <{EMAIL}> {date} +0000\n"));
+    out.into_bytes()
+}
+
+fn push_message(out: &mut Vec<u8>, entry: &Entry) {
+    out.push(b'\n');
+    out.extend_from_slice(entry.subject().as_bytes());
+    out.extend_from_slice(b"\n\n");
+    out.extend_from_slice(&entry.canonical());
+    out.push(b'\n');
+}
+
+/// Why a commit does not carry an entry.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The commit has not the shape that entries have.
+    #[error("the commit is not an entry: {0}")]
+    Malformed(&'static str),
+    /// The message holds no entry.
+    #[error(transparent)]
+    Entry(#[from] entry::Error),
+    /// The commit differs from the one that its entry makes.
+    #[error("the commit is not byte for byte what its entry makes")]
+    NotExact,
+}

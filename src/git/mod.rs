@@ -1,0 +1,6 @@
+//! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
+
+pub mod codec;
+pub mod program;
+pub mod refs;
+pub mod store;

@@ -1,0 +1,205 @@
+//! The only caller of the `git` program.
+//!
+//! git runs with a fixed locale, without hooks, without a file-system monitor and without the `GIT_*` variables of our own
+//! environment, so that only the directories named here decide what it looks at.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Settings that hold for every call, whatever the repository's configuration says.
+const ALWAYS: [&str; 5] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.trustctime=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+/// Variables that would point git somewhere else than the caller says.
+const REPOSITORY_VARIABLES: [&str; 14] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ATTR_SOURCE",
+    "GIT_LITERAL_PATHSPECS",
+];
+
+/// One call of `git`, being put together.
+#[derive(Debug)]
+pub struct Git {
+    command: Command,
+    input: Vec<u8>,
+    shown: Vec<OsString>,
+}
+
+impl Git {
+    /// Starts a call with `--git-dir`.
+    pub fn new(git_dir: &Path) -> Self {
+        let mut command = Command::new("git");
+        for variable in REPOSITORY_VARIABLES {
+            command.env_remove(variable);
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_DIR", git_dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for setting in ALWAYS {
+            command.arg("-c").arg(setting);
+        }
+        Self {
+            command,
+            input: Vec::new(),
+            shown: Vec::new(),
+        }
+    }
+
+    /// Names the work tree.
+    #[must_use]
+    pub fn work_tree(mut self, dir: &Path) -> Self {
+        self.command.env("GIT_WORK_TREE", dir).current_dir(dir);
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Sets a configuration value for this call.
+    #[must_use]
+    pub fn config(mut self, setting: &str) -> Self {
+        self.command.arg("-c").arg(setting);
+        self
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.shown.push(arg.as_ref().to_owned());
+        self.command.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(self, args: I) -> Self {
+        args.into_iter().fold(self, Self::arg)
+    }
+
+    /// Gives git bytes to read.
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+
+    /// Runs it and returns what it printed; anything but exit code 0 is an error.
+    pub fn run(self) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::new();
+        self.stream(&mut |chunk| {
+            out.extend_from_slice(chunk);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Runs it and returns what it printed, trimmed, as text.
+    pub fn line(self) -> Result<String, Error> {
+        let out = self.run()?;
+        Ok(String::from_utf8_lossy(&out).trim_end().to_owned())
+    }
+
+    /// Runs it and returns whether the exit code was 0 or 1; anything else is an error.
+    pub fn succeeds(self) -> Result<bool, Error> {
+        match self.run() {
+            Ok(_) => Ok(true),
+            Err(Error::Failed { code: Some(1), .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs it and hands on what it prints piece by piece.
+    pub fn stream(mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Error> {
+        if !self.input.is_empty() {
+            self.command.stdin(Stdio::piped());
+        }
+        let mut child = self.command.spawn().map_err(Error::Spawn)?;
+        let input = std::mem::take(&mut self.input);
+        let stdin = child.stdin.take();
+        let mut stdout = child.stdout.take().expect("stdout is piped");
+        let mut stderr = child.stderr.take().expect("stderr is piped");
+        let (piped, said) = std::thread::scope(|scope| {
+            scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(&input)));
+            let said = scope.spawn(move || {
+                let mut text = Vec::new();
+                stderr.read_to_end(&mut text).map(|_| text)
+            });
+            let piped = pump(&mut stdout, sink);
+            // A sink that gave up must not leave git blocked on a full pipe.
+            drop(stdout);
+            (piped, said.join().expect("reading stderr does not panic"))
+        });
+        let status = child.wait().map_err(Error::Spawn)?;
+        piped.map_err(Error::Pipe)?;
+        if status.success() {
+            return Ok(());
+        }
+        let shown: Vec<_> = self.shown.iter().map(|arg| arg.to_string_lossy()).collect();
+        Err(Error::Failed {
+            call: format!("git {}", shown.join(" ")),
+            code: status.code(),
+            said: String::from_utf8_lossy(&said.unwrap_or_default())
+                .trim_end()
+                .to_owned(),
+        })
+    }
+}
+
+fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => sink(&buffer[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What can go wrong with a call of `git`.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program could not be started.
+    #[error("the git program could not be run")]
+    Spawn(#[source] io::Error),
+    /// The bytes it printed could not be handed on.
+    #[error("the output of git could not be passed on")]
+    Pipe(#[source] io::Error),
+    /// It said no.
+    #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
+    Failed {
+        /// The command line, without the settings that every call has.
+        call: String,
+        /// The exit code, if it was not a signal.
+        code: Option<i32>,
+        /// What it printed to stderr.
+        said: String,
+    },
+}

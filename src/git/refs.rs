@@ -1,0 +1,132 @@
+//! The only writer of refs. Every change is a compare-and-swap of one ref.
+
+use std::path::PathBuf;
+
+use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
+use gix::refs::{FullName, Target};
+
+use super::store::Store;
+use crate::model::digest::Oid;
+
+/// Returns what a ref points at; none where it does not exist.
+pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    let repo = store.local();
+    let found = repo
+        .try_find_reference(name)
+        .map_err(|e| Error::new(name, e))?;
+    Ok(found.and_then(|reference| reference.try_id().map(|id| Oid(id.detach()))))
+}
+
+/// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
+pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
+    let repo = store.local();
+    let platform = repo.references().map_err(|e| Error::new(prefix, e))?;
+    let found = platform
+        .prefixed(prefix)
+        .map_err(|e| Error::new(prefix, e))?;
+    let mut refs: Vec<(String, Oid)> = found
+        .filter_map(Result::ok)
+        .filter_map(|r| Some((r.name().as_bstr().to_string(), Oid(r.try_id()?.detach()))))
+        .collect();
+    refs.sort();
+    Ok(refs)
+}
+
+/// Creates a ref that must not exist.
+///
+/// Creating it with the value it already has succeeds as well, so success does not prove who created it.
+pub fn create(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
+    swap(store, name, Some(new), PreviousValue::MustNotExist)
+}
+
+/// Moves a ref from `old` to `new`; fails with [`Error::LostRace`] if it is anywhere else.
+pub fn advance(store: &Store, name: &str, old: Oid, new: Oid) -> Result<(), Error> {
+    swap(
+        store,
+        name,
+        Some(new),
+        PreviousValue::MustExistAndMatch(Target::Object(old.0)),
+    )
+}
+
+/// Sets a ref that nobody's safety depends on, such as one that keeps objects from being pruned.
+pub fn set(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
+    swap(store, name, Some(new), PreviousValue::Any)
+}
+
+/// Deletes a ref if it is still at `old`.
+pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
+    swap(
+        store,
+        name,
+        None,
+        PreviousValue::MustExistAndMatch(Target::Object(old.0)),
+    )
+}
+
+/// Removes the lock file that a killed process left on a ref.
+///
+/// Only to be called while holding the operating system's lock on the run that the ref belongs to: then no other process of
+/// ours can be writing it, and nobody else writes below `refs/handoff/`.
+pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error> {
+    match std::fs::remove_file(lock_path(store, name)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn lock_path(store: &Store, name: &str) -> PathBuf {
+    store.common_dir().join(format!("{name}.lock"))
+}
+
+fn swap(store: &Store, name: &str, new: Option<Oid>, expected: PreviousValue) -> Result<(), Error> {
+    let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
+    let change = match new {
+        Some(new) => Change::Update {
+            log: LogChange::default(),
+            expected,
+            new: Target::Object(new.0),
+        },
+        None => Change::Delete {
+            expected,
+            log: gix::refs::transaction::RefLog::AndReference,
+        },
+    };
+    let edit = RefEdit {
+        change,
+        name: full,
+        deref: false,
+    };
+    let repo = store.local();
+    let result = repo.edit_references_as([edit], None);
+    result.map(drop).map_err(|e| Error::new(name, e))
+}
+
+/// Why a ref could not be read or moved.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The name is no ref's.
+    #[error("{0:?} is not the name of a ref")]
+    Name(String),
+    /// Somebody else moved it first.
+    #[error("{0} was moved by someone else in the meantime")]
+    LostRace(String),
+    /// Another process holds the ref's lock file.
+    #[error("{0} is locked by another process (`{0}.lock` exists)")]
+    Locked(String),
+    /// Anything else.
+    #[error("{0} could not be read or written")]
+    Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    fn new(name: &str, error: gix::Error) -> Self {
+        if error.is_conflict() {
+            Self::LostRace(name.to_owned())
+        } else if error.is_retryable() {
+            Self::Locked(name.to_owned())
+        } else {
+            Self::Other(name.to_owned(), Box::new(error))
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The object database: the only place that reads and writes objects.
+//!
+//! gix never syncs what it writes and never freshens what it finds; both are done here (see `docs/architecture.md`).
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use gix::objs::Write as _;
+
+use super::program::{self, Git};
+use crate::model::digest::{Digest, Hasher, Oid};
+
+/// Blobs above this size are streamed instead of being held in memory.
+const STREAM_ABOVE: u64 = 4 << 20;
+
+/// How often a write that lost to a concurrent `git gc` is tried again.
+const GC_RETRIES: usize = 8;
+
+/// How far objects are forced to disk before a ref may show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Before every swap of a ref.
+    Strict,
+    /// As git itself does it, which by default is not at all.
+    Relaxed,
+}
+
+/// A repository opened for reading and writing objects and refs; cheap to clone and safe to share between threads.
+#[derive(Clone)]
+pub struct Store {
+    repo: gix::ThreadSafeRepository,
+    durability: Durability,
+}
+
+impl Store {
+    /// Opens the repository that contains `dir`, as git's own environment variables and discovery rules say.
+    pub fn discover(dir: &Path) -> Result<Self, Error> {
+        let repo = gix::ThreadSafeRepository::discover_with_environment_overrides(dir)
+            .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
+        Self::accept(repo)
+    }
+
+    fn accept(repo: gix::ThreadSafeRepository) -> Result<Self, Error> {
+        let local = repo.to_thread_local();
+        let storage = local.config_snapshot().string("extensions.refStorage");
+        if let Some(storage) = storage.filter(|name| name.as_slice() != b"files") {
+            return Err(Error::RefStorage(storage.to_string()));
+        }
+        Ok(Self {
+            repo,
+            durability: Durability::Strict,
+        })
+    }
+
+    /// Returns the same repository with another durability.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Returns a handle for one thread.
+    pub fn local(&self) -> gix::Repository {
+        let mut repo = self.repo.to_thread_local();
+        // Evidence is read as it is stored: `git replace` must not stand in for it.
+        repo.objects.ignore_replacements = true;
+        repo
+    }
+
+    /// Returns the git directory that linked worktrees share.
+    pub fn common_dir(&self) -> PathBuf {
+        absolute(self.repo.to_thread_local().common_dir())
+    }
+
+    /// Returns the git directory of this worktree.
+    pub fn git_dir(&self) -> PathBuf {
+        absolute(self.repo.to_thread_local().git_dir())
+    }
+
+    /// Returns the directory of the object database.
+    pub fn objects_dir(&self) -> PathBuf {
+        absolute(self.repo.to_thread_local().objects.store_ref().path())
+    }
+
+    /// Returns the root of the work tree; none in a bare repository.
+    pub fn work_dir(&self) -> Option<PathBuf> {
+        self.repo.work_dir().map(absolute)
+    }
+
+    /// Returns the hash function that names objects here.
+    pub fn hash_kind(&self) -> gix::hash::Kind {
+        self.repo.to_thread_local().object_hash()
+    }
+
+    /// Returns the object format as git writes it: `sha1` or `sha256`.
+    pub fn object_format(&self) -> &'static str {
+        match self.hash_kind() {
+            gix::hash::Kind::Sha256 => "sha256",
+            _ => "sha1",
+        }
+    }
+
+    /// Returns the name that git gives a blob of these bytes here.
+    pub fn blob_oid(&self, bytes: &[u8]) -> Oid {
+        object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)
+    }
+
+    /// Returns the command line `git --git-dir=<this repository>`.
+    pub fn git(&self) -> Git {
+        Git::new(&self.git_dir())
+    }
+
+    /// Writes a blob.
+    pub fn write_blob(&self, bytes: &[u8]) -> Result<Oid, Error> {
+        self.write(gix::objs::Kind::Blob, bytes)
+    }
+
+    /// Writes an object from its bytes without the header.
+    ///
+    /// An object that is there already is freshened instead, so that a prune in progress spares it.
+    pub fn write(&self, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
+        let oid = object_oid(self.hash_kind(), kind, bytes);
+        if self.freshen(oid) {
+            return Ok(oid);
+        }
+        let repo = self.local();
+        retry(|| {
+            repo.objects
+                .write_buf(kind, bytes)
+                .map(Oid)
+                .map_err(write_error)
+        })
+    }
+
+    /// Writes a file as a blob in one pass, without holding it in memory; returns its names and size.
+    pub fn write_file(&self, file: &mut fs::File) -> Result<(Oid, Digest, u64), Error> {
+        let size = file.metadata().map_err(Error::Read)?.len();
+        let repo = self.local();
+        retry(|| {
+            io::Seek::rewind(file).map_err(Error::Read)?;
+            let mut reader =
+                crate::model::digest::HashingReader::new(Read::by_ref(file).take(size));
+            let oid = repo
+                .objects
+                .write_stream(gix::objs::Kind::Blob, size, &mut reader)
+                .map_err(write_error)?;
+            let (digest, read) = reader.finish();
+            if read != size {
+                return Err(Error::Read(io::Error::other(
+                    "the file changed while it was read",
+                )));
+            }
+            Ok((Oid(oid), digest, size))
+        })
+    }
+
+    /// Returns a tree that is `base` with the given edits: a blob to set at a path, or nothing to remove it.
+    ///
+    /// Paths are slash-separated and already encoded. Removing a folder removes what is in it.
+    pub fn edit_tree(
+        &self,
+        base: Option<Oid>,
+        edits: &[(String, Option<Oid>)],
+    ) -> Result<Oid, Error> {
+        let repo = self.local();
+        let root = match base {
+            Some(oid) => self.tree(&repo, oid)?,
+            None => gix::objs::Tree::empty(),
+        };
+        let mut editor = gix::objs::tree::Editor::new(root, &repo.objects, self.hash_kind());
+        for (path, oid) in edits {
+            let segments = path.split('/');
+            let edited = match oid {
+                Some(oid) => editor.upsert(segments, gix::objs::tree::EntryKind::Blob, oid.0),
+                None => editor.remove(segments),
+            };
+            edited.map_err(|e| Error::Tree(path.clone(), Box::new(e)))?;
+        }
+        let written = editor.write(|tree| {
+            let mut bytes = Vec::new();
+            gix::objs::WriteTo::write_to(tree, &mut bytes).map_err(Error::Read)?;
+            self.write(gix::objs::Kind::Tree, &bytes).map(|oid| oid.0)
+        })?;
+        Ok(Oid(written))
+    }
+
+    fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
+        let object = repo
+            .try_find_object(oid.0)
+            .map_err(|e| Error::Find(oid, Box::new(e)))?
+            .ok_or(Error::Missing(oid))?;
+        let tree = gix::objs::TreeRef::from_bytes(&object.data, self.hash_kind())
+            .map_err(|e| Error::Find(oid, Box::new(e)))?;
+        Ok(tree.into())
+    }
+
+    /// Returns the blob at a path of a tree.
+    pub fn blob_at(&self, tree: Oid, path: &str) -> Result<Option<Oid>, Error> {
+        let repo = self.local();
+        let mut at = tree;
+        let mut segments = path.split('/').peekable();
+        while let Some(segment) = segments.next() {
+            let tree = self.tree(&repo, at)?;
+            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment) else {
+                return Ok(None);
+            };
+            let last = segments.peek().is_none();
+            if last == entry.mode.is_tree() {
+                return Ok(None);
+            }
+            at = Oid(entry.oid);
+        }
+        Ok(Some(at))
+    }
+
+    /// Reads an object with its kind; nothing is fetched from elsewhere.
+    pub fn read(&self, oid: Oid) -> Result<(gix::objs::Kind, Vec<u8>), Error> {
+        let repo = self.local();
+        let mut object = repo
+            .try_find_object(oid.0)
+            .map_err(|e| Error::Find(oid, Box::new(e)))?
+            .ok_or(Error::Missing(oid))?;
+        Ok((object.kind, std::mem::take(&mut object.data)))
+    }
+
+    /// Reads a blob into memory.
+    pub fn read_blob(&self, oid: Oid) -> Result<Vec<u8>, Error> {
+        match self.read(oid)? {
+            (gix::objs::Kind::Blob, bytes) => Ok(bytes),
+            (kind, _) => Err(Error::Kind(oid, kind)),
+        }
+    }
+
+    /// Returns whether an object is here.
+    pub fn contains(&self, oid: Oid) -> bool {
+        self.local().has_object(oid.0)
+    }
+
+    /// Copies a blob's bytes to `out`, streaming large ones; returns their digest and number.
+    pub fn copy_blob(&self, oid: Oid, out: &mut dyn Write) -> Result<(Digest, u64), Error> {
+        let header = self
+            .local()
+            .try_find_header(oid.0)
+            .map_err(|e| Error::Find(oid, Box::new(e)))?
+            .ok_or(Error::Missing(oid))?;
+        let mut hasher = Hasher::default();
+        if header.size() <= STREAM_ABOVE {
+            let bytes = self.read_blob(oid)?;
+            hasher.update(&bytes);
+            out.write_all(&bytes).map_err(Error::Write)?;
+            return Ok(hasher.finish());
+        }
+        // gix inflates an object whole; git streams it.
+        self.git()
+            .arg("cat-file")
+            .arg("blob")
+            .arg(oid.to_string())
+            .stream(&mut |chunk| {
+                hasher.update(chunk);
+                out.write_all(chunk)
+            })
+            .map_err(|e| Error::Program(Box::new(e)))?;
+        Ok(hasher.finish())
+    }
+
+    /// Forces everything written so far to disk, if durability is strict.
+    ///
+    /// One `syncfs` costs less than one `fsync` for each of the handful of objects of an entry, and covers their folders.
+    pub fn sync(&self) -> Result<(), Error> {
+        if self.durability == Durability::Relaxed {
+            return Ok(());
+        }
+        let objects = fs::File::open(self.objects_dir()).map_err(Error::Sync)?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(&objects).map_err(|e| Error::Sync(e.into()))?;
+        #[cfg(not(target_os = "linux"))]
+        objects.sync_all().map_err(Error::Sync)?;
+        Ok(())
+    }
+
+    /// Gives a loose object the present time; returns whether it is there.
+    fn freshen(&self, oid: Oid) -> bool {
+        let hex = oid.to_string();
+        let path = self.objects_dir().join(&hex[..2]).join(&hex[2..]);
+        let Ok(file) = fs::File::open(path) else {
+            return false;
+        };
+        file.set_modified(SystemTime::now()).is_ok()
+    }
+}
+
+/// Returns the object name of `bytes` under a hash function.
+pub fn object_oid(hash: gix::hash::Kind, kind: gix::objs::Kind, bytes: &[u8]) -> Oid {
+    Oid(gix::objs::compute_hash(hash, kind, bytes).expect("hashing in memory does not fail"))
+}
+
+/// Tries a write again that failed because `git gc` removed the folder it was about to use.
+fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let mut tries = 0;
+    loop {
+        match write() {
+            Err(Error::Object(_)) if tries < GC_RETRIES => tries += 1,
+            other => return other,
+        }
+    }
+}
+
+fn write_error(error: gix::Error) -> Error {
+    Error::Object(Box::new(error))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What can go wrong with objects.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No repository could be opened.
+    #[error("not in a git repository: {}", .0.display())]
+    Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The ref store is one that would be written past.
+    #[error("the repository keeps its refs in `{0}`, which is not supported yet; only `files` is")]
+    RefStorage(String),
+    /// An object could not be written.
+    #[error("an object could not be written")]
+    Object(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A tree could not be edited.
+    #[error("the tree could not be edited at {0}")]
+    Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// An object could not be read.
+    #[error("object {0} could not be read")]
+    Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// An object is not here.
+    #[error("object {0} is not in the repository")]
+    Missing(Oid),
+    /// An object is not of the kind it should be.
+    #[error("object {0} is a {1}")]
+    Kind(Oid, gix::objs::Kind),
+    /// A file could not be read.
+    #[error("reading failed")]
+    Read(#[source] io::Error),
+    /// Bytes could not be handed on.
+    #[error("writing failed")]
+    Write(#[source] io::Error),
+    /// The disk refused to confirm.
+    #[error("what was written could not be forced to disk")]
+    Sync(#[source] io::Error),
+    /// The `git` program failed.
+    #[error(transparent)]
+    Program(Box<program::Error>),
+}

@@ -1,0 +1,139 @@
+//! The format's version, canonical JSON, hashes over it, and the names of everything on disk.
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::digest::Digest;
+use super::name::{FilePath, ItemId, RunId, encode_segment};
+
+/// The format version that every entry carries as `v`.
+pub const VERSION: u64 = 1;
+
+/// What this program calls itself in entries and manifests.
+pub const TOOL: &str = concat!("git-handoff ", env!("CARGO_PKG_VERSION"));
+
+/// The e-mail address of every author and committer: entries name actors, not mailboxes.
+pub const EMAIL: &str = "handoff@localhost";
+
+/// The committer of every entry.
+pub const COMMITTER: &str = "git-handoff";
+
+/// More items than this make `items/` fan out by hash.
+pub const FAN_OUT_ABOVE: usize = 256;
+
+/// The run's plan, byte for byte, in the run's tree.
+pub const PLAN: &str = "plan.json";
+
+/// Returns the RFC 8785 (JCS) form of a value.
+///
+/// Every number that this format itself writes is an integer, and what people wrote was checked to be finite when it was
+/// read, so this cannot fail for values of the model.
+pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).expect("model values are finite and have string keys")
+}
+
+/// Returns the RFC 6962 leaf hash `SHA-256(0x00 || bytes)`.
+pub fn leaf_hash(bytes: &[u8]) -> Digest {
+    let mut hasher = Sha256::new();
+    hasher.update([0]);
+    hasher.update(bytes);
+    Digest::from_bytes(hasher.finalize().into())
+}
+
+/// Returns the digest of a value's canonical form.
+pub fn digest_of(value: &Value) -> Digest {
+    Digest::of(&canonical(value))
+}
+
+/// Returns `refs/handoff/runs/<run>`.
+pub fn run_ref(run: &RunId) -> String {
+    format!("refs/handoff/runs/{}", run.encoded())
+}
+
+/// Returns `refs/handoff/bases/<run>`.
+pub fn base_ref(run: &RunId) -> String {
+    format!("refs/handoff/bases/{}", run.encoded())
+}
+
+/// Returns `refs/handoff/salvage/<run>`.
+pub fn salvage_ref(run: &RunId) -> String {
+    format!("refs/handoff/salvage/{}", run.encoded())
+}
+
+/// Returns `refs/handoff/transcripts/<run>`.
+pub fn transcripts_ref(run: &RunId) -> String {
+    format!("refs/handoff/transcripts/{}", run.encoded())
+}
+
+/// Returns `refs/handoff/logs/<fingerprint>`.
+pub fn log_ref(fingerprint: &str) -> String {
+    format!("refs/handoff/logs/{}", encode_segment(fingerprint))
+}
+
+/// Returns where a repository log's tree keeps what it knows of a run: `<2 hex of sha256(run)>/<run>`.
+pub fn log_path(run: &RunId) -> String {
+    format!("{}/{}", fan(run.as_str()), run.encoded())
+}
+
+/// Returns where a run's transcripts tree keeps one: `<2 hex of sha256(item)>/<item>/<attempt>`.
+pub fn transcript_path(item: &ItemId, attempt: u32) -> String {
+    format!("{}/{}/{attempt}", fan(item.as_str()), item.encoded())
+}
+
+/// Returns the tree path of a file sealed at submit.
+pub fn artifact_path(path: &FilePath) -> String {
+    format!("artifacts/{}", path.encoded())
+}
+
+/// Returns the tree path of a document's current revision.
+pub fn document_path(name: &FilePath) -> String {
+    format!("documents/{}", name.encoded())
+}
+
+/// Where the items of one run stand in its tree; recorded as `fanOut` in entry 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Whether `items/` has a level of two hex digits of `sha256(id)`.
+    pub fan_out: bool,
+}
+
+impl Layout {
+    /// Returns the item's folder, without a slash at the end.
+    pub fn item(self, item: &ItemId) -> String {
+        if self.fan_out {
+            format!("items/{}/{}", fan(item.as_str()), item.encoded())
+        } else {
+            format!("items/{}", item.encoded())
+        }
+    }
+
+    /// Returns the path of the item's `state.json`.
+    pub fn state(self, item: &ItemId) -> String {
+        self.item(item) + "/state.json"
+    }
+
+    /// Returns the path of the manifest of the item's latest attempt.
+    pub fn manifest(self, item: &ItemId) -> String {
+        self.item(item) + "/manifest.json"
+    }
+
+    /// Returns the path of the item's patch.
+    pub fn patch(self, item: &ItemId) -> String {
+        self.item(item) + "/patch"
+    }
+
+    /// Returns the folder of the item's outputs.
+    pub fn outputs(self, item: &ItemId) -> String {
+        self.item(item) + "/outputs"
+    }
+
+    /// Returns the path of one output.
+    pub fn output(self, item: &ItemId, path: &FilePath) -> String {
+        format!("{}/{}", self.outputs(item), path.encoded())
+    }
+}
+
+fn fan(name: &str) -> String {
+    Digest::of(name.as_bytes()).hex()[..2].to_owned()
+}

@@ -1,0 +1,85 @@
+//! The dispatch manifest: what exactly one attempt was given to run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Digest, Oid};
+use super::entry::InputRef;
+use super::format;
+use super::name::{FilePath, ItemId, RunId};
+
+/// The manifest's `schema`.
+pub const SCHEMA: &str = "git-handoff.manifest/1";
+
+/// What was dispatched, written as canonical JSON to `items/<id>/manifest.json` and bound to its entry by digest.
+///
+/// Environment variables are named, never valued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Manifest {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The run.
+    pub run: RunId,
+    /// The item.
+    pub item: ItemId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The commit that the worktree was checked out at.
+    pub base: Oid,
+    /// The executor that the plan names.
+    pub executor: String,
+    /// The subagent that the plan names, for the `dispatch` executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+    /// The resolved command.
+    pub argv: Vec<String>,
+    /// The command run before it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Vec<String>>,
+    /// The command run after it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Vec<String>>,
+    /// The digest of the canonical form of the item's `inputs` as submitted.
+    pub inputs: Digest,
+    /// What each input key was resolved to.
+    pub input_refs: BTreeMap<FilePath, InputRef>,
+    /// The names of the environment variables that the executor was given.
+    pub env: Vec<String>,
+    /// The names of those whose values are secrets.
+    pub secret_env: Vec<String>,
+    /// Seconds after which the attempt is ended.
+    pub timeout: u64,
+    /// What confined the executor; `none` says that nothing did.
+    pub sandbox: String,
+    /// The program that dispatched it.
+    pub tool: String,
+}
+
+impl Manifest {
+    /// Returns the manifest's bytes.
+    pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(self)
+    }
+
+    /// Reads a manifest back; refuses bytes that are not its canonical form.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        let manifest: Self = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        if manifest.schema != SCHEMA || manifest.canonical() != bytes {
+            return Err(Error::NotCanonical);
+        }
+        Ok(manifest)
+    }
+}
+
+/// Why bytes are not a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes are not the JSON of a manifest.
+    #[error("the manifest cannot be read: {0}")]
+    Json(serde_json::Error),
+    /// The bytes are of another schema or not canonical.
+    #[error("the manifest is not a canonical {SCHEMA}")]
+    NotCanonical,
+}

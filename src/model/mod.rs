@@ -1,0 +1,15 @@
+//! Plain data: names, plan, entries, state. Nothing here touches the world.
+
+pub mod catalog;
+pub mod digest;
+pub mod entry;
+pub mod format;
+pub mod graph;
+pub mod json;
+pub mod manifest;
+pub mod name;
+pub mod plan;
+pub mod problem;
+pub mod read;
+pub mod state;
+pub mod time;

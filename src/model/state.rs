@@ -1,0 +1,440 @@
+//! The state of a run as a fold over its entries, and the table of what may follow what.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::entry::{Again, Event, InputRef, ItemEnded, Outcome, Product, RunSubmitted};
+use super::format;
+use super::graph::Graph;
+use super::name::{FilePath, ItemId};
+use super::plan::ProductKey;
+use super::time::Moment;
+
+/// Where an item stands, as far as entries say.
+///
+/// `pending` and `ready` are not here: both are [`Phase::Waiting`], told apart by the phases of the dependencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not dispatched yet, or to be dispatched again.
+    Waiting,
+    /// Its latest attempt is running.
+    Running,
+    /// Done; final.
+    Done,
+    /// Failed for good, unless an operator asks for it again.
+    Failed,
+    /// Left out because something it depends on did not get done.
+    Skipped,
+    /// Cancelled.
+    Cancelled,
+}
+
+impl Phase {
+    /// Returns whether nothing more happens by itself.
+    pub fn is_terminal(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Running)
+    }
+
+    /// Returns the status word that `state.json` stores; none while the item waits.
+    pub fn stored(self) -> Option<&'static str> {
+        match self {
+            Self::Waiting => None,
+            Self::Running => Some("running"),
+            Self::Done => Some("done"),
+            Self::Failed => Some("failed"),
+            Self::Skipped => Some("skipped"),
+            Self::Cancelled => Some("cancelled"),
+        }
+    }
+}
+
+/// The state of one item.
+#[derive(Clone, Debug)]
+pub struct ItemState {
+    /// Where it stands.
+    pub phase: Phase,
+    /// How many attempts were dispatched.
+    pub attempts: u32,
+    /// How many attempts there were when an operator last asked for the item again; `maxAttempts` counts from here.
+    pub granted_at: u32,
+    /// The moment before which the next attempt is not dispatched.
+    pub not_before: Option<Moment>,
+    /// Why it stands where it stands.
+    pub reason: Option<String>,
+    /// What it hands over, once done.
+    pub products: BTreeMap<ProductKey, Product>,
+    /// What its latest attempt consumed.
+    pub inputs: BTreeMap<FilePath, InputRef>,
+    /// Whether an entry was about it yet, so that it has a `state.json`.
+    pub touched: bool,
+}
+
+/// `state.json` as it stands in the run's tree.
+#[derive(Serialize)]
+struct Stored<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    products: &'a BTreeMap<ProductKey, Product>,
+}
+
+impl ItemState {
+    fn new() -> Self {
+        Self {
+            phase: Phase::Waiting,
+            attempts: 0,
+            granted_at: 0,
+            not_before: None,
+            reason: None,
+            products: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            touched: false,
+        }
+    }
+
+    /// Returns the bytes of the item's `state.json`.
+    pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(&Stored {
+            status: self.phase.stored(),
+            attempts: self.attempts,
+            reason: self.reason.as_deref(),
+            products: &self.products,
+        })
+    }
+}
+
+/// The state of a run.
+#[derive(Clone, Debug)]
+pub struct RunState {
+    /// What entry 0 says.
+    pub submitted: RunSubmitted,
+    /// The items and their edges.
+    pub graph: Graph,
+    /// The items' states, by position.
+    pub items: Vec<ItemState>,
+    /// Why the run was closed, if it was.
+    pub closed: Option<String>,
+    /// Why the run was cancelled, if it was.
+    pub cancelled: Option<String>,
+    /// Whether the seal stands.
+    pub sealed: bool,
+    holders: HashMap<String, usize>,
+    open: usize,
+}
+
+impl RunState {
+    /// Starts from entry 0 and the plan it seals.
+    pub fn new(submitted: RunSubmitted, graph: Graph) -> Self {
+        let count = graph.items().len();
+        Self {
+            submitted,
+            items: vec![ItemState::new(); count],
+            graph,
+            closed: None,
+            cancelled: None,
+            sealed: false,
+            holders: HashMap::new(),
+            open: count,
+        }
+    }
+
+    /// Returns how the run's tree is laid out.
+    pub fn layout(&self) -> format::Layout {
+        format::Layout {
+            fan_out: self.submitted.fan_out,
+        }
+    }
+
+    /// Returns whether every item has a terminal status.
+    pub fn is_settled(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Returns whether every item is done.
+    pub fn is_done(&self) -> bool {
+        self.items.iter().all(|item| item.phase == Phase::Done)
+    }
+
+    /// Returns the number of items per stored status.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for status in self.items.iter().filter_map(|item| item.phase.stored()) {
+            *counts.entry(status.to_owned()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Returns the status word of an item, `pending` and `ready` included.
+    pub fn status(&self, at: usize) -> &'static str {
+        let blocked = || self.blocked_by(at).next().is_some();
+        match self.items[at].phase.stored() {
+            Some(status) => status,
+            None if blocked() => "pending",
+            None => "ready",
+        }
+    }
+
+    /// Returns the dependencies of an item that are not done.
+    pub fn blocked_by(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        let undone = |on: &usize| self.items[*on].phase != Phase::Done;
+        self.graph.dependencies(at).iter().copied().filter(undone)
+    }
+
+    /// Applies the event after entry 0, or says why it may not follow what came before.
+    ///
+    /// On an error the state is as it was.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+        if self.sealed {
+            return Err(Illegal::AfterSeal);
+        }
+        match event {
+            Event::ItemFired(e) => self.fire(&e.item, e.attempt, &e.input_refs),
+            Event::ItemReconciled(e) => {
+                let at = self.find(&e.item)?;
+                self.expect_attempt(at, e.attempt, e.attempt == 0)?;
+                if e.status == Outcome::Failed && !e.products.is_empty() {
+                    return Err(Illegal::ProductsOfFailed(e.item.clone()));
+                }
+                if e.status == Outcome::Done && e.attempt == 0 {
+                    return Err(Illegal::NotRunning(e.item.clone()));
+                }
+                let phase = if e.status == Outcome::Done {
+                    Phase::Done
+                } else {
+                    Phase::Failed
+                };
+                self.settle(at, phase, e.reason.clone());
+                self.items[at].products.clone_from(&e.products);
+                Ok(())
+            }
+            Event::ItemRetried(e) => {
+                let at = self.find(&e.item)?;
+                if e.reason != Again::Failure {
+                    return Err(Illegal::WrongReason(e.item.clone()));
+                }
+                self.expect_attempt(at, e.attempt, false)?;
+                self.wait_again(at, e);
+                Ok(())
+            }
+            Event::ItemRequeued(e) => self.requeue(e),
+            Event::ItemSkipped(e) => {
+                let at = self.find(&e.item)?;
+                self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
+                let lost = |on: &usize| {
+                    let phase = self.items[*on].phase;
+                    phase.is_terminal() && phase != Phase::Done
+                };
+                if !self.graph.dependencies(at).iter().any(lost) {
+                    return Err(Illegal::SkippedForNothing(e.item.clone()));
+                }
+                self.settle(at, Phase::Skipped, Some(e.reason.clone()));
+                Ok(())
+            }
+            Event::ItemCancelled(e) => {
+                let at = self.find(&e.item)?;
+                self.expect_phase(at, &[Phase::Waiting, Phase::Running], e.attempt)?;
+                self.settle(at, Phase::Cancelled, Some(e.reason.clone()));
+                Ok(())
+            }
+            Event::RunClosed(e) => self.end(|state| &mut state.closed, &e.reason),
+            Event::RunCancelled(e) => self.end(|state| &mut state.cancelled, &e.reason),
+            Event::RunSealed(_) => {
+                let ended = self.closed.is_some() || self.cancelled.is_some();
+                if !self.is_settled() || !(ended || self.is_done()) {
+                    return Err(Illegal::SealedUnsettled);
+                }
+                self.sealed = true;
+                Ok(())
+            }
+            Event::RunSubmitted(_) | Event::LogSubmitted(_) | Event::LogSealed(_) => {
+                Err(Illegal::Misplaced(event.kind()))
+            }
+        }
+    }
+
+    fn fire(
+        &mut self,
+        item: &ItemId,
+        attempt: u32,
+        inputs: &BTreeMap<FilePath, InputRef>,
+    ) -> Result<(), Illegal> {
+        let at = self.find(item)?;
+        if self.cancelled.is_some() || self.closed.is_some() {
+            return Err(Illegal::AfterEnd(item.clone()));
+        }
+        if self.items[at].phase != Phase::Waiting {
+            return Err(Illegal::NotWaiting(item.clone()));
+        }
+        if attempt != self.items[at].attempts + 1 {
+            return Err(Illegal::WrongAttempt(item.clone(), attempt));
+        }
+        if let Some(on) = self.blocked_by(at).next() {
+            return Err(Illegal::BeforeDependency(
+                item.clone(),
+                self.graph.item(on).id.clone(),
+            ));
+        }
+        let locks = self.graph.item(at).resource_locks.clone();
+        if let Some(key) = locks.iter().find(|key| self.holders.contains_key(*key)) {
+            return Err(Illegal::LockHeld(item.clone(), key.clone()));
+        }
+        self.holders.extend(locks.into_iter().map(|key| (key, at)));
+        let state = &mut self.items[at];
+        state.phase = Phase::Running;
+        state.attempts = attempt;
+        state.not_before = None;
+        state.reason = None;
+        state.inputs.clone_from(inputs);
+        state.touched = true;
+        Ok(())
+    }
+
+    fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        match e.reason {
+            Again::Crash => {
+                self.expect_attempt(at, e.attempt, false)?;
+                self.wait_again(at, e);
+            }
+            Again::Operator => {
+                self.expect_phase(
+                    at,
+                    &[Phase::Failed, Phase::Skipped, Phase::Cancelled],
+                    e.attempt,
+                )?;
+                if self.cancelled.is_some() || self.closed.is_some() {
+                    return Err(Illegal::AfterEnd(e.item.clone()));
+                }
+                self.wait_again(at, e);
+                self.items[at].granted_at = self.items[at].attempts;
+                self.open += 1;
+            }
+            Again::Failure => return Err(Illegal::WrongReason(e.item.clone())),
+        }
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        field: fn(&mut Self) -> &mut Option<String>,
+        reason: &str,
+    ) -> Result<(), Illegal> {
+        if !self.is_settled() || self.closed.is_some() || self.cancelled.is_some() {
+            return Err(Illegal::EndedUnsettled);
+        }
+        *field(self) = Some(reason.to_owned());
+        Ok(())
+    }
+
+    fn find(&self, item: &ItemId) -> Result<usize, Illegal> {
+        self.graph
+            .position(item)
+            .ok_or_else(|| Illegal::UnknownItem(item.clone()))
+    }
+
+    /// Checks that an attempt is the running one, or, with `undispatched`, that the item waits.
+    fn expect_attempt(&self, at: usize, attempt: u32, undispatched: bool) -> Result<(), Illegal> {
+        let id = &self.graph.item(at).id;
+        let state = &self.items[at];
+        if undispatched {
+            return if state.phase == Phase::Waiting {
+                Ok(())
+            } else {
+                Err(Illegal::NotWaiting(id.clone()))
+            };
+        }
+        self.expect_phase(at, &[Phase::Running], attempt)
+    }
+
+    fn expect_phase(&self, at: usize, phases: &[Phase], attempt: u32) -> Result<(), Illegal> {
+        let id = &self.graph.item(at).id;
+        let state = &self.items[at];
+        if !phases.contains(&state.phase) {
+            return Err(match phases {
+                [Phase::Running] => Illegal::NotRunning(id.clone()),
+                _ => Illegal::NotWaiting(id.clone()),
+            });
+        }
+        if attempt != state.attempts {
+            return Err(Illegal::WrongAttempt(id.clone(), attempt));
+        }
+        Ok(())
+    }
+
+    fn wait_again(&mut self, at: usize, e: &ItemEnded) {
+        self.release(at);
+        let state = &mut self.items[at];
+        state.phase = Phase::Waiting;
+        state.not_before = e.not_before;
+        state.reason.clone_from(&e.detail);
+        state.touched = true;
+    }
+
+    fn settle(&mut self, at: usize, phase: Phase, reason: Option<String>) {
+        self.release(at);
+        let state = &mut self.items[at];
+        state.phase = phase;
+        state.not_before = None;
+        state.reason = reason;
+        state.touched = true;
+        self.open -= 1;
+    }
+
+    fn release(&mut self, at: usize) {
+        for key in &self.graph.item(at).resource_locks {
+            if self.holders.get(key) == Some(&at) {
+                self.holders.remove(key);
+            }
+        }
+    }
+}
+
+/// Why an event may not follow what came before it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// The run is sealed.
+    #[error("an entry follows the seal")]
+    AfterSeal,
+    /// The event does not belong at this place of a run's chain.
+    #[error("a {0} entry does not belong here")]
+    Misplaced(&'static str),
+    /// The plan has no such item.
+    #[error("item {0:?} is not in the plan")]
+    UnknownItem(ItemId),
+    /// The item has no running attempt.
+    #[error("item {0:?} has no running attempt")]
+    NotRunning(ItemId),
+    /// The item's status does not allow the event.
+    #[error("the event does not fit the status of item {0:?}")]
+    NotWaiting(ItemId),
+    /// The attempt is not the one that is due.
+    #[error("item {0:?}: attempt {1} is out of order")]
+    WrongAttempt(ItemId, u32),
+    /// The reason does not fit the kind.
+    #[error("item {0:?}: the reason does not fit the kind of entry")]
+    WrongReason(ItemId),
+    /// A dependency is not done.
+    #[error("item {0:?} was dispatched before {1:?} was done")]
+    BeforeDependency(ItemId, ItemId),
+    /// Another item holds the lock.
+    #[error("item {0:?} was dispatched while another item held the lock {1:?}")]
+    LockHeld(ItemId, String),
+    /// The item was skipped although no dependency was lost.
+    #[error("item {0:?} was skipped although everything it depends on is done or open")]
+    SkippedForNothing(ItemId),
+    /// A failed item has products.
+    #[error("item {0:?} failed and yet has products")]
+    ProductsOfFailed(ItemId),
+    /// The run was closed or cancelled.
+    #[error("item {0:?} was dispatched or retried after the run was closed or cancelled")]
+    AfterEnd(ItemId),
+    /// The run was closed or cancelled while items were open, or twice.
+    #[error("the run was ended with items still open, or twice")]
+    EndedUnsettled,
+    /// The seal came too early.
+    #[error("the run was sealed before every item had ended")]
+    SealedUnsettled,
+}

@@ -1,0 +1,202 @@
+//! Signing keys and signatures: SSHSIG over ed25519, in git's namespace, so that stock git can check every entry.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
+
+/// The SSHSIG namespace that git signs commits in.
+pub const NAMESPACE: &str = "git";
+
+/// A key that can sign.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    public: PublicKey,
+    secret: Secret,
+}
+
+#[derive(Clone, Debug)]
+enum Secret {
+    /// A key that we hold in memory.
+    Held(Box<PrivateKey>),
+    /// A key that only `ssh-keygen` can use: encrypted, in an agent, or of another type.
+    Elsewhere(PathBuf),
+}
+
+impl Signer {
+    /// Reads a key file: a private key in OpenSSH's format, or a public key whose private half an agent holds.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        let text = fs::read_to_string(path).map_err(|e| Error::Read(path.to_owned(), e))?;
+        if let Ok(public) = PublicKey::from_openssh(text.trim()) {
+            return Ok(Self {
+                public: ed25519(public, path)?,
+                secret: Secret::Elsewhere(path.to_owned()),
+            });
+        }
+        let key = PrivateKey::from_openssh(&text).map_err(|e| Error::Key(path.to_owned(), e))?;
+        let public = ed25519(key.public_key().clone(), path)?;
+        let secret = if key.is_encrypted() {
+            Secret::Elsewhere(path.to_owned())
+        } else {
+            Secret::Held(Box::new(key))
+        };
+        Ok(Self { public, secret })
+    }
+
+    /// Reads the repository's own key, making it on first use.
+    ///
+    /// The file appears whole and readable by its owner only, or not at all; of two processes that make one at the same
+    /// time, both end up with the same.
+    pub fn own(path: &Path) -> Result<Self, Error> {
+        if path.exists() {
+            return Self::from_file(path);
+        }
+        let mut key = PrivateKey::random(&mut ssh_key::rand_core::OsRng, Algorithm::Ed25519)
+            .map_err(|e| Error::Key(path.to_owned(), e))?;
+        key.set_comment("git-handoff");
+        let text = key
+            .to_openssh(LineEnding::LF)
+            .map_err(|e| Error::Key(path.to_owned(), e))?;
+        let written = || -> io::Result<()> {
+            let dir = path.parent().expect("the key lies in a directory");
+            fs::create_dir_all(dir)?;
+            // A temporary file is made with mode 0600.
+            let mut file = tempfile::NamedTempFile::new_in(dir)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            match file.persist_noclobber(path) {
+                Err(lost) if lost.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                other => other.map(drop).map_err(|e| e.error),
+            }
+        };
+        written().map_err(|e| Error::Write(path.to_owned(), e))?;
+        Self::from_file(path)
+    }
+
+    /// Returns `SHA256:<base64>` of the public key.
+    pub fn fingerprint(&self) -> String {
+        fingerprint(&self.public)
+    }
+
+    /// Returns the public half.
+    pub fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// Signs bytes; returns the armoured signature without a line end.
+    pub fn sign(&self, payload: &[u8]) -> Result<String, Error> {
+        match &self.secret {
+            Secret::Held(key) => {
+                let signature = key
+                    .sign(NAMESPACE, HashAlg::Sha512, payload)
+                    .map_err(Error::Sign)?;
+                let armour = signature.to_pem(LineEnding::LF).map_err(Error::Sign)?;
+                Ok(armour.trim_end().to_owned())
+            }
+            Secret::Elsewhere(path) => ssh_keygen(path, payload),
+        }
+    }
+}
+
+/// Checks an armoured signature over `payload`; returns the key that made it.
+///
+/// The key is the one the signature itself names: whether it may sign is another question.
+pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
+    let signature = SshSig::from_pem(armour).map_err(Error::Malformed)?;
+    let public = PublicKey::from(signature.public_key().clone());
+    if public.algorithm() != Algorithm::Ed25519 {
+        return Err(Error::Algorithm(public.algorithm().to_string()));
+    }
+    public
+        .verify(NAMESPACE, payload, &signature)
+        .map_err(|_| Error::Bad)?;
+    Ok(public)
+}
+
+/// Returns `SHA256:<base64>` of a public key.
+pub fn fingerprint(key: &PublicKey) -> String {
+    key.fingerprint(HashAlg::Sha256).to_string()
+}
+
+/// Returns the line of an allowed-signers file that names a key.
+pub fn allowed_signers_line(principal: &str, key: &PublicKey) -> Result<String, Error> {
+    let mut key = key.clone();
+    key.set_comment("");
+    let openssh = key.to_openssh().map_err(Error::Malformed)?;
+    Ok(format!(
+        "{principal} namespaces=\"{NAMESPACE}\" {}",
+        openssh.trim_end()
+    ))
+}
+
+fn ed25519(key: PublicKey, path: &Path) -> Result<PublicKey, Error> {
+    if key.algorithm() == Algorithm::Ed25519 {
+        Ok(key)
+    } else {
+        Err(Error::KeyAlgorithm(
+            path.to_owned(),
+            key.algorithm().to_string(),
+        ))
+    }
+}
+
+fn ssh_keygen(key: &Path, payload: &[u8]) -> Result<String, Error> {
+    let mut child = Command::new("ssh-keygen")
+        .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
+        .arg(key)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(Error::Keygen)?;
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    // Entries are small enough for the pipe's buffer, so writing all before reading cannot block.
+    stdin.write_all(payload).map_err(Error::Keygen)?;
+    drop(stdin);
+    let output = child.wait_with_output().map_err(Error::Keygen)?;
+    if !output.status.success() {
+        return Err(Error::KeygenSaid(
+            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned())
+}
+
+/// What can go wrong with keys and signatures.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The key file could not be read.
+    #[error("the signing key {} could not be read", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// The key file could not be written.
+    #[error("the signing key {} could not be written", .0.display())]
+    Write(PathBuf, #[source] io::Error),
+    /// The key file holds no usable key.
+    #[error("{} is not a usable OpenSSH key", .0.display())]
+    Key(PathBuf, #[source] ssh_key::Error),
+    /// The key is not ed25519.
+    #[error("{file} is a {algorithm} key; git-handoff signs with ed25519", file = .0.display(), algorithm = .1)]
+    KeyAlgorithm(PathBuf, String),
+    /// Signing failed.
+    #[error("signing failed")]
+    Sign(#[source] ssh_key::Error),
+    /// `ssh-keygen` could not be run.
+    #[error("ssh-keygen could not be run to sign")]
+    Keygen(#[source] io::Error),
+    /// `ssh-keygen` refused.
+    #[error("ssh-keygen did not sign: {0}")]
+    KeygenSaid(String),
+    /// The signature or key cannot be read.
+    #[error("the signature cannot be read")]
+    Malformed(#[source] ssh_key::Error),
+    /// The signature is of a type that this format does not use.
+    #[error("the signature is by a {0} key, not ed25519")]
+    Algorithm(String),
+    /// The signature is not over these bytes.
+    #[error("the signature does not match")]
+    Bad,
+}
