@@ -71,14 +71,7 @@ pub struct Link {
 impl Head {
     /// Returns the head of a chain that does not exist yet.
     pub fn unborn(name: String) -> Self {
-        Self {
-            name,
-            commit: None,
-            tree: None,
-            last: None,
-            at: None,
-            frontier: Frontier::default(),
-        }
+        Self { name, commit: None, tree: None, last: None, at: None, frontier: Frontier::default() }
     }
 
     /// Returns the number of entries.
@@ -132,12 +125,7 @@ impl Writer {
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
         let commit = self.store.write(gix::objs::Kind::Commit, &raw)?;
-        Ok(Link {
-            commit,
-            tree,
-            hash: entry.hash(),
-            entry,
-        })
+        Ok(Link { commit, tree, hash: entry.hash(), entry })
     }
 }
 
@@ -200,12 +188,7 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
             .ok_or(Error::Store(store::Error::Missing(commit)))?;
         let decoded = codec::decode(&object.data).map_err(|e| Error::Entry(commit, e))?;
         next = decoded.parents.first().copied();
-        links.push(Link {
-            commit,
-            tree: decoded.tree,
-            hash: decoded.hash,
-            entry: decoded.entry,
-        });
+        links.push(Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry });
     }
     links.reverse();
     let mut head = Head::unborn(name.to_owned());
@@ -240,8 +223,6 @@ pub enum Error {
     #[error("{0} was moved by someone else in the meantime")]
     LostRace(String),
     /// A prune took what was just written.
-    #[error(
-        "entry {0} was pruned while it was being written; do not run `git gc --prune=now` during a run"
-    )]
+    #[error("entry {0} was pruned while it was being written; do not run `git gc --prune=now` during a run")]
     Pruned(Oid),
 }

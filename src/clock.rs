@@ -19,9 +19,7 @@ impl Clock {
         match self {
             Self::Pinned(moment) => moment,
             Self::System => {
-                let since = SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .unwrap_or_default();
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Moment::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }
         }

@@ -75,10 +75,7 @@ mod tests {
             [one] => *one,
             _ => {
                 let split = leaves.len().next_power_of_two() / 2;
-                node_hash(
-                    &by_definition(&leaves[..split]),
-                    &by_definition(&leaves[split..]),
-                )
+                node_hash(&by_definition(&leaves[..split]), &by_definition(&leaves[split..]))
             }
         }
     }
@@ -87,11 +84,7 @@ mod tests {
     fn grows_into_the_tree_that_the_rfc_defines() {
         let leaves: Vec<Digest> = (0..200u8).map(|n| leaf_hash(&[n])).collect();
         for count in 0..=leaves.len() {
-            assert_eq!(
-                root(leaves[..count].iter().copied()),
-                by_definition(&leaves[..count]),
-                "{count} leaves"
-            );
+            assert_eq!(root(leaves[..count].iter().copied()), by_definition(&leaves[..count]), "{count} leaves");
         }
     }
 
@@ -103,9 +96,6 @@ mod tests {
             root(inputs.iter().map(|input| leaf_hash(input))).hex(),
             "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77"
         );
-        assert_eq!(
-            root([]).hex(),
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-        );
+        assert_eq!(root([]).hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     }
 }

@@ -30,18 +30,11 @@ impl Signer {
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(|e| Error::Read(path.to_owned(), e))?;
         if let Ok(public) = PublicKey::from_openssh(text.trim()) {
-            return Ok(Self {
-                public: ed25519(public, path)?,
-                secret: Secret::Elsewhere(path.to_owned()),
-            });
+            return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(path.to_owned()) });
         }
         let key = PrivateKey::from_openssh(&text).map_err(|e| Error::Key(path.to_owned(), e))?;
         let public = ed25519(key.public_key().clone(), path)?;
-        let secret = if key.is_encrypted() {
-            Secret::Elsewhere(path.to_owned())
-        } else {
-            Secret::Held(Box::new(key))
-        };
+        let secret = if key.is_encrypted() { Secret::Elsewhere(path.to_owned()) } else { Secret::Held(Box::new(key)) };
         Ok(Self { public, secret })
     }
 
@@ -56,9 +49,7 @@ impl Signer {
         let mut key = PrivateKey::random(&mut ssh_key::rand_core::OsRng, Algorithm::Ed25519)
             .map_err(|e| Error::Key(path.to_owned(), e))?;
         key.set_comment("git-handoff");
-        let text = key
-            .to_openssh(LineEnding::LF)
-            .map_err(|e| Error::Key(path.to_owned(), e))?;
+        let text = key.to_openssh(LineEnding::LF).map_err(|e| Error::Key(path.to_owned(), e))?;
         let written = || -> io::Result<()> {
             let dir = path.parent().expect("the key lies in a directory");
             fs::create_dir_all(dir)?;
@@ -89,9 +80,7 @@ impl Signer {
     pub fn sign(&self, payload: &[u8]) -> Result<String, Error> {
         match &self.secret {
             Secret::Held(key) => {
-                let signature = key
-                    .sign(NAMESPACE, HashAlg::Sha512, payload)
-                    .map_err(Error::Sign)?;
+                let signature = key.sign(NAMESPACE, HashAlg::Sha512, payload).map_err(Error::Sign)?;
                 let armour = signature.to_pem(LineEnding::LF).map_err(Error::Sign)?;
                 Ok(armour.trim_end().to_owned())
             }
@@ -109,9 +98,7 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     if public.algorithm() != Algorithm::Ed25519 {
         return Err(Error::Algorithm(public.algorithm().to_string()));
     }
-    public
-        .verify(NAMESPACE, payload, &signature)
-        .map_err(|_| Error::Bad)?;
+    public.verify(NAMESPACE, payload, &signature).map_err(|_| Error::Bad)?;
     Ok(public)
 }
 
@@ -125,20 +112,14 @@ pub fn allowed_signers_line(principal: &str, key: &PublicKey) -> Result<String, 
     let mut key = key.clone();
     key.set_comment("");
     let openssh = key.to_openssh().map_err(Error::Malformed)?;
-    Ok(format!(
-        "{principal} namespaces=\"{NAMESPACE}\" {}",
-        openssh.trim_end()
-    ))
+    Ok(format!("{principal} namespaces=\"{NAMESPACE}\" {}", openssh.trim_end()))
 }
 
 fn ed25519(key: PublicKey, path: &Path) -> Result<PublicKey, Error> {
     if key.algorithm() == Algorithm::Ed25519 {
         Ok(key)
     } else {
-        Err(Error::KeyAlgorithm(
-            path.to_owned(),
-            key.algorithm().to_string(),
-        ))
+        Err(Error::KeyAlgorithm(path.to_owned(), key.algorithm().to_string()))
     }
 }
 
@@ -157,13 +138,9 @@ fn ssh_keygen(key: &Path, payload: &[u8]) -> Result<String, Error> {
     drop(stdin);
     let output = child.wait_with_output().map_err(Error::Keygen)?;
     if !output.status.success() {
-        return Err(Error::KeygenSaid(
-            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        ));
+        return Err(Error::KeygenSaid(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned())
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
 /// What can go wrong with keys and signatures.

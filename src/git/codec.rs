@@ -47,12 +47,8 @@ pub fn signed(entry: &Entry, tree: Oid, parents: &[Oid], signature: &str) -> Vec
 ///
 /// Only the exact bytes that [`signed`] writes are accepted, so that no header, space or encoding can differ unnoticed.
 pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
-    let split = raw
-        .windows(2)
-        .position(|w| w == b"\n\n")
-        .ok_or(Error::Malformed("no message"))?;
-    let head = std::str::from_utf8(&raw[..=split])
-        .map_err(|_| Error::Malformed("headers are not UTF-8"))?;
+    let split = raw.windows(2).position(|w| w == b"\n\n").ok_or(Error::Malformed("no message"))?;
+    let head = std::str::from_utf8(&raw[..=split]).map_err(|_| Error::Malformed("headers are not UTF-8"))?;
     let mut lines = head.lines().peekable();
     let tree: Oid = lines
         .next()
@@ -61,35 +57,23 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
         .ok_or(Error::Malformed("no tree"))?;
     let mut parents = Vec::new();
     while let Some(id) = lines.peek().and_then(|line| line.strip_prefix("parent ")) {
-        parents.push(
-            id.parse()
-                .map_err(|_| Error::Malformed("a parent is no object name"))?,
-        );
+        parents.push(id.parse().map_err(|_| Error::Malformed("a parent is no object name"))?);
         lines.next();
     }
     // Author and committer follow from the entry and are compared as bytes below.
     lines.next();
     lines.next();
     let signature = lines.next().and_then(|first| {
-        let first = first
-            .strip_prefix(signature_header(tree))?
-            .strip_prefix(' ')?;
+        let first = first.strip_prefix(signature_header(tree))?.strip_prefix(' ')?;
         let rest = lines.by_ref().map_while(|line| line.strip_prefix(' '));
-        Some(
-            std::iter::once(first)
-                .chain(rest)
-                .collect::<Vec<_>>()
-                .join("\n"),
-        )
+        Some(std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n"))
     });
     let message = &raw[split + 2..];
     let body = message
         .windows(2)
         .position(|w| w == b"\n\n")
         .and_then(|end| message[end + 2..].strip_suffix(b"\n"))
-        .ok_or(Error::Malformed(
-            "the message is not a subject and an entry",
-        ))?;
+        .ok_or(Error::Malformed("the message is not a subject and an entry"))?;
     let entry = Entry::parse(body)?;
     let exact = match &signature {
         Some(signature) => signed(&entry, tree, &parents, signature) == raw,
@@ -111,11 +95,7 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
 /// Returns the author name of an actor: control characters and angle brackets would break the header line.
 fn author(actor: &str) -> String {
     let safe = |c: char| {
-        if c.is_control() || c == '<' || c == '>' {
-            '_'
-        } else {
-            c
-        }
+        if c.is_control() || c == '<' || c == '>' { '_' } else { c }
     };
     actor.chars().map(safe).collect()
 }

@@ -9,13 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Settings that hold for every call, whatever the repository's configuration says.
-const ALWAYS: [&str; 5] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.trustctime=true",
-    "gc.auto=0",
-    "maintenance.auto=false",
-];
+const ALWAYS: [&str; 5] =
+    ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
 
 /// Variables that would point git somewhere else than the caller says.
 const REPOSITORY_VARIABLES: [&str; 14] = [
@@ -60,11 +55,7 @@ impl Git {
         for setting in ALWAYS {
             command.arg("-c").arg(setting);
         }
-        Self {
-            command,
-            input: Vec::new(),
-            shown: Vec::new(),
-        }
+        Self { command, input: Vec::new(), shown: Vec::new() }
     }
 
     /// Names the work tree.
@@ -164,9 +155,7 @@ impl Git {
         Err(Error::Failed {
             call: format!("git {}", shown.join(" ")),
             code: status.code(),
-            said: String::from_utf8_lossy(&said.unwrap_or_default())
-                .trim_end()
-                .to_owned(),
+            said: String::from_utf8_lossy(&said.unwrap_or_default()).trim_end().to_owned(),
         })
     }
 }

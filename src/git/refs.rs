@@ -11,9 +11,7 @@ use crate::model::digest::Oid;
 /// Returns what a ref points at; none where it does not exist.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let repo = store.local();
-    let found = repo
-        .try_find_reference(name)
-        .map_err(|e| Error::new(name, e))?;
+    let found = repo.try_find_reference(name).map_err(|e| Error::new(name, e))?;
     Ok(found.and_then(|reference| reference.try_id().map(|id| Oid(id.detach()))))
 }
 
@@ -21,9 +19,7 @@ pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     let repo = store.local();
     let platform = repo.references().map_err(|e| Error::new(prefix, e))?;
-    let found = platform
-        .prefixed(prefix)
-        .map_err(|e| Error::new(prefix, e))?;
+    let found = platform.prefixed(prefix).map_err(|e| Error::new(prefix, e))?;
     let mut refs: Vec<(String, Oid)> = found
         .filter_map(Result::ok)
         .filter_map(|r| Some((r.name().as_bstr().to_string(), Oid(r.try_id()?.detach()))))
@@ -41,12 +37,7 @@ pub fn create(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
 
 /// Moves a ref from `old` to `new`; fails with [`Error::LostRace`] if it is anywhere else.
 pub fn advance(store: &Store, name: &str, old: Oid, new: Oid) -> Result<(), Error> {
-    swap(
-        store,
-        name,
-        Some(new),
-        PreviousValue::MustExistAndMatch(Target::Object(old.0)),
-    )
+    swap(store, name, Some(new), PreviousValue::MustExistAndMatch(Target::Object(old.0)))
 }
 
 /// Sets a ref that nobody's safety depends on, such as one that keeps objects from being pruned.
@@ -56,12 +47,7 @@ pub fn set(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
 
 /// Deletes a ref if it is still at `old`.
 pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
-    swap(
-        store,
-        name,
-        None,
-        PreviousValue::MustExistAndMatch(Target::Object(old.0)),
-    )
+    swap(store, name, None, PreviousValue::MustExistAndMatch(Target::Object(old.0)))
 }
 
 /// Removes the lock file that a killed process left on a ref.
@@ -82,21 +68,10 @@ fn lock_path(store: &Store, name: &str) -> PathBuf {
 fn swap(store: &Store, name: &str, new: Option<Oid>, expected: PreviousValue) -> Result<(), Error> {
     let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
     let change = match new {
-        Some(new) => Change::Update {
-            log: LogChange::default(),
-            expected,
-            new: Target::Object(new.0),
-        },
-        None => Change::Delete {
-            expected,
-            log: gix::refs::transaction::RefLog::AndReference,
-        },
+        Some(new) => Change::Update { log: LogChange::default(), expected, new: Target::Object(new.0) },
+        None => Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference },
     };
-    let edit = RefEdit {
-        change,
-        name: full,
-        deref: false,
-    };
+    let edit = RefEdit { change, name: full, deref: false };
     let repo = store.local();
     let result = repo.edit_references_as([edit], None);
     result.map(drop).map_err(|e| Error::new(name, e))

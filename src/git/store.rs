@@ -48,10 +48,7 @@ impl Store {
         if let Some(storage) = storage.filter(|name| name.as_slice() != b"files") {
             return Err(Error::RefStorage(storage.to_string()));
         }
-        Ok(Self {
-            repo,
-            durability: Durability::Strict,
-        })
+        Ok(Self { repo, durability: Durability::Strict })
     }
 
     /// Returns the same repository with another durability.
@@ -126,12 +123,7 @@ impl Store {
             return Ok(oid);
         }
         let repo = self.local();
-        retry(|| {
-            repo.objects
-                .write_buf(kind, bytes)
-                .map(Oid)
-                .map_err(write_error)
-        })
+        retry(|| repo.objects.write_buf(kind, bytes).map(Oid).map_err(write_error))
     }
 
     /// Writes a file as a blob in one pass, without holding it in memory; returns its names and size.
@@ -140,17 +132,11 @@ impl Store {
         let repo = self.local();
         retry(|| {
             io::Seek::rewind(file).map_err(Error::Read)?;
-            let mut reader =
-                crate::model::digest::HashingReader::new(Read::by_ref(file).take(size));
-            let oid = repo
-                .objects
-                .write_stream(gix::objs::Kind::Blob, size, &mut reader)
-                .map_err(write_error)?;
+            let mut reader = crate::model::digest::HashingReader::new(Read::by_ref(file).take(size));
+            let oid = repo.objects.write_stream(gix::objs::Kind::Blob, size, &mut reader).map_err(write_error)?;
             let (digest, read) = reader.finish();
             if read != size {
-                return Err(Error::Read(io::Error::other(
-                    "the file changed while it was read",
-                )));
+                return Err(Error::Read(io::Error::other("the file changed while it was read")));
             }
             Ok((Oid(oid), digest, size))
         })
@@ -159,11 +145,7 @@ impl Store {
     /// Returns a tree that is `base` with the given edits: a blob to set at a path, or nothing to remove it.
     ///
     /// Paths are slash-separated and already encoded. Removing a folder removes what is in it.
-    pub fn edit_tree(
-        &self,
-        base: Option<Oid>,
-        edits: &[(String, Option<Oid>)],
-    ) -> Result<Oid, Error> {
+    pub fn edit_tree(&self, base: Option<Oid>, edits: &[(String, Option<Oid>)]) -> Result<Oid, Error> {
         let repo = self.local();
         let root = match base {
             Some(oid) => self.tree(&repo, oid)?,
@@ -187,10 +169,8 @@ impl Store {
     }
 
     fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
-        let object = repo
-            .try_find_object(oid.0)
-            .map_err(|e| Error::Find(oid, Box::new(e)))?
-            .ok_or(Error::Missing(oid))?;
+        let object =
+            repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
         let tree = gix::objs::TreeRef::from_bytes(&object.data, self.hash_kind())
             .map_err(|e| Error::Find(oid, Box::new(e)))?;
         Ok(tree.into())
@@ -218,10 +198,8 @@ impl Store {
     /// Reads an object with its kind; nothing is fetched from elsewhere.
     pub fn read(&self, oid: Oid) -> Result<(gix::objs::Kind, Vec<u8>), Error> {
         let repo = self.local();
-        let mut object = repo
-            .try_find_object(oid.0)
-            .map_err(|e| Error::Find(oid, Box::new(e)))?
-            .ok_or(Error::Missing(oid))?;
+        let mut object =
+            repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
         Ok((object.kind, std::mem::take(&mut object.data)))
     }
 

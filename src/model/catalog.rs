@@ -74,10 +74,7 @@ impl Shape {
 fn read_shape(value: &Value, problems: &mut Vec<Problem>) -> Option<Shape> {
     let known = ["inputSchema", "produces", "consumes"];
     let fields = Fields::of(value, JsonPath::root(), &known, problems)?;
-    let mut shape = Shape {
-        input_schema: fields.get("inputSchema").cloned(),
-        ..Shape::default()
-    };
+    let mut shape = Shape { input_schema: fields.get("inputSchema").cloned(), ..Shape::default() };
     if let Some(list) = fields.list("produces", problems) {
         shape.produces = read_products(list, &fields.at("produces"), problems);
     }

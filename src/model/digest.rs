@@ -68,9 +68,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -108,10 +106,7 @@ pub struct HashingReader<R> {
 impl<R: std::io::Read> HashingReader<R> {
     /// Wraps `inner`.
     pub fn new(inner: R) -> Self {
-        Self {
-            inner,
-            hasher: Hasher::default(),
-        }
+        Self { inner, hasher: Hasher::default() }
     }
 
     /// Returns digest and count of everything read so far.
@@ -164,9 +159,7 @@ impl Serialize for Oid {
 
 impl<'de> Deserialize<'de> for Oid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -177,11 +170,7 @@ pub struct BadOid(String);
 
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]])
-        .map(char::from)
-        .collect()
+    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {
@@ -193,9 +182,5 @@ fn unhex(digits: &str) -> Option<Vec<u8>> {
     if !digits.len().is_multiple_of(2) {
         return None;
     }
-    digits
-        .as_bytes()
-        .chunks(2)
-        .map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?))
-        .collect()
+    digits.as_bytes().chunks(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
 }

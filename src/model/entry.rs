@@ -375,9 +375,7 @@ impl Event {
 impl Entry {
     /// Returns the entry's bytes: RFC 8785 canonical JSON, without a line end.
     pub fn canonical(&self) -> Vec<u8> {
-        let Value::Object(mut map) = self.event.fields() else {
-            unreachable!("event fields serialise to an object")
-        };
+        let Value::Object(mut map) = self.event.fields() else { unreachable!("event fields serialise to an object") };
         map.insert("v".into(), VERSION.into());
         map.insert("kind".into(), self.event.kind().into());
         map.insert("run".into(), self.run.as_str().into());
@@ -411,10 +409,7 @@ impl Entry {
             seq: take(&mut map, "seq")?,
             at: take(&mut map, "at")?,
             actor: take(&mut map, "actor")?,
-            prev: map
-                .contains_key("prev")
-                .then(|| take(&mut map, "prev"))
-                .transpose()?,
+            prev: map.contains_key("prev").then(|| take(&mut map, "prev")).transpose()?,
             pinned: match map.remove("clock") {
                 None => false,
                 Some(clock) if clock == "pinned" => true,
@@ -445,10 +440,7 @@ impl Entry {
     }
 }
 
-fn take<T: serde::de::DeserializeOwned>(
-    map: &mut Map<String, Value>,
-    key: &'static str,
-) -> Result<T, Error> {
+fn take<T: serde::de::DeserializeOwned>(map: &mut Map<String, Value>, key: &'static str) -> Result<T, Error> {
     let value = map.remove(key).ok_or(Error::Header(key))?;
     serde_json::from_value(value).map_err(|_| Error::Header(key))
 }

@@ -22,11 +22,7 @@ impl Graph {
     /// Builds the graph of a plan.
     pub fn new(plan: &Plan) -> Self {
         let items = plan.items.clone();
-        let index: HashMap<ItemId, usize> = items
-            .iter()
-            .enumerate()
-            .map(|(at, item)| (item.id.clone(), at))
-            .collect();
+        let index: HashMap<ItemId, usize> = items.iter().enumerate().map(|(at, item)| (item.id.clone(), at)).collect();
         let mut graph = Self {
             dependencies: vec![Vec::new(); items.len()],
             dependents: vec![Vec::new(); items.len()],

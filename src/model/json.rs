@@ -28,9 +28,7 @@ impl JsonPath {
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         let mut path = self.0.clone();
-        let plain = key
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        let plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && !key.starts_with(|first: char| first.is_ascii_digit())
             && !key.is_empty();
         if !plain {
@@ -76,23 +74,15 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Vec<Problem>> {
 /// and `null` for an unsafe number. The depth is bounded by `serde_json`'s limit of 128, so neither
 /// reading nor dropping can exhaust the stack.
 pub fn read(bytes: &[u8], problems: &mut Vec<Problem>) -> Option<Value> {
-    let state = State {
-        steps: RefCell::new(Vec::new()),
-        problems: RefCell::new(Vec::new()),
-    };
+    let state = State { steps: RefCell::new(Vec::new()), problems: RefCell::new(Vec::new()) };
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let outcome = Seed(&state)
-        .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value));
+    let outcome = Seed(&state).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     problems.append(&mut state.problems.take());
     match outcome {
         Ok(value) => Some(value),
         Err(error) => {
-            let message = if bytes.is_empty() {
-                "the file is empty".to_owned()
-            } else {
-                format!("not valid JSON: {error}")
-            };
+            let message =
+                if bytes.is_empty() { "the file is empty".to_owned() } else { format!("not valid JSON: {error}") };
             problems.push(Problem::new(Code::NotJson, &state.path(), message));
             None
         }
@@ -113,12 +103,10 @@ enum Step {
 impl State {
     fn path(&self) -> JsonPath {
         let steps = self.steps.borrow();
-        steps
-            .iter()
-            .fold(JsonPath::root(), |path, step| match step {
-                Step::Key(key) => path.key(key),
-                Step::Index(index) => path.index(*index),
-            })
+        steps.iter().fold(JsonPath::root(), |path, step| match step {
+            Step::Key(key) => path.key(key),
+            Step::Index(index) => path.index(*index),
+        })
     }
 
     fn report(&self, code: Code, message: String) {

@@ -235,8 +235,6 @@ pub enum NameError {
     #[error("names that begin with `@` are reserved")]
     Reserved,
     /// A segment that is more than a file's name.
-    #[error(
-        "a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`"
-    )]
+    #[error("a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`")]
     Segment(String),
 }

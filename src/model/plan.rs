@@ -70,11 +70,8 @@ impl Item {
     /// What has no default of its own (shape, products, timeout, attempts) stands only if set.
     /// Reading the result as an item gives the same result again.
     pub fn to_json(&self) -> Value {
-        let needs: Map<String, Value> = self
-            .needs
-            .iter()
-            .map(|(key, need)| (key.to_string(), need.to_json()))
-            .collect();
+        let needs: Map<String, Value> =
+            self.needs.iter().map(|(key, need)| (key.to_string(), need.to_json())).collect();
         let mut item = json!({
             "id": self.id.as_str(),
             "executor": self.executor,

@@ -22,12 +22,7 @@ pub struct Problem {
 impl Problem {
     /// Names a problem at `at`, without a hint.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            path: at.to_string(),
-            message: message.into(),
-            hint: None,
-        }
+        Self { code, path: at.to_string(), message: message.into(), hint: None }
     }
 
     /// Adds what to try.

@@ -19,12 +19,7 @@ pub(crate) struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     /// Takes `value` as an object; reports another type, and every field that is not in `known`.
-    pub(crate) fn of(
-        value: &'v Value,
-        at: JsonPath,
-        known: &[&str],
-        problems: &mut Vec<Problem>,
-    ) -> Option<Self> {
+    pub(crate) fn of(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Vec<Problem>) -> Option<Self> {
         let Value::Object(map) = value else {
             problems.push(wrong_type(&at, "an object", value));
             return None;
@@ -82,11 +77,7 @@ impl<'v> Fields<'v> {
     }
 
     /// The field as an object.
-    pub(crate) fn object(
-        &self,
-        key: &str,
-        problems: &mut Vec<Problem>,
-    ) -> Option<&'v Map<String, Value>> {
+    pub(crate) fn object(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v Map<String, Value>> {
         let value = self.get(key)?;
         if value.as_object().is_none() {
             problems.push(wrong_type(&self.at(key), "an object", value));
@@ -104,12 +95,7 @@ impl<'v> Fields<'v> {
     }
 
     /// The field as an integer within `range`.
-    pub(crate) fn integer(
-        &self,
-        key: &str,
-        range: &RangeInclusive<u64>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<u64> {
+    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>, problems: &mut Vec<Problem>) -> Option<u64> {
         let value = self.get(key)?;
         let number = value.as_u64().filter(|number| range.contains(number));
         if number.is_none() {
@@ -121,11 +107,7 @@ impl<'v> Fields<'v> {
 }
 
 /// Takes `value` as a string.
-pub(crate) fn string<'v>(
-    value: &'v Value,
-    at: &JsonPath,
-    problems: &mut Vec<Problem>,
-) -> Option<&'v str> {
+pub(crate) fn string<'v>(value: &'v Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<&'v str> {
     if value.as_str().is_none() {
         problems.push(wrong_type(at, "a string", value));
     }
@@ -133,11 +115,7 @@ pub(crate) fn string<'v>(
 }
 
 /// Takes `value` as a string that holds something.
-pub(crate) fn text<'v>(
-    value: &'v Value,
-    at: &JsonPath,
-    problems: &mut Vec<Problem>,
-) -> Option<&'v str> {
+pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<&'v str> {
     let text = string(value, at, problems)?;
     if text.is_empty() {
         let message = "expected a string that is not empty";
@@ -162,11 +140,7 @@ pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem 
 }
 
 /// Reads a need's selector.
-pub(crate) fn read_selector(
-    value: &Value,
-    at: &JsonPath,
-    problems: &mut Vec<Problem>,
-) -> Option<Selector> {
+pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Selector> {
     let kind = selector_kind(value, at, problems)?;
     let known: &[&str] = match kind {
         Kind::Patch => &["kind"],
@@ -178,11 +152,7 @@ pub(crate) fn read_selector(
 }
 
 /// Reads a list of declared products; one that is wrong is reported and left out.
-pub(crate) fn read_products(
-    list: &[Value],
-    at: &JsonPath,
-    problems: &mut Vec<Problem>,
-) -> Vec<Produced> {
+pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Vec<Problem>) -> Vec<Produced> {
     let mut products = Vec::new();
     for (index, value) in list.iter().enumerate() {
         products.extend(read_produced(value, &at.index(index), problems));
@@ -207,11 +177,7 @@ fn read_produced(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> O
     if kind == Kind::Document && path.is_none() {
         return None;
     }
-    Some(Produced {
-        select: select?,
-        kind_of_type,
-        path,
-    })
+    Some(Produced { select: select?, kind_of_type, path })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -241,9 +207,7 @@ fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> O
 fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<Selector> {
     match kind {
         Kind::Patch => Some(Selector::Patch),
-        Kind::Output => Some(Selector::Output {
-            path: name(fields, "path", FilePath::parse, problems)?,
-        }),
+        Kind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
         Kind::Document => {
             let schema = schema(fields, problems);
             let name = name(fields, "name", FilePath::parse_document, problems)?;

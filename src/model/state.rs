@@ -143,9 +143,7 @@ impl RunState {
 
     /// Returns how the run's tree is laid out.
     pub fn layout(&self) -> format::Layout {
-        format::Layout {
-            fan_out: self.submitted.fan_out,
-        }
+        format::Layout { fan_out: self.submitted.fan_out }
     }
 
     /// Returns whether every item has a terminal status.
@@ -201,11 +199,7 @@ impl RunState {
                 if e.status == Outcome::Done && e.attempt == 0 {
                     return Err(Illegal::NotRunning(e.item.clone()));
                 }
-                let phase = if e.status == Outcome::Done {
-                    Phase::Done
-                } else {
-                    Phase::Failed
-                };
+                let phase = if e.status == Outcome::Done { Phase::Done } else { Phase::Failed };
                 self.settle(at, phase, e.reason.clone());
                 self.items[at].products.clone_from(&e.products);
                 Ok(())
@@ -255,12 +249,7 @@ impl RunState {
         }
     }
 
-    fn fire(
-        &mut self,
-        item: &ItemId,
-        attempt: u32,
-        inputs: &BTreeMap<FilePath, InputRef>,
-    ) -> Result<(), Illegal> {
+    fn fire(&mut self, item: &ItemId, attempt: u32, inputs: &BTreeMap<FilePath, InputRef>) -> Result<(), Illegal> {
         let at = self.find(item)?;
         if self.cancelled.is_some() || self.closed.is_some() {
             return Err(Illegal::AfterEnd(item.clone()));
@@ -272,10 +261,7 @@ impl RunState {
             return Err(Illegal::WrongAttempt(item.clone(), attempt));
         }
         if let Some(on) = self.blocked_by(at).next() {
-            return Err(Illegal::BeforeDependency(
-                item.clone(),
-                self.graph.item(on).id.clone(),
-            ));
+            return Err(Illegal::BeforeDependency(item.clone(), self.graph.item(on).id.clone()));
         }
         let locks = self.graph.item(at).resource_locks.clone();
         if let Some(key) = locks.iter().find(|key| self.holders.contains_key(*key)) {
@@ -300,11 +286,7 @@ impl RunState {
                 self.wait_again(at, e);
             }
             Again::Operator => {
-                self.expect_phase(
-                    at,
-                    &[Phase::Failed, Phase::Skipped, Phase::Cancelled],
-                    e.attempt,
-                )?;
+                self.expect_phase(at, &[Phase::Failed, Phase::Skipped, Phase::Cancelled], e.attempt)?;
                 if self.cancelled.is_some() || self.closed.is_some() {
                     return Err(Illegal::AfterEnd(e.item.clone()));
                 }
@@ -317,11 +299,7 @@ impl RunState {
         Ok(())
     }
 
-    fn end(
-        &mut self,
-        field: fn(&mut Self) -> &mut Option<String>,
-        reason: &str,
-    ) -> Result<(), Illegal> {
+    fn end(&mut self, field: fn(&mut Self) -> &mut Option<String>, reason: &str) -> Result<(), Illegal> {
         if !self.is_settled() || self.closed.is_some() || self.cancelled.is_some() {
             return Err(Illegal::EndedUnsettled);
         }
@@ -330,9 +308,7 @@ impl RunState {
     }
 
     fn find(&self, item: &ItemId) -> Result<usize, Illegal> {
-        self.graph
-            .position(item)
-            .ok_or_else(|| Illegal::UnknownItem(item.clone()))
+        self.graph.position(item).ok_or_else(|| Illegal::UnknownItem(item.clone()))
     }
 
     /// Checks that an attempt is the running one, or, with `undispatched`, that the item waits.
@@ -340,11 +316,7 @@ impl RunState {
         let id = &self.graph.item(at).id;
         let state = &self.items[at];
         if undispatched {
-            return if state.phase == Phase::Waiting {
-                Ok(())
-            } else {
-                Err(Illegal::NotWaiting(id.clone()))
-            };
+            return if state.phase == Phase::Waiting { Ok(()) } else { Err(Illegal::NotWaiting(id.clone())) };
         }
         self.expect_phase(at, &[Phase::Running], attempt)
     }

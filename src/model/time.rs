@@ -47,11 +47,7 @@ impl FromStr for Moment {
         let stamp: jiff::Timestamp = text.parse().map_err(|_| bad())?;
         let moment = Self(stamp.as_millisecond());
         // Only one spelling of a moment is canonical.
-        if moment.to_string() == text {
-            Ok(moment)
-        } else {
-            Err(bad())
-        }
+        if moment.to_string() == text { Ok(moment) } else { Err(bad()) }
     }
 }
 
@@ -63,9 +59,7 @@ impl Serialize for Moment {
 
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

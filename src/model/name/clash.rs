@@ -5,11 +5,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// The name with letter case aside: two names with the same fold are the same file to some systems.
 pub fn fold(name: &str) -> String {
-    name.nfc()
-        .collect::<String>()
-        .to_lowercase()
-        .nfc()
-        .collect()
+    name.nfc().collect::<String>().to_lowercase().nfc().collect()
 }
 
 /// The pairs of names of which one is, letter case aside, the other or a folder above the other.

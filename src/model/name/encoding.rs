@@ -14,10 +14,7 @@ pub fn encode_segment(name: &str) -> String {
         let bare = match byte {
             b'.' => {
                 let rest = &bytes[at + 1..];
-                !(encoded.is_empty()
-                    || encoded.ends_with('.')
-                    || rest.is_empty()
-                    || rest.eq_ignore_ascii_case(b"lock"))
+                !(encoded.is_empty() || encoded.ends_with('.') || rest.is_empty() || rest.eq_ignore_ascii_case(b"lock"))
             }
             _ => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
         };
