@@ -3,6 +3,7 @@
 
 pub mod chain;
 pub mod clock;
+pub mod config;
 pub mod git;
 pub mod merkle;
 pub mod model;

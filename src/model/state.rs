@@ -286,13 +286,15 @@ impl RunState {
                 self.wait_again(at, e);
             }
             Again::Operator => {
-                self.expect_phase(at, &[Phase::Failed, Phase::Skipped, Phase::Cancelled], e.attempt)?;
+                // From `running`: an operator interrupted the conductor, which is not the item's fault.
+                let from = [Phase::Running, Phase::Failed, Phase::Skipped, Phase::Cancelled];
+                self.expect_phase(at, &from, e.attempt)?;
                 if self.cancelled.is_some() || self.closed.is_some() {
                     return Err(Illegal::AfterEnd(e.item.clone()));
                 }
+                self.open += usize::from(self.items[at].phase.is_terminal());
                 self.wait_again(at, e);
                 self.items[at].granted_at = self.items[at].attempts;
-                self.open += 1;
             }
             Again::Failure => return Err(Illegal::WrongReason(e.item.clone())),
         }
