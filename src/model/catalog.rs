@@ -1,0 +1,90 @@
+//! What is registered here, as plain data, so that validation needs no configuration at hand.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::json::JsonPath;
+use crate::model::plan::Produced;
+use crate::model::problem::Problem;
+use crate::model::read::{Fields, read_products};
+
+/// Everything a plan may refer to, and the limits it is held to.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    /// The registered executors.
+    pub executors: BTreeSet<String>,
+    /// The registered subagents of the executor `dispatch`.
+    pub subagents: BTreeSet<String>,
+    /// The queues that runs may be placed on.
+    pub queues: BTreeSet<String>,
+    /// The registered shapes.
+    pub shapes: BTreeMap<String, Shape>,
+    /// The registered pipelines.
+    pub pipelines: BTreeSet<String>,
+    /// The most items of a plan.
+    pub max_items: usize,
+    /// The folder of an attempt's worktree that its inputs are staged in.
+    pub inputs_dir: String,
+    /// The folder of an attempt's worktree that its outputs are taken from.
+    pub outputs_dir: String,
+    /// The paths that the base tree tracks, at least those below the two folders.
+    pub reserved_in_base: Vec<String>,
+}
+
+impl Default for Catalog {
+    /// What is there without any configuration.
+    fn default() -> Self {
+        Self {
+            executors: ["command", "dispatch"].map(str::to_owned).into(),
+            subagents: BTreeSet::new(),
+            queues: ["default".to_owned()].into(),
+            shapes: BTreeMap::new(),
+            pipelines: BTreeSet::new(),
+            max_items: 10_000,
+            inputs_dir: "inputs".to_owned(),
+            outputs_dir: "outputs".to_owned(),
+            reserved_in_base: Vec::new(),
+        }
+    }
+}
+
+/// What items of one kind take and hand over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shape {
+    /// The JSON Schema of `inputs`.
+    pub input_schema: Option<Value>,
+    /// The products, with their types.
+    pub produces: Vec<Produced>,
+    /// The type each input key takes.
+    pub consumes: BTreeMap<String, String>,
+}
+
+impl Shape {
+    /// Reads a shape's file; whether its schema compiles shows when an item uses it.
+    pub fn from_json(value: &Value) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let shape = read_shape(value, &mut problems);
+        match shape {
+            Some(shape) if problems.is_empty() => Ok(shape),
+            _ => Err(problems),
+        }
+    }
+}
+
+fn read_shape(value: &Value, problems: &mut Vec<Problem>) -> Option<Shape> {
+    let known = ["inputSchema", "produces", "consumes"];
+    let fields = Fields::of(value, JsonPath::root(), &known, problems)?;
+    let mut shape = Shape { input_schema: fields.get("inputSchema").cloned(), ..Shape::default() };
+    if let Some(list) = fields.list("produces", problems) {
+        shape.produces = read_products(list, &fields.at("produces"), problems);
+    }
+    if let Some(map) = fields.object("consumes", problems) {
+        let consumes = Fields::open(map, fields.at("consumes"));
+        for key in map.keys() {
+            if let Some(name) = consumes.text(key, problems) {
+                shape.consumes.insert(key.clone(), name.to_owned());
+            }
+        }
+    }
+    Some(shape)
+}

@@ -1,0 +1,240 @@
+//! Names that people and workers choose, checked once and then carried as types.
+//!
+//! A name is kept as it was written: it must already be in NFC and is refused otherwise, never
+//! normalised. Where a name becomes part of a ref or a tree path it stands there in one encoding,
+//! see [`encode_segment`].
+
+mod clash;
+mod dot_git;
+mod encoding;
+
+pub use clash::{clashes, fold};
+pub use encoding::{decode_segment, encode_segment};
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use unicode_normalization::is_nfc;
+
+/// The longest id or document name, in bytes.
+pub const MAX_NAME: usize = 128;
+/// The longest encoded segment, in bytes.
+pub const MAX_ENCODED_SEGMENT: usize = 200;
+/// The longest encoded path, in bytes.
+pub const MAX_ENCODED_PATH: usize = 1024;
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident checked by $check:path;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks `name` and takes it as it is.
+            pub fn parse(name: &str) -> Result<Self, NameError> {
+                $check(name)?;
+                Ok(Self(name.to_owned()))
+            }
+
+            /// The name as it was written.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(name: &str) -> Result<Self, NameError> {
+                Self::parse(name)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+
+            fn try_from(name: String) -> Result<Self, NameError> {
+                $check(&name)?;
+                Ok(Self(name))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+    )*};
+}
+
+names! {
+    /// The id of a run; holds no `/`, and does not begin with `@`.
+    RunId checked by check_run_id;
+    /// The id of an item; may hold `/`, does not begin with `@`, and encodes to one segment.
+    ItemId checked by check_id;
+    /// A file-like name: an input key, an output path, an artifact path or a document name.
+    ///
+    /// Its `/`-separated segments are such that neither git nor a file system takes one for more
+    /// than a file's name.
+    FilePath checked by check_path;
+}
+
+impl RunId {
+    /// The id as one segment of a ref or tree path.
+    pub fn encoded(&self) -> String {
+        encode_segment(&self.0)
+    }
+
+    /// The id that `segment` encodes; `None` when no valid id encodes to exactly that.
+    pub fn decode(segment: &str) -> Option<Self> {
+        Self::parse(&decode_segment(segment)?).ok()
+    }
+}
+
+impl ItemId {
+    /// The id as one segment of a tree path.
+    pub fn encoded(&self) -> String {
+        encode_segment(&self.0)
+    }
+
+    /// The id that `segment` encodes; `None` when no valid id encodes to exactly that.
+    pub fn decode(segment: &str) -> Option<Self> {
+        Self::parse(&decode_segment(segment)?).ok()
+    }
+}
+
+impl FilePath {
+    /// Checks a document's name: a file-like name no longer than an id may be.
+    pub fn parse_document(name: &str) -> Result<Self, NameError> {
+        if name.len() > MAX_NAME {
+            return Err(NameError::TooLong);
+        }
+        Self::parse(name)
+    }
+
+    /// The path with every segment encoded.
+    pub fn encoded(&self) -> String {
+        let segments: Vec<String> = self.0.split('/').map(encode_segment).collect();
+        segments.join("/")
+    }
+
+    /// The path that `encoded` encodes; `None` when no valid path encodes to exactly that.
+    pub fn decode(encoded: &str) -> Option<Self> {
+        let segments: Option<Vec<String>> = encoded.split('/').map(decode_segment).collect();
+        Self::parse(&segments?.join("/")).ok()
+    }
+}
+
+fn check_run_id(name: &str) -> Result<(), NameError> {
+    check_id(name)?;
+    if name.contains('/') {
+        return Err(NameError::Slash);
+    }
+    Ok(())
+}
+
+fn check_id(name: &str) -> Result<(), NameError> {
+    if name.starts_with('@') {
+        return Err(NameError::Reserved);
+    }
+    if name.len() > MAX_NAME {
+        return Err(NameError::TooLong);
+    }
+    check_text(name)?;
+    if encode_segment(name).len() > MAX_ENCODED_SEGMENT {
+        return Err(NameError::EncodedTooLong);
+    }
+    Ok(())
+}
+
+fn check_path(path: &str) -> Result<(), NameError> {
+    if path.len() > MAX_ENCODED_PATH {
+        return Err(NameError::EncodedTooLong);
+    }
+    check_text(path)?;
+    if path.contains('\\') {
+        return Err(NameError::Backslash);
+    }
+    let mut length = 0;
+    for segment in path.split('/') {
+        if matches!(segment, "" | "." | "..") || dot_git::is_dot_git(segment) {
+            return Err(NameError::Segment(segment.to_owned()));
+        }
+        let encoded = encode_segment(segment).len();
+        length += encoded + 1;
+        if encoded > MAX_ENCODED_SEGMENT {
+            return Err(NameError::EncodedTooLong);
+        }
+    }
+    if length > MAX_ENCODED_PATH + 1 {
+        return Err(NameError::EncodedTooLong);
+    }
+    Ok(())
+}
+
+/// What holds for every name, whatever it names.
+fn check_text(name: &str) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if name.chars().any(char::is_control) {
+        return Err(NameError::Control);
+    }
+    if name.trim() != name {
+        return Err(NameError::Space);
+    }
+    if !is_nfc(name) {
+        return Err(NameError::NotNormalized);
+    }
+    Ok(())
+}
+
+/// Why a name is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Nothing at all.
+    #[error("a name must not be empty")]
+    Empty,
+    /// More than 128 bytes.
+    #[error("a name has at most {MAX_NAME} bytes")]
+    TooLong,
+    /// More than 200 bytes a segment or 1,024 a path, once encoded.
+    #[error(
+        "a name has at most {MAX_ENCODED_SEGMENT} bytes a segment and {MAX_ENCODED_PATH} in all once encoded, \
+         where a byte outside [A-Za-z0-9_.-] counts three"
+    )]
+    EncodedTooLong,
+    /// Not in Unicode normalisation form C.
+    #[error("a name must be in Unicode normalisation form C (NFC)")]
+    NotNormalized,
+    /// A control character.
+    #[error("a name must not hold control characters")]
+    Control,
+    /// Space at the beginning or the end.
+    #[error("a name must not begin or end with space")]
+    Space,
+    /// A `/` where the name is one segment.
+    #[error("this name must not hold `/`")]
+    Slash,
+    /// A `\`, which another system takes for a `/`.
+    #[error("a path is written with `/` and must not hold `\\`")]
+    Backslash,
+    /// An `@` at the beginning.
+    #[error("names that begin with `@` are reserved")]
+    Reserved,
+    /// A segment that is more than a file's name.
+    #[error("a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`")]
+    Segment(String),
+}

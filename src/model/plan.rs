@@ -1,0 +1,293 @@
+//! A plan as data: items, what each needs, and what each hands over.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::name::{FilePath, ItemId, NameError, RunId};
+
+/// A DAG of work items, as its author wrote it, with the defaults filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The id of the run that it becomes.
+    pub id: RunId,
+    /// The queue that the run is placed on.
+    pub queue: String,
+    /// The revision that every attempt starts from; `HEAD` when absent.
+    pub base: Option<String>,
+    /// Whether items may be added after it is submitted.
+    pub open_ended: bool,
+    /// The rules of a coordinator, as written.
+    pub rules: Vec<Value>,
+    /// Files to seal at submit: path to the file to read.
+    pub artifacts: BTreeMap<FilePath, String>,
+    /// The nodes, in the author's order.
+    pub items: Vec<Item>,
+}
+
+/// One node of the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The id, unique in the run.
+    pub id: ItemId,
+    /// The registered way to run it.
+    pub executor: String,
+    /// What the executor is given, as written.
+    pub inputs: Map<String, Value>,
+    /// The items that must be done before, as written; see [`Item::dependencies`].
+    pub depends_on: Vec<ItemId>,
+    /// Keys of which no other running item may hold one.
+    pub resource_locks: Vec<String>,
+    /// The registered shape that describes its inputs and products.
+    pub subagent_shape: Option<String>,
+    /// Input keys bound to products.
+    pub needs: BTreeMap<FilePath, Need>,
+    /// The products it declares.
+    pub produces: Option<Vec<Produced>>,
+    /// Seconds after which an attempt is ended.
+    pub timeout: Option<u64>,
+    /// How often it is dispatched at most.
+    pub max_attempts: Option<u32>,
+}
+
+impl Item {
+    /// All items that must be done before: `depends_on`, then the producers of its needs in the
+    /// order of their keys, each once.
+    pub fn dependencies(&self) -> Vec<ItemId> {
+        let producers = self.needs.values().filter_map(|need| match &need.from {
+            Source::Item(id) => Some(id),
+            Source::Artifacts | Source::Documents => None,
+        });
+        let mut seen = BTreeSet::new();
+        let every = self.depends_on.iter().chain(producers);
+        every.filter(|id| seen.insert(*id)).cloned().collect()
+    }
+
+    /// The normalised item: defaults stand explicitly and `depends_on` holds every dependency.
+    ///
+    /// What has no default of its own (shape, products, timeout, attempts) stands only if set.
+    /// Reading the result as an item gives the same result again.
+    pub fn to_json(&self) -> Value {
+        let needs: Map<String, Value> =
+            self.needs.iter().map(|(key, need)| (key.to_string(), need.to_json())).collect();
+        let mut item = json!({
+            "id": self.id.as_str(),
+            "executor": self.executor,
+            "inputs": self.inputs,
+            "depends_on": self.dependencies(),
+            "resourceLocks": self.resource_locks,
+            "needs": needs,
+        });
+        if let Some(shape) = &self.subagent_shape {
+            item["subagentShape"] = json!(shape);
+        }
+        if let Some(produces) = &self.produces {
+            item["produces"] = produces.iter().map(Produced::to_json).collect();
+        }
+        if let Some(timeout) = self.timeout {
+            item["timeout"] = json!(timeout);
+        }
+        if let Some(attempts) = self.max_attempts {
+            item["maxAttempts"] = json!(attempts);
+        }
+        item
+    }
+}
+
+/// A binding of an input key to a product.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Where the product comes from.
+    pub from: Source,
+    /// Which of its products.
+    pub select: Selector,
+}
+
+impl Need {
+    /// The binding as it is written in a plan.
+    pub fn to_json(&self) -> Value {
+        json!({ "from": self.from.to_string(), "select": self.select.to_json() })
+    }
+}
+
+/// Where a needed product comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Source {
+    /// An item of the run.
+    Item(ItemId),
+    /// The files sealed at submit: `@artifacts`.
+    Artifacts,
+    /// The run's documents, whoever wrote them: `@documents`.
+    Documents,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Item(id) => id.as_str(),
+            Self::Artifacts => "@artifacts",
+            Self::Documents => "@documents",
+        })
+    }
+}
+
+impl FromStr for Source {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match text {
+            "@artifacts" => Ok(Self::Artifacts),
+            "@documents" => Ok(Self::Documents),
+            id => ItemId::parse(id).map(Self::Item),
+        }
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
+    }
+}
+
+/// Which product of a source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Selector {
+    /// The change it made to the worktree.
+    Patch,
+    /// A file it left under `outputs/`.
+    Output {
+        /// The file's path below `outputs/`.
+        path: FilePath,
+    },
+    /// A document of the run.
+    Document {
+        /// The document's name.
+        name: FilePath,
+        /// The schema that the revision must satisfy: `id@version`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schema: Option<String>,
+    },
+}
+
+impl Selector {
+    /// The key under which a run's records hold this product.
+    pub fn product_key(&self) -> ProductKey {
+        match self {
+            Self::Patch => ProductKey::Patch,
+            Self::Output { path } => ProductKey::Output(path.clone()),
+            Self::Document { name, .. } => ProductKey::Document(name.clone()),
+        }
+    }
+
+    /// The selector as it is written in a plan.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Patch => json!({ "kind": "patch" }),
+            Self::Output { path } => json!({ "kind": "output", "path": path }),
+            Self::Document { name, schema: None } => json!({ "kind": "document", "name": name }),
+            Self::Document { name, schema } => {
+                json!({ "kind": "document", "name": name, "schema": schema })
+            }
+        }
+    }
+}
+
+/// A product that an item or a shape declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Produced {
+    /// Which product.
+    pub select: Selector,
+    /// Its type, compared with what a consumer's shape takes; `type` in JSON.
+    pub kind_of_type: Option<String>,
+    /// For a document, the file below `outputs/` that holds it.
+    pub path: Option<FilePath>,
+}
+
+impl Produced {
+    /// The declaration as it is written in a plan.
+    pub fn to_json(&self) -> Value {
+        let mut produced = self.select.to_json();
+        if let Some(path) = &self.path {
+            produced["path"] = json!(path);
+        }
+        if let Some(name) = &self.kind_of_type {
+            produced["type"] = json!(name);
+        }
+        produced
+    }
+}
+
+/// The name of a product in a run's records: `patch`, `outputs/<path>` or `documents/<name>`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum ProductKey {
+    /// The change to the worktree.
+    Patch,
+    /// A file under `outputs/`.
+    Output(FilePath),
+    /// A document of the run.
+    Document(FilePath),
+}
+
+impl fmt::Display for ProductKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Patch => f.write_str("patch"),
+            Self::Output(path) => write!(f, "outputs/{path}"),
+            Self::Document(name) => write!(f, "documents/{name}"),
+        }
+    }
+}
+
+impl FromStr for ProductKey {
+    type Err = ProductKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ProductKeyError> {
+        if text == "patch" {
+            return Ok(Self::Patch);
+        }
+        match text.split_once('/') {
+            Some(("outputs", path)) => Ok(Self::Output(FilePath::parse(path)?)),
+            Some(("documents", name)) => Ok(Self::Document(FilePath::parse_document(name)?)),
+            _ => Err(ProductKeyError::Kind(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for ProductKey {
+    type Error = ProductKeyError;
+
+    fn try_from(text: String) -> Result<Self, ProductKeyError> {
+        text.parse()
+    }
+}
+
+impl From<ProductKey> for String {
+    fn from(key: ProductKey) -> Self {
+        key.to_string()
+    }
+}
+
+/// Why a text names no product.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProductKeyError {
+    /// Neither `patch` nor below `outputs/` or `documents/`.
+    #[error("{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`")]
+    Kind(String),
+    /// The path or name is not valid.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}

@@ -1,0 +1,151 @@
+//! One thing that is wrong with a plan, and the stable code it is known by.
+
+use serde::Serialize;
+use std::fmt;
+
+use crate::model::json::JsonPath;
+
+/// Says what is wrong, where, and where possible what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The stable code; programs branch on it.
+    pub code: Code,
+    /// The JSON path of the offending value (`items[3].needs.patch.from`); empty for the whole file.
+    pub path: String,
+    /// One sentence for people.
+    pub message: String,
+    /// What to try, where one thing is likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// Names a problem at `at`, without a hint.
+    pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
+        Self { code, path: at.to_string(), message: message.into(), hint: None }
+    }
+
+    /// Adds what to try.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the nearest of `known`, if one is near enough to be what was meant.
+    #[must_use]
+    pub fn nearest<'a>(self, wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        match nearest(wanted, known) {
+            Some(name) => self.hint(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            write!(f, "{}: {}", self.code, self.message)
+        } else {
+            write!(f, "{} at {}: {}", self.code, self.path, self.message)
+        }
+    }
+}
+
+/// The best match above a likeness of 0.8; equal likeness goes to the first.
+fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut best: Option<(f64, &str)> = None;
+    for name in known {
+        let likeness = strsim::jaro_winkler(wanted, name);
+        if likeness > best.map_or(0.8, |(score, _)| score) {
+            best = Some((likeness, name));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// The stable codes of problems; fixed, never renamed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Code { $($(#[$doc])* $variant,)* }
+
+        impl Code {
+            /// Every code, in the order in which they are documented.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The code as it is written in answers.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Not JSON, or JSON whose meaning depends on the reader (lone surrogates, unsafe numbers).
+    NotJson = "not-json",
+    /// An object holds the same key twice.
+    DuplicateKey = "duplicate-key",
+    /// A field that a plan does not have.
+    UnknownField = "unknown-field",
+    /// A value of another type, or out of its range.
+    WrongType = "wrong-type",
+    /// A field that must be there is not.
+    MissingField = "missing-field",
+    /// An id that is no valid name.
+    BadId = "bad-id",
+    /// An id that another item has, letter case aside.
+    DuplicateId = "duplicate-id",
+    /// `depends_on` names no item.
+    UnknownDependency = "unknown-dependency",
+    /// `from` names no item.
+    UnknownProducer = "unknown-producer",
+    /// An item that waits for itself.
+    SelfDependency = "self-dependency",
+    /// Items that wait for one another.
+    Cycle = "cycle",
+    /// A selector of an unknown kind, without its fields, or not possible for its source.
+    BadSelector = "bad-selector",
+    /// A product that its producer does not declare.
+    UndeclaredProduct = "undeclared-product",
+    /// The producer makes one type, the consumer takes another.
+    TypeMismatch = "type-mismatch",
+    /// An input key or artifact path that is no safe file name, or that clashes with another.
+    BadInputKey = "bad-input-key",
+    /// A lock key twice in one item.
+    DuplicateLock = "duplicate-lock",
+    /// An executor that is not registered here.
+    UnknownExecutor = "unknown-executor",
+    /// A subagent that is not registered here.
+    UnknownSubagent = "unknown-subagent",
+    /// A queue that is not registered here.
+    UnknownQueue = "unknown-queue",
+    /// A shape that is not registered here.
+    UnknownShape = "unknown-shape",
+    /// A pipeline that is not registered here.
+    UnknownPipeline = "unknown-pipeline",
+    /// A key in `inputs` that only the tool sets.
+    ReservedKey = "reserved-key",
+    /// An id that begins with `@`.
+    ReservedId = "reserved-id",
+    /// Inputs that their shape's JSON Schema refuses.
+    InputsSchema = "inputs-schema",
+    /// A plan without items.
+    NoItems = "no-items",
+    /// A plan of more items than `handoff.maxItems`.
+    TooManyItems = "too-many-items",
+    /// A plan of more than 32 MiB.
+    TooLarge = "too-large",
+    /// The base tree tracks what an attempt would put its inputs or outputs over.
+    ReservedPath = "reserved-path",
+    /// A rule that is not one.
+    BadRule = "bad-rule",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,247 @@
+//! Reads JSON objects field by field, so that every problem is found, each with its path.
+
+use serde_json::{Map, Value};
+use std::ops::RangeInclusive;
+
+use crate::model::json::JsonPath;
+use crate::model::name::FilePath;
+use crate::model::plan::{Produced, Selector};
+use crate::model::problem::{Code, Problem};
+
+/// The fields of one object.
+///
+/// The typed getters give `None` for a field that is absent as well as for one that is wrong; the
+/// latter is reported.
+pub(crate) struct Fields<'v> {
+    map: &'v Map<String, Value>,
+    at: JsonPath,
+}
+
+impl<'v> Fields<'v> {
+    /// Takes `value` as an object; reports another type, and every field that is not in `known`.
+    pub(crate) fn of(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Vec<Problem>) -> Option<Self> {
+        let Value::Object(map) = value else {
+            problems.push(wrong_type(&at, "an object", value));
+            return None;
+        };
+        for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+            let message = format!("there is no field `{key}` here");
+            let problem = Problem::new(Code::UnknownField, &at.key(key), message);
+            problems.push(problem.nearest(key, known.iter().copied()));
+        }
+        Some(Self { map, at })
+    }
+
+    /// Takes an object whose keys are free.
+    pub(crate) fn open(map: &'v Map<String, Value>, at: JsonPath) -> Self {
+        Self { map, at }
+    }
+
+    /// The path of the field `key`.
+    pub(crate) fn at(&self, key: &str) -> JsonPath {
+        self.at.key(key)
+    }
+
+    /// The field as it is.
+    pub(crate) fn get(&self, key: &str) -> Option<&'v Value> {
+        self.map.get(key)
+    }
+
+    /// The field as it is; reports its absence.
+    pub(crate) fn required(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v Value> {
+        let value = self.get(key);
+        if value.is_none() {
+            let message = format!("the field `{key}` is missing");
+            problems.push(Problem::new(Code::MissingField, &self.at(key), message));
+        }
+        value
+    }
+
+    /// The field as a string, empty or not.
+    pub(crate) fn string(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v str> {
+        string(self.get(key)?, &self.at(key), problems)
+    }
+
+    /// The field as a string that holds something.
+    pub(crate) fn text(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v str> {
+        text(self.get(key)?, &self.at(key), problems)
+    }
+
+    /// The field as an array.
+    pub(crate) fn list(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v [Value]> {
+        let value = self.get(key)?;
+        if value.as_array().is_none() {
+            problems.push(wrong_type(&self.at(key), "an array", value));
+        }
+        value.as_array().map(Vec::as_slice)
+    }
+
+    /// The field as an object.
+    pub(crate) fn object(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v Map<String, Value>> {
+        let value = self.get(key)?;
+        if value.as_object().is_none() {
+            problems.push(wrong_type(&self.at(key), "an object", value));
+        }
+        value.as_object()
+    }
+
+    /// The field as `true` or `false`.
+    pub(crate) fn boolean(&self, key: &str, problems: &mut Vec<Problem>) -> Option<bool> {
+        let value = self.get(key)?;
+        if value.as_bool().is_none() {
+            problems.push(wrong_type(&self.at(key), "true or false", value));
+        }
+        value.as_bool()
+    }
+
+    /// The field as an integer within `range`.
+    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>, problems: &mut Vec<Problem>) -> Option<u64> {
+        let value = self.get(key)?;
+        let number = value.as_u64().filter(|number| range.contains(number));
+        if number.is_none() {
+            let wanted = format!("an integer from {} to {}", range.start(), range.end());
+            problems.push(wrong_type(&self.at(key), &wanted, value));
+        }
+        number
+    }
+}
+
+/// Takes `value` as a string.
+pub(crate) fn string<'v>(value: &'v Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<&'v str> {
+    if value.as_str().is_none() {
+        problems.push(wrong_type(at, "a string", value));
+    }
+    value.as_str()
+}
+
+/// Takes `value` as a string that holds something.
+pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<&'v str> {
+    let text = string(value, at, problems)?;
+    if text.is_empty() {
+        let message = "expected a string that is not empty";
+        problems.push(Problem::new(Code::WrongType, at, message));
+        return None;
+    }
+    Some(text)
+}
+
+/// The problem of a value that is not what was `wanted`.
+pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem {
+    let found = match found {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => value.to_string(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    };
+    let message = format!("expected {wanted}, found {found}");
+    Problem::new(Code::WrongType, at, message)
+}
+
+/// Reads a need's selector.
+pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Selector> {
+    let kind = selector_kind(value, at, problems)?;
+    let known: &[&str] = match kind {
+        Kind::Patch => &["kind"],
+        Kind::Output => &["kind", "path"],
+        Kind::Document => &["kind", "name", "schema"],
+    };
+    let fields = Fields::of(value, at.clone(), known, problems)?;
+    selector(kind, &fields, problems)
+}
+
+/// Reads a list of declared products; one that is wrong is reported and left out.
+pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Vec<Problem>) -> Vec<Produced> {
+    let mut products = Vec::new();
+    for (index, value) in list.iter().enumerate() {
+        products.extend(read_produced(value, &at.index(index), problems));
+    }
+    products
+}
+
+fn read_produced(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Produced> {
+    let kind = selector_kind(value, at, problems)?;
+    let known: &[&str] = match kind {
+        Kind::Patch => &["kind", "type"],
+        Kind::Output => &["kind", "path", "type"],
+        Kind::Document => &["kind", "name", "schema", "path", "type"],
+    };
+    let fields = Fields::of(value, at.clone(), known, problems)?;
+    let kind_of_type = fields.text("type", problems).map(str::to_owned);
+    let path = match kind {
+        Kind::Document => name(&fields, "path", FilePath::parse, problems),
+        Kind::Patch | Kind::Output => None,
+    };
+    let select = selector(kind, &fields, problems);
+    if kind == Kind::Document && path.is_none() {
+        return None;
+    }
+    Some(Produced { select: select?, kind_of_type, path })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Patch,
+    Output,
+    Document,
+}
+
+fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Kind> {
+    let Value::Object(map) = value else {
+        problems.push(wrong_type(at, "an object", value));
+        return None;
+    };
+    let kind = match map.get("kind").and_then(Value::as_str) {
+        Some("patch") => return Some(Kind::Patch),
+        Some("output") => return Some(Kind::Output),
+        Some("document") => return Some(Kind::Document),
+        other => other,
+    };
+    let message = "a selector's `kind` is \"patch\", \"output\" or \"document\"";
+    let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
+    problems.push(problem.nearest(kind.unwrap_or_default(), ["patch", "output", "document"]));
+    None
+}
+
+fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<Selector> {
+    match kind {
+        Kind::Patch => Some(Selector::Patch),
+        Kind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
+        Kind::Document => {
+            let schema = schema(fields, problems);
+            let name = name(fields, "name", FilePath::parse_document, problems)?;
+            Some(Selector::Document { name, schema })
+        }
+    }
+}
+
+/// Reads a selector's required path or name.
+fn name<E: std::fmt::Display>(
+    fields: &Fields<'_>,
+    key: &str,
+    parse: fn(&str) -> Result<FilePath, E>,
+    problems: &mut Vec<Problem>,
+) -> Option<FilePath> {
+    let message = match fields.get(key).map(|value| value.as_str().map(parse)) {
+        Some(Some(Ok(name))) => return Some(name),
+        Some(Some(Err(error))) => error.to_string(),
+        Some(None) => format!("the selector's `{key}` must be a string"),
+        None => format!("the selector lacks its `{key}`"),
+    };
+    problems.push(Problem::new(Code::BadSelector, &fields.at(key), message));
+    None
+}
+
+/// Reads a document's optional schema, `id` or `id@version`.
+fn schema(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<String> {
+    let schema = fields.text("schema", problems)?;
+    let (id, version) = schema.rsplit_once('@').unwrap_or((schema, "*"));
+    if id.is_empty() || version.is_empty() {
+        let message = "a schema is written `id@version`";
+        let problem = Problem::new(Code::BadSelector, &fields.at("schema"), message);
+        problems.push(problem);
+        return None;
+    }
+    Some(schema.to_owned())
+}
