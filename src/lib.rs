@@ -1,10 +1,5 @@
-//! Hands work from one agent, person or machine to the next inside a git repository, so that anyone can prove afterwards
-//! who made what from what.
+//! Hands work from one agent, person or machine to the next inside a git repository.
 
-pub mod chain;
-pub mod clock;
-pub mod config;
-pub mod git;
-pub mod merkle;
 pub mod model;
-pub mod sign;
+pub mod plan;
+pub mod validate;

@@ -1,15 +1,8 @@
-//! Plain data: names, plan, entries, state. Nothing here touches the world.
+//! Plain data: what a plan, a name or a problem is; no I/O, no clock, no randomness.
 
 pub mod catalog;
-pub mod digest;
-pub mod entry;
-pub mod format;
-pub mod graph;
 pub mod json;
-pub mod manifest;
 pub mod name;
 pub mod plan;
 pub mod problem;
-pub mod read;
-pub mod state;
-pub mod time;
+pub(crate) mod read;
