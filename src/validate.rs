@@ -42,14 +42,7 @@ impl ValidPlan {
                 waiting.push(item.id.clone());
             }
         }
-        Self {
-            sha256: hex(&Sha256::digest(bytes)),
-            bytes: bytes.to_vec(),
-            plan,
-            order,
-            dependents,
-            positions,
-        }
+        Self { sha256: hex(&Sha256::digest(bytes)), bytes: bytes.to_vec(), plan, order, dependents, positions }
     }
 
     /// The plan.

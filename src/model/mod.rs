@@ -1,8 +1,15 @@
-//! Plain data: what a plan, a name or a problem is; no I/O, no clock, no randomness.
+//! Plain data: names, plan, entries, state. Nothing here touches the world.
 
 pub mod catalog;
+pub mod digest;
+pub mod entry;
+pub mod format;
+pub mod graph;
 pub mod json;
+pub mod manifest;
 pub mod name;
 pub mod plan;
 pub mod problem;
 pub(crate) mod read;
+pub mod state;
+pub mod time;
