@@ -8,6 +8,7 @@ mod json;
 mod names;
 
 use git_handoff::model::catalog::{Catalog, Shape};
+use git_handoff::model::digest::Digest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::{Need, Selector, Source};
 use git_handoff::plan::{parse, parse_item};
@@ -72,7 +73,7 @@ fn the_worked_examples_are_valid() {
     assert!(apply.depends_on.is_empty());
     assert_eq!(apply.dependencies(), [ItemId::parse("edit-a").unwrap()]);
     assert_eq!(apply.to_json()["depends_on"], json!(["edit-a"]));
-    assert_eq!(handoff.sha256().len(), 64);
+    assert_eq!(handoff.sha256(), Digest::of(HANDOFF.as_bytes()));
     assert_eq!(&parse(HANDOFF.as_bytes()).unwrap(), handoff.plan());
 }
 
@@ -152,6 +153,28 @@ fn problems_of_form_and_of_meaning_are_reported_together() {
             "unknown-executor items[2].executor",
         ]
     );
+}
+
+#[test]
+fn a_reference_that_nothing_can_answer_to_is_reported_even_unvalidated() {
+    let more = json!({"depends_on": ["@x"], "needs": {"k": {"from": "", "select": {"kind": "patch"}}}});
+    let plan = plan_of(&[item("a", &more)]).to_string();
+    let expected = ["bad-id items[0].depends_on[0]", "bad-id items[0].needs.k.from"];
+    assert_eq!(lines(&parse(plan.as_bytes()).unwrap_err()), expected);
+    let item = item("a", &more).to_string();
+    assert_eq!(lines(&parse_item(item.as_bytes()).unwrap_err()), ["bad-id depends_on[0]", "bad-id needs.k.from"]);
+}
+
+#[test]
+fn what_a_plan_says_cannot_steer_a_terminal() {
+    let hostile = "a\u{1b}]0;x\u{7}\u{9b}2J";
+    let plan = json!({"id": hostile, hostile: 1, "items": [
+        item(hostile, &json!({"depends_on": [hostile, "b"]})), item("b", &json!({"depends_on": [hostile]}))]});
+    let problems = check(&plan).unwrap_err();
+    assert_eq!(problems.len(), 5);
+    for problem in problems {
+        assert!(!format!("{problem} {:?}", problem.hint).contains(char::is_control), "{problem}");
+    }
 }
 
 #[test]
