@@ -14,7 +14,7 @@ use git_handoff::git::store::Store;
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::sign::Signer;
-use git_handoff::worker::workspace::Site;
+use git_handoff::worker::site::Site;
 
 use super::failure::Failure;
 
@@ -114,15 +114,12 @@ impl Context {
             None => self.cache()?.join("git-handoff"),
         };
         let repository = Digest::of(self.store.common_dir().as_os_str().as_encoded_bytes());
-        Ok(Site {
-            store: self.store.clone(),
-            root: root.join(&repository.hex()[..16]),
-            inputs: self.config.inputs.clone(),
-            outputs: self.config.outputs.clone(),
-            max_product: self.config.max_product_size,
-            user: self.config.user.clone(),
-            ..Site::default_with(self.store.clone())
-        })
+        let mut site = Site::new(self.store.clone(), root.join(&repository.hex()[..16]));
+        site.inputs.clone_from(&self.config.inputs);
+        site.outputs.clone_from(&self.config.outputs);
+        site.max_product = self.config.max_product_size;
+        site.user.clone_from(&self.config.user);
+        Ok(site)
     }
 
     fn cache(&self) -> Result<PathBuf, Failure> {

@@ -7,3 +7,4 @@ pub mod needs;
 pub mod tick;
 
 mod attempt;
+mod stranded;

@@ -22,7 +22,8 @@ use crate::model::manifest::{self, Manifest};
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
-use crate::worker::workspace::{self, Site};
+use crate::worker::site::Site;
+use crate::worker::workspace;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
@@ -474,6 +475,9 @@ pub enum Error {
     /// What an interrupted attempt left behind could not be dealt with.
     #[error("what an interrupted attempt left behind could not be cleared away")]
     Workspace(#[from] workspace::Error),
+    /// Work that could not be saved could not be put aside either.
+    #[error("work that could not be saved could not be put aside")]
+    Aside(#[source] std::io::Error),
     /// Transcripts or salvage could not be kept.
     #[error("the transcript or the salvaged work of an attempt could not be kept")]
     Keep(#[from] attempt::KeepError),
