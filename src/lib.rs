@@ -10,3 +10,4 @@ pub mod model;
 pub mod plan;
 pub mod sign;
 pub mod validate;
+pub mod verify;
