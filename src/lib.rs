@@ -13,3 +13,4 @@ pub mod run;
 pub mod sign;
 pub mod submit;
 pub mod validate;
+pub mod verify;
