@@ -4,6 +4,8 @@
 pub mod chain;
 pub mod clock;
 pub mod config;
+pub mod engine;
+pub mod event;
 pub mod git;
 pub mod log;
 pub mod merkle;
@@ -13,3 +15,5 @@ pub mod run;
 pub mod sign;
 pub mod submit;
 pub mod validate;
+pub mod verify;
+pub mod worker;

@@ -55,7 +55,8 @@ impl Write for Stdout<'_> {
 
 fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
     let nothing = |view: &View| {
-        Failure::refused("no-such-thing", format!("there is no {what:?}")).hint(format!("git handoff show '{}'", view.run))
+        Failure::refused("no-such-thing", format!("there is no {what:?}"))
+            .hint(format!("git handoff show '{}'", view.run))
     };
     // A path of the run's own tree: `<run>:plan.json`.
     if let Some((run, path)) = what.rsplit_once(':')
@@ -113,6 +114,9 @@ fn transcript(view: &View, at: usize, context: &Context) -> Result<Option<Oid>, 
         None => None,
     };
     oid.map(Some).ok_or_else(|| {
-        Failure::refused("no-transcript", format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str()))
+        Failure::refused(
+            "no-transcript",
+            format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str()),
+        )
     })
 }

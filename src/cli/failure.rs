@@ -61,7 +61,8 @@ impl Failure {
             next = cause.source();
         }
         if failure.causes.iter().any(|cause| cause.contains("No space left on device")) {
-            return failure.hint("free some space, then run the same command again: the run continues where it stopped");
+            return failure
+                .hint("free some space, then run the same command again: the run continues where it stopped");
         }
         failure
     }
@@ -141,9 +142,7 @@ impl From<submit::Error> for Failure {
             submit::Error::Used(run) => {
                 Self { code: "id-used", ..failure }.hint(format!("give the plan another id than {:?}", run.as_str()))
             }
-            submit::Error::Unborn => {
-                Self { code: "unborn", ..failure }.hint("git commit --allow-empty -m 'Start'")
-            }
+            submit::Error::Unborn => Self { code: "unborn", ..failure }.hint("git commit --allow-empty -m 'Start'"),
             submit::Error::Base(_) => Self { code: "bad-base", ..failure }.hint("git log --oneline --all"),
             submit::Error::Chain(inner) => inner.into(),
             submit::Error::Store(inner) => inner.into(),
@@ -186,6 +185,20 @@ impl From<tick::Error> for Failure {
 impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
         Self::of("git", &error)
+    }
+}
+
+impl From<verify::Refusal> for Failure {
+    fn from(refusal: verify::Refusal) -> Self {
+        let failure = Self::of("not-continuable", &refusal);
+        match &refusal {
+            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify '{}'", report.run)),
+            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify '{run}'")),
+            verify::Refusal::NotAWriter { .. } => {
+                failure.hint("give the plan another id, and submit it under your own key")
+            }
+            verify::Refusal::Verify(_) => failure,
+        }
     }
 }
 

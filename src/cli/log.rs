@@ -18,8 +18,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
     if output.json {
         for link in &view.links {
-            let mut value: Value =
-                serde_json::from_slice(&link.entry.canonical()).map_err(|e| Failure::refused("entry", e.to_string()))?;
+            let mut value: Value = serde_json::from_slice(&link.entry.canonical())
+                .map_err(|e| Failure::refused("entry", e.to_string()))?;
             value["hash"] = json!(link.hash);
             value["commit"] = json!(link.commit);
             output.value(&value);

@@ -156,10 +156,18 @@ fn describe(entry: &Entry) -> String {
             };
             line("✓", &e.item, format!("done in {}{products}", table::duration(e.duration_ms)))
         }
-        Event::ItemReconciled(e) => line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason"))),
-        Event::ItemRetried(e) => {
-            line("↻", &e.item, format!("attempt {} failed: {}; will be tried again", e.attempt, e.detail.as_deref().unwrap_or("no reason")))
+        Event::ItemReconciled(e) => {
+            line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
         }
+        Event::ItemRetried(e) => line(
+            "↻",
+            &e.item,
+            format!(
+                "attempt {} failed: {}; will be tried again",
+                e.attempt,
+                e.detail.as_deref().unwrap_or("no reason")
+            ),
+        ),
         Event::ItemRequeued(e) => {
             line("↻", &e.item, format!("attempt {}: {}", e.attempt, e.detail.as_deref().unwrap_or("asked for again")))
         }

@@ -30,7 +30,9 @@ pub(crate) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Resu
             }
             Err(failure) => {
                 rows.push(vec![run.to_string(), "?".into(), "unreadable".into(), failure.message.clone()]);
-                values.push(json!({ "run": run, "queue": null, "sealed": false, "counts": {}, "error": failure.message }));
+                values.push(
+                    json!({ "run": run, "queue": null, "sealed": false, "counts": {}, "error": failure.message }),
+                );
             }
         }
     }

@@ -90,14 +90,16 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
     let at = position(&open, &item)?;
     let phase = open.state.items[at].phase;
     if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
-        let message = format!("{item:?} is {}; only what failed, was skipped or was cancelled can be retried", open.state.status(at));
+        let message = format!(
+            "{item:?} is {}; only what failed, was skipped or was cancelled can be retried",
+            open.state.status(at)
+        );
         return Err(Failure::refused("not-retriable", message));
     }
     if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
         let on = &open.state.graph.item(lost).id;
         let message = format!("{item:?} depends on {on:?}, which is {}", open.state.status(lost));
-        return Err(Failure::refused("not-retriable", message)
-            .hint(format!("git handoff retry '{}/{on}'", open.run())));
+        return Err(Failure::refused("not-retriable", message).hint(format!("git handoff retry '{}/{on}'", open.run())));
     }
     let again = again_with(&open, at);
     let happenings: Vec<Happening> = again
@@ -150,7 +152,11 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
     }
     if !open.state.is_settled() {
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
-        let message = format!("the run {:?} has {left} item{} that did not end yet", open.run().as_str(), if left == 1 { "" } else { "s" });
+        let message = format!(
+            "the run {:?} has {left} item{} that did not end yet",
+            open.run().as_str(),
+            if left == 1 { "" } else { "s" }
+        );
         return Err(Failure::refused("not-settled", message).hint(format!("git handoff run --close '{}'", open.run())));
     }
     let before = open.head().entries;
@@ -164,13 +170,17 @@ fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Fail
     let (target, rest) = Target::with_rest(&context.store, text)?;
     let name = git_handoff::model::format::run_ref(&target.run);
     if target.reference != name {
-        let message = format!("the run {:?} was fetched; it can only be changed where it is driven", target.run.as_str());
+        let message =
+            format!("the run {:?} was fetched; it can only be changed where it is driven", target.run.as_str());
         return Err(Failure::refused("not-ours", message));
     }
     let view = target.view(&context.store)?;
     if view.state.sealed {
-        return Err(Failure::refused("sealed", format!("the run {:?} is sealed; nothing can follow", target.run.as_str()))
-            .hint(format!("git handoff verify '{}'", target.run)));
+        return Err(Failure::refused(
+            "sealed",
+            format!("the run {:?} is sealed; nothing can follow", target.run.as_str()),
+        )
+        .hint(format!("git handoff verify '{}'", target.run)));
     }
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| view.state.graph.item(at).id.to_string());

@@ -245,7 +245,9 @@ fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) -> Result<(
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
-        (Cause::Exited, Some(Exit { code: Some(code), .. })) => Err(Verdict::failed(format!("{step}exited with {code}"))),
+        (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
+            Err(Verdict::failed(format!("{step}exited with {code}")))
+        }
         (Cause::Exited, Some(Exit { signal: Some(signal), .. })) => {
             Err(Verdict::failed(format!("{step}was ended by signal {signal}")))
         }
@@ -298,14 +300,21 @@ fn wind_up(
                 finished.products.extend(captured.patch.map(|patch| (ProductKey::Patch, patch)));
             }
             Err(capture::Error::Refused(why)) => finished.verdict = Verdict::failed(why),
-            Err(error) => finished.verdict = Verdict::failed(format!("the products could not be taken: {}", chain_of(&error))),
+            Err(error) => {
+                finished.verdict = Verdict::failed(format!("the products could not be taken: {}", chain_of(&error)))
+            }
         }
     }
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, site) {
             Ok(salvaged) => finished.salvaged = salvaged,
             Err(error) => {
-                let note = format!("{}: the work of attempt {} could not be saved: {}", job.item, job.attempt, chain_of(&error));
+                let note = format!(
+                    "{}: the work of attempt {} could not be saved: {}",
+                    job.item,
+                    job.attempt,
+                    chain_of(&error)
+                );
                 finished.notes.push(note);
             }
         }

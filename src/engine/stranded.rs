@@ -22,7 +22,10 @@ pub(super) fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::ti
         match salvage::salvage(&workspace, site) {
             Ok(Some(tree)) => {
                 save(run, &format::transcript_path(&item, attempt), tree)?;
-                notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run.run())));
+                notes.push(format!(
+                    "{item}: the work of attempt {attempt} was saved to {}",
+                    format::salvage_ref(run.run())
+                ));
             }
             Ok(None) => {}
             Err(error) => {

@@ -121,7 +121,9 @@ impl Conductor<'_> {
         self.record(&happenings)?;
         // What a lost race or an older version left waiting for something that is lost.
         let orphans: Vec<usize> = (0..self.run.state.items.len())
-            .filter(|at| self.run.state.items[*at].phase.is_terminal() && self.run.state.items[*at].phase != Phase::Done)
+            .filter(|at| {
+                self.run.state.items[*at].phase.is_terminal() && self.run.state.items[*at].phase != Phase::Done
+            })
             .collect();
         let mut happenings = Vec::new();
         for at in orphans {
@@ -221,7 +223,13 @@ impl Conductor<'_> {
             verify: resolved.verify.clone(),
             inputs: format::digest_of(&submitted),
             input_refs: inputs.refs.clone(),
-            env: env.keys().cloned().chain(attempt::OWN_VARIABLES.map(str::to_owned)).collect::<BTreeSet<_>>().into_iter().collect(),
+            env: env
+                .keys()
+                .cloned()
+                .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
             secret_env: resolved.settings.secret_env.clone(),
             timeout: resolved.timeout,
             sandbox: "none".into(),
