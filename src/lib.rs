@@ -7,3 +7,4 @@ pub mod git;
 pub mod merkle;
 pub mod model;
 pub mod sign;
+pub mod worker;

@@ -9,6 +9,7 @@ mod dot_git;
 mod encoding;
 
 pub use clash::{clashes, fold};
+pub use dot_git::is_dot_git;
 pub use encoding::{decode_segment, encode_segment};
 
 use serde::{Deserialize, Serialize};
@@ -169,7 +170,7 @@ fn check_path(path: &str) -> Result<(), NameError> {
     }
     let mut length = 0;
     for segment in path.split('/') {
-        if matches!(segment, "" | "." | "..") || dot_git::is_dot_git(segment) {
+        if matches!(segment, "" | "." | "..") || is_dot_git(segment) {
             return Err(NameError::Segment(segment.to_owned()));
         }
         let encoded = encode_segment(segment).len();
