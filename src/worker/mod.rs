@@ -5,7 +5,13 @@
 //! an attempt that has none. Everything that a worker wrote is hostile: no git command and no library call ever finds a
 //! repository through the worktree.
 
+pub mod agent;
+pub mod capture;
 pub mod inputs;
+pub mod redact;
+pub mod salvage;
 pub mod sandbox;
 pub mod site;
+pub mod survivors;
+pub mod transcript;
 pub mod workspace;
