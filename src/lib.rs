@@ -13,7 +13,4 @@ pub mod model;
 pub mod plan;
 pub mod run;
 pub mod sign;
-pub mod submit;
-pub mod validate;
-pub mod verify;
 pub mod worker;
