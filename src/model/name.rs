@@ -176,7 +176,7 @@ fn check_path(path: &str) -> Result<(), NameError> {
     }
     let mut length = 0;
     for segment in path.split('/') {
-        if matches!(segment, "" | "." | "..") || dot_git::is_dot_git(segment) {
+        if matches!(segment, "" | "." | "..") || is_dot_git(segment) {
             return Err(NameError::Segment(segment.to_owned()));
         }
         let encoded = encode_segment(segment).len();
