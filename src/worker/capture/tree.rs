@@ -102,9 +102,21 @@ impl Paths {
 
     /// Leaves one path out, with all below it.
     ///
-    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it.
+    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it. The path is given as a pattern that ends in a
+    /// bracket, because git takes an exclusion that names an ignored path for the wish to add that path, and refuses.
     pub(in crate::worker) fn without(mut self, path: &[u8]) -> Self {
-        self.push(b":(top,exclude,literal)", path);
+        let Some((last, before)) = path.split_last() else { return self };
+        let mut pattern = Vec::with_capacity(path.len() + 4);
+        for byte in before {
+            if matches!(byte, b'\\' | b'*' | b'?' | b'[') {
+                pattern.push(b'\\');
+            }
+            pattern.push(*byte);
+        }
+        pattern.extend_from_slice(&[b'[', b'\\', *last, b']']);
+        self.push(b":(top,exclude,glob)", &pattern);
+        pattern.extend_from_slice(b"/**");
+        self.push(b":(top,exclude,glob)", &pattern);
         self
     }
 
