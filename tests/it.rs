@@ -1,3 +1,6 @@
 //! The single integration-test binary.
 
+mod cli;
+mod common;
+mod layers;
 mod plan;
