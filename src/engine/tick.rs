@@ -23,6 +23,7 @@ use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
 use crate::worker::site::Site;
+use crate::worker::survivors;
 use crate::worker::workspace;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
@@ -76,6 +77,8 @@ pub async fn drive(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
     let hold = Hold::take(&run.store().common_dir(), run.run())?;
+    // What a worker detaches from itself then falls to us, and is found and ended with it.
+    survivors::become_subreaper();
     run.refresh()?;
     if run.state.sealed {
         run.mend_seal()?;
