@@ -51,10 +51,6 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
 /// The most lines of a source file before its tests.
 const MAX_LINES: usize = 400;
 
-/// The files that are longer all the same, with the lines they may have; they may only shrink.
-const LONGER: &[(&str, usize)] =
-    &[("engine/attempt.rs", 410), ("engine/tick.rs", 500), ("model/entry.rs", 480), ("model/state.rs", 420)];
-
 /// A source file of the package.
 struct Source {
     /// Its path below `src`, with slashes.
@@ -205,13 +201,8 @@ fn no_file_is_long_and_none_is_unfinished() {
     let mut wrong = Vec::new();
     for source in sources() {
         let lines = source.lines().count();
-        let longer = LONGER.iter().find(|(path, _)| *path == source.path);
-        let most = longer.map_or(MAX_LINES, |(_, most)| *most);
-        if lines > most {
-            wrong.push(format!("src/{}: {lines} lines before its tests, more than {most}", source.path));
-        }
-        if longer.is_some() && lines <= MAX_LINES {
-            wrong.push(format!("src/{}: needs no exception any more", source.path));
+        if lines > MAX_LINES {
+            wrong.push(format!("src/{}: {lines} lines before its tests, more than {MAX_LINES}", source.path));
         }
         for (at, line) in source.text.lines().enumerate() {
             if unfinished.iter().any(|word| line.contains(word)) {

@@ -22,8 +22,6 @@ fn handoff_dag_from_plan_to_proof() {
     assert_output!("handoff_dag_status", env.handoff(["status", "handoff-dag-1"]));
     assert_output!("handoff_dag_runs", env.handoff(["runs"]));
     assert_output!("handoff_dag_log", env.handoff(["log", "handoff-dag-1"]));
-    assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
-    assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));
     assert_output!("handoff_dag_verify", env.handoff(["verify", "handoff-dag-1"]));
     assert_output!("handoff_dag_cat_patch", env.handoff(["cat", "handoff-dag-1/apply-patch:patch"]));
     assert_output!("handoff_dag_cat_output", env.handoff(["cat", "handoff-dag-1/apply-patch:outputs/applied.txt"]));
