@@ -33,6 +33,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         }
         check_names(entry, &mut findings);
     }
+    findings.extend(&case.story.tree_findings);
     let entries = counted(case.story.links.len(), "entry", "entries");
     findings.verdict(case.lazy, || format!("{entries}, hash-linked, no gaps"))
 }

@@ -216,11 +216,11 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn open(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options) -> Result<Self, Error> {
-        let story = match resolve(store, reference)? {
+        let told = match resolve(store, reference)? {
             Ok(tip) => Story::read(store, tip),
             Err(why) => Story::unreadable(why),
         };
-        Ok(Self { store, run, reference, options, story, lazy: leaves_out(store) })
+        Ok(Self { store, run, reference, options, story: told, lazy: leaves_out(store) })
     }
 
     /// Returns the place of the seal among the entries.

@@ -27,8 +27,10 @@ const MOST_STRANGERS: usize = 100;
 pub(super) struct Story {
     /// The entries, oldest first; commits that are none are left out and found fault with.
     pub(super) links: Vec<Link>,
-    /// What is wrong with commits and trees.
+    /// What is wrong with the commits.
     pub(super) findings: Findings,
+    /// What is wrong with the trees.
+    pub(super) tree_findings: Findings,
     /// The blob at `plan.json` after entry 0.
     pub(super) plan: Option<Oid>,
     /// The blobs sealed at submit.
@@ -60,9 +62,9 @@ struct Step {
 
 impl Story {
     /// Reads the chain that ends at `tip`. Whatever the ref points at, this ends and says what it found.
-    pub(super) fn read(store: &Store, tip: Oid) -> Self {
+    pub(super) fn read(from: &Store, tip: Oid) -> Self {
         let mut story = Self::default();
-        let mut steps = walk(store, tip, &mut story.findings);
+        let mut steps = walk(from, tip, &mut story.findings);
         steps.reverse();
         let mut before = None;
         for step in steps {
@@ -74,10 +76,10 @@ impl Story {
             before = tree;
         }
         let layout = Layout { fan_out: story.submitted().is_some_and(|e| e.fan_out) };
-        let changes = each(store, &story.links, |objects, link| {
+        let changes = each(from, &story.links, |objects, link| {
             tree::changes(objects, link.before, link.tree, &Accounted::by(&link.entry, layout, objects))
         });
-        story.fold(&Objects::new(store), layout, changes);
+        story.fold(&Objects::new(from), layout, changes);
         story
     }
 
@@ -102,10 +104,10 @@ impl Story {
         for (link, changes) in self.links.iter_mut().zip(changes) {
             let seq = link.entry.seq;
             for fault in changes.faults {
-                self.findings.fault(&format!("entry {seq}"), &fault);
+                self.tree_findings.fault(&format!("entry {seq}"), &fault);
             }
             for problem in changes.problems {
-                self.findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
+                self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
             }
             for (path, blob) in changes.paths {
                 match blob {
@@ -116,7 +118,8 @@ impl Story {
             for (path, wanted) in Accounted::by(&link.entry, layout, objects).set {
                 let found = tree.get(&path).copied();
                 if found.is_none() || (wanted.is_some() && wanted != found) {
-                    self.findings.add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
+                    self.tree_findings
+                        .add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
                 }
             }
             match &link.entry.event {
