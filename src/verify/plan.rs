@@ -37,6 +37,9 @@ impl Replay {
 
 /// Reads the plan and replays the entries over it.
 pub(super) fn replay(case: &Case<'_>) -> Replay {
+    if let Some(cut_off) = case.cut_off() {
+        return Replay::without_plan(cut_off);
+    }
     let Some(submitted) = case.story.submitted() else {
         return Replay::without_plan(Verdict::not_applicable("there is no entry 0 that names a plan"));
     };

@@ -106,3 +106,21 @@ fn another_plan_or_base_than_was_asked_for_fails() {
     super::lab::assert_fails(&lab.verify_with(&base), "plan", "not from 1111111");
     assert_eq!(format::run_ref(&"handoff-dag-1".parse().unwrap()), RUN);
 }
+
+#[test]
+fn a_shallow_clone_is_incomplete_and_accused_of_nothing() {
+    let lab = Lab::new();
+    lab.honest();
+    let dir = tempfile::tempdir().unwrap();
+    git(dir.path(), &["init", "-q", "--bare", "."]);
+    let url = format!("file://{}", lab.path().display());
+    git(dir.path(), &["fetch", "-q", "--depth=2", &url, "+refs/handoff/*:refs/handoff/*"]);
+    let run = "handoff-dag-1".parse().unwrap();
+    let report = verify(&Store::discover(dir.path()).unwrap(), &run, RUN, &lab.options()).unwrap();
+    assert_eq!(
+        (report.failure, report.headline),
+        (Some(Failure::Incomplete), "INCOMPLETE"),
+        "{}",
+        report.to_text(false)
+    );
+}

@@ -114,6 +114,10 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
     try_with(raw.replace("{\"actor\":", "{ \"actor\":"), "not in canonical form");
     try_with(raw.replace("\n\nrun.sealed", "\n\nrun.SEALED"), "not byte for byte");
     try_with(raw.replace("\"v\":1", "\"v\":2"), "format version 2");
+    for number in ["1152921504606846976", "18446744073709551615", "1e400", "5.0", "-5", "null"] {
+        try_with(raw.replace("\"seq\":5", &format!("\"seq\":{number}")), "");
+        try_with(raw.replace("\"entries\":5", &format!("\"entries\":{number}")), "");
+    }
     let parent = format!("parent {}\n", told.links[4].commit);
     try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "has 2 parents");
 }
