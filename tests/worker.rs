@@ -1,0 +1,9 @@
+//! One attempt, from the checkout to the products, against real repositories and stock git.
+
+mod attacks;
+mod capturing;
+mod harness;
+mod outputs;
+mod running;
+mod survivors;
+mod worktree;
