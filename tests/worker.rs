@@ -1,5 +1,7 @@
 //! One attempt, from the checkout to the products, against real repositories and stock git.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod attacks;
 mod capturing;
 mod harness;

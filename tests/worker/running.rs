@@ -147,9 +147,12 @@ fn time_out_and_cancel_end_the_group() {
     assert_eq!((ended.exit.unwrap().signal, ended.cause), (Some(9), Cause::Cancelled));
     assert!((2000..5000).contains(&ended.duration_ms), "{ended:?}");
 
-    let (ended, _) =
-        run_until(&shell(&dir, "sleep 100"), 1000, |sender| sender.send_replace(true).then_some(()).unwrap_or(()));
-    assert_eq!(ended.unwrap().cause, Cause::Exited);
+    // Cancelled before it began, and by nobody at all.
+    let (ended, _) = run_until(&shell(&dir, "sleep 100"), 1000, |sender| assert!(!sender.send_replace(true)));
+    assert_eq!(ended.unwrap().cause, Cause::Cancelled);
+    let (ended, _) = run_until(&shell(&dir, "sleep 0.2"), 1000, drop);
+    let ended = ended.unwrap();
+    assert_eq!((ended.exit, ended.cause), (code(0), Cause::Exited));
 }
 
 #[test]

@@ -142,16 +142,14 @@ fn folders_deeper_than_any_path_are_removed() {
     let repo = Repo::new("sha1");
     let workspace = repo.workspace(&repo.site());
     let mut at = fs::File::open(workspace.tree()).unwrap();
-    for _ in 0..3000 {
+    for _ in 0..1100 {
         use rustix::fs::{Mode, OFlags, mkdirat, openat};
         mkdirat(&at, "deep-deep-deep", Mode::RWXU).unwrap();
         let next = openat(&at, "deep-deep-deep", OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty()).unwrap();
         at = next.into();
     }
-    let started = std::time::Instant::now();
     let dir = workspace.dir.clone();
     workspace.remove().unwrap();
-    eprintln!("{:?}", started.elapsed());
     assert!(!dir.exists());
 }
 
