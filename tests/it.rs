@@ -4,3 +4,5 @@ mod cli;
 mod common;
 mod layers;
 mod plan;
+mod verify;
+mod worker;

@@ -102,18 +102,16 @@ impl Paths {
 
     /// Leaves one path out, with all below it.
     ///
-    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it. The path is given as a pattern that ends in a
-    /// bracket, because git takes an exclusion that names an ignored path for the wish to add that path, and refuses.
+    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it. The path is written as a pattern that begins
+    /// with an escape: for a literal one that is ignored as well, `git add` fails as if it had been asked to add it.
     pub(in crate::worker) fn without(mut self, path: &[u8]) -> Self {
-        let Some((last, before)) = path.split_last() else { return self };
-        let mut pattern = Vec::with_capacity(path.len() + 4);
-        for byte in before {
-            if matches!(byte, b'\\' | b'*' | b'?' | b'[') {
+        let mut pattern = Vec::with_capacity(path.len() + 8);
+        for (at, &byte) in path.iter().enumerate() {
+            if at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\') {
                 pattern.push(b'\\');
             }
-            pattern.push(*byte);
+            pattern.push(byte);
         }
-        pattern.extend_from_slice(&[b'[', b'\\', *last, b']']);
         self.push(b":(top,exclude,glob)", &pattern);
         pattern.extend_from_slice(b"/**");
         self.push(b":(top,exclude,glob)", &pattern);
@@ -127,7 +125,7 @@ impl Paths {
     }
 }
 
-/// Returns those of the paths that git ignores in this worktree; `is_folder` paths are given with a slash at the end.
+/// Returns those of the paths that git ignores in this worktree.
 pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[BString]) -> Result<Vec<BString>, Error> {
     if paths.is_empty() {
         return Ok(Vec::new());
