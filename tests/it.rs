@@ -2,6 +2,7 @@
 
 mod cli;
 mod common;
+mod docs;
 mod layers;
 mod plan;
 mod verify;

@@ -99,6 +99,11 @@ impl Environment {
         self.run(program_path().as_ref(), dir, args)
     }
 
+    /// Runs a line of shell in a folder.
+    pub(crate) fn shell(&self, dir: &str, line: &str) -> Output {
+        self.run("sh".as_ref(), dir, ["-c", line])
+    }
+
     fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, program: &OsStr, dir: &str, args: I) -> Output {
         let output = self.command(program, dir).args(args).output().expect("the program can be run");
         let text = |bytes: &[u8]| self.normalise(&String::from_utf8_lossy(bytes));
