@@ -6,8 +6,7 @@
 use crate::clock::Clock;
 use crate::git::codec;
 use crate::git::refs;
-use crate::git::store::{self, Store};
-use crate::merkle::Frontier;
+use crate::git::store::{self, Edit, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event};
 use crate::model::name::RunId;
@@ -40,8 +39,8 @@ pub struct Head {
     pub last: Option<Digest>,
     /// When the last entry was made.
     pub at: Option<Moment>,
-    /// The leaf hashes so far, folded; its length is the next entry's number.
-    pub frontier: Frontier,
+    /// How many entries there are; the next one has this number.
+    pub entries: u64,
 }
 
 /// An entry to be: its event, and what it changes in the tree.
@@ -51,8 +50,8 @@ pub struct Draft {
     pub run: RunId,
     /// What happened.
     pub event: Event,
-    /// Blobs to set at tree paths, or paths to remove.
-    pub edits: Vec<(String, Option<Oid>)>,
+    /// What changes in the tree.
+    pub edits: Vec<(String, Edit)>,
 }
 
 /// One entry as read back.
@@ -71,12 +70,7 @@ pub struct Link {
 impl Head {
     /// Returns the head of a chain that does not exist yet.
     pub fn unborn(name: String) -> Self {
-        Self { name, commit: None, tree: None, last: None, at: None, frontier: Frontier::default() }
-    }
-
-    /// Returns the number of entries.
-    pub fn entries(&self) -> u64 {
-        self.frontier.len()
+        Self { name, commit: None, tree: None, last: None, at: None, entries: 0 }
     }
 
     fn push(&mut self, link: &Link) {
@@ -84,7 +78,7 @@ impl Head {
         self.tree = Some(link.tree);
         self.last = Some(link.hash);
         self.at = Some(link.entry.at);
-        self.frontier.push(link.hash);
+        self.entries += 1;
     }
 }
 
@@ -109,17 +103,16 @@ impl Writer {
         let now = self.clock.now();
         let entry = Entry {
             run: draft.run,
-            seq: head.entries(),
+            seq: head.entries,
             at: head.at.map_or(now, |last| last.max(now)),
             actor: self.actor.clone(),
             prev: head.last,
             pinned: self.clock.is_pinned(),
             event: draft.event,
         };
-        let tree = if draft.edits.is_empty() && head.tree.is_some() {
-            head.tree.expect("checked in the line before")
-        } else {
-            self.store.edit_tree(head.tree, &draft.edits)?
+        let tree = match head.tree {
+            Some(unchanged) if draft.edits.is_empty() => unchanged,
+            base => self.store.edit_tree(base, &draft.edits)?,
         };
         let parents: Vec<Oid> = head.commit.into_iter().collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
@@ -178,27 +171,42 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
     let Some(tip) = refs::read(store, name).map_err(Error::Ref)? else {
         return Ok(None);
     };
-    let repo = store.local();
     let mut links = Vec::new();
     let mut next = Some(tip);
     while let Some(commit) = next {
-        let object = repo
-            .try_find_object(commit.0)
-            .map_err(|e| Error::Store(store::Error::Find(commit, Box::new(e))))?
-            .ok_or(Error::Store(store::Error::Missing(commit)))?;
-        let decoded = codec::decode(&object.data).map_err(|e| Error::Entry(commit, e))?;
-        next = decoded.parents.first().copied();
-        links.push(Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry });
+        let (link, parent) = link(store, commit)?;
+        links.push(link);
+        next = parent;
     }
     links.reverse();
     let mut head = Head::unborn(name.to_owned());
     for link in &links {
-        if link.entry.seq != head.entries() || link.entry.prev != head.last {
-            return Err(Error::Broken(name.to_owned(), head.entries()));
+        if link.entry.seq != head.entries || link.entry.prev != head.last {
+            return Err(Error::Broken(name.to_owned(), head.entries));
         }
         head.push(link);
     }
     Ok(Some((head, links)))
+}
+
+/// Reads only the last entry of a chain, for appending to one that is known to be sound.
+pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
+    let Some(commit) = refs::read(store, name).map_err(Error::Ref)? else {
+        return Ok(Head::unborn(name.to_owned()));
+    };
+    let link = link(store, commit)?.0;
+    let mut head = Head::unborn(name.to_owned());
+    head.entries = link.entry.seq;
+    head.push(&link);
+    Ok(head)
+}
+
+/// Reads one entry and its parent.
+fn link(store: &Store, commit: Oid) -> Result<(Link, Option<Oid>), Error> {
+    let (_, raw) = store.read(commit)?;
+    let decoded = codec::decode(&raw).map_err(|e| Error::Entry(commit, e))?;
+    let parent = decoded.parents.first().copied();
+    Ok((Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry }, parent))
 }
 
 /// What can go wrong with a chain.

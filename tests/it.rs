@@ -1,3 +1,5 @@
 //! The single integration-test binary.
 
+mod plan;
+mod verify;
 mod worker;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use gix::objs::Write as _;
+use gix::objs::tree::EntryKind;
 
 use super::program::{self, Git};
 use crate::model::digest::{Digest, Hasher, Oid};
@@ -25,6 +26,17 @@ pub enum Durability {
     Strict,
     /// As git itself does it, which by default is not at all.
     Relaxed,
+}
+
+/// One change to a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Sets a file with mode 100644.
+    Blob(Oid),
+    /// Sets a folder.
+    Tree(Oid),
+    /// Removes what is there, if anything.
+    Remove,
 }
 
 /// A repository opened for reading and writing objects and refs; cheap to clone and safe to share between threads.
@@ -142,21 +154,22 @@ impl Store {
         })
     }
 
-    /// Returns a tree that is `base` with the given edits: a blob to set at a path, or nothing to remove it.
+    /// Returns a tree that is `base` with the given edits, made in order.
     ///
     /// Paths are slash-separated and already encoded. Removing a folder removes what is in it.
-    pub fn edit_tree(&self, base: Option<Oid>, edits: &[(String, Option<Oid>)]) -> Result<Oid, Error> {
+    pub fn edit_tree(&self, base: Option<Oid>, edits: &[(String, Edit)]) -> Result<Oid, Error> {
         let repo = self.local();
         let root = match base {
             Some(oid) => self.tree(&repo, oid)?,
             None => gix::objs::Tree::empty(),
         };
         let mut editor = gix::objs::tree::Editor::new(root, &repo.objects, self.hash_kind());
-        for (path, oid) in edits {
+        for (path, edit) in edits {
             let segments = path.split('/');
-            let edited = match oid {
-                Some(oid) => editor.upsert(segments, gix::objs::tree::EntryKind::Blob, oid.0),
-                None => editor.remove(segments),
+            let edited = match edit {
+                Edit::Blob(oid) => editor.upsert(segments, EntryKind::Blob, oid.0),
+                Edit::Tree(oid) => editor.upsert(segments, EntryKind::Tree, oid.0),
+                Edit::Remove => editor.remove(segments),
             };
             edited.map_err(|e| Error::Tree(path.clone(), Box::new(e)))?;
         }

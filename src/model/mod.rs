@@ -3,13 +3,15 @@
 pub mod catalog;
 pub mod digest;
 pub mod entry;
+pub mod event;
 pub mod format;
 pub mod graph;
+pub mod item_state;
 pub mod json;
 pub mod manifest;
 pub mod name;
 pub mod plan;
 pub mod problem;
-pub mod read;
+pub(crate) mod read;
 pub mod state;
 pub mod time;

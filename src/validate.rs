@@ -1,0 +1,160 @@
+//! Decides whether a plan can be run here: [`Plan`] → [`ValidPlan`] or every [`Problem`].
+//!
+//! One pure function for `validate`, `submit` and every later extension, so that they cannot
+//! disagree. A problem of form hides no problem of meaning that can still be told.
+
+mod graph;
+mod products;
+mod registered;
+
+pub use crate::model::problem::{Code, Problem};
+
+use std::collections::BTreeMap;
+
+use crate::model::catalog::Catalog;
+use crate::model::digest::Digest;
+use crate::model::json::JsonPath;
+use crate::model::name::ItemId;
+use crate::model::plan::{Item, Plan};
+use crate::plan::{Draft, read};
+use graph::Graph;
+
+/// A plan that was validated, with the bytes it was read from; only [`validate`] makes one.
+#[derive(Clone, Debug)]
+pub struct ValidPlan {
+    plan: Plan,
+    bytes: Vec<u8>,
+    sha256: Digest,
+    order: Vec<ItemId>,
+    dependents: BTreeMap<ItemId, Vec<ItemId>>,
+    positions: BTreeMap<ItemId, usize>,
+}
+
+impl ValidPlan {
+    fn new(plan: Plan, bytes: &[u8], graph: &Graph) -> Self {
+        let id = |at: usize| plan.items[at].id.clone();
+        let order = graph.order().into_iter().map(id).collect();
+        let positions = (0..plan.items.len()).map(|at| (id(at), at)).collect();
+        let mut dependents: BTreeMap<_, Vec<_>> = (0..plan.items.len()).map(|at| (id(at), Vec::new())).collect();
+        for item in &plan.items {
+            for dependency in item.dependencies() {
+                let waiting = dependents.entry(dependency).or_default();
+                waiting.push(item.id.clone());
+            }
+        }
+        Self { sha256: Digest::of(bytes), bytes: bytes.to_vec(), plan, order, dependents, positions }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The plan byte for byte as it was given.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The digest of [`ValidPlan::bytes`].
+    pub fn sha256(&self) -> Digest {
+        self.sha256
+    }
+
+    /// The item with this id.
+    pub fn item(&self, id: &ItemId) -> Option<&Item> {
+        self.positions.get(id).map(|at| &self.plan.items[*at])
+    }
+
+    /// Every id, each after all that it depends on, otherwise in the author's order.
+    pub fn order(&self) -> &[ItemId] {
+        &self.order
+    }
+
+    /// For every item, those that wait for it, in the author's order.
+    pub fn dependents(&self) -> &BTreeMap<ItemId, Vec<ItemId>> {
+        &self.dependents
+    }
+}
+
+/// Validates the bytes of a plan against what is registered, and reports all problems at once.
+pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let Some(draft) = read(bytes, &mut problems) else {
+        return Err(problems);
+    };
+    check_run(&draft, catalog, &mut problems);
+    let graph = check_items(&draft, draft.items.len(), catalog, &mut problems);
+    match draft.finish() {
+        Some(plan) if problems.is_empty() => Ok(ValidPlan::new(plan, bytes, &graph)),
+        _ => Err(problems),
+    }
+}
+
+/// Validates a plan whose items are to be added to those of a run, and gives the added items.
+///
+/// `existing` are all items the run has by now, its plan's own and those appended since. Of the new
+/// plan only the items count: queue, base and artifacts were settled when the run was submitted.
+pub fn validate_extension(
+    submitted: &Plan,
+    existing: &[Item],
+    bytes: &[u8],
+    catalog: &Catalog,
+) -> Result<Vec<Item>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let Some(mut draft) = read(bytes, &mut problems) else {
+        return Err(problems);
+    };
+    if !draft.artifacts.is_empty() {
+        let at = JsonPath::root().key("artifacts");
+        let message = "artifacts are sealed at submit; an extension brings none";
+        problems.push(Problem::new(Code::UnknownField, &at, message));
+    }
+    draft.artifacts.clone_from(&submitted.artifacts);
+    let added = draft.items.len();
+    draft.items.extend(existing.iter().map(|item| Some(item.clone().into())));
+    check_items(&draft, added, catalog, &mut problems);
+    draft.items.truncate(added);
+    match draft.finish() {
+        Some(plan) if problems.is_empty() => Ok(plan.items),
+        _ => Err(problems),
+    }
+}
+
+/// Checks what concerns the run as a whole.
+fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Vec<Problem>) {
+    let queues = &catalog.queues;
+    if !queues.contains(&draft.queue) {
+        let at = JsonPath::root().key("queue");
+        let message = format!("no queue {:?} is registered here", draft.queue);
+        let problem = Problem::new(Code::UnknownQueue, &at, message);
+        problems.push(problem.nearest(&draft.queue, queues.iter().map(String::as_str)));
+    }
+    let folders = [(&catalog.inputs_dir, "inputs"), (&catalog.outputs_dir, "outputs")];
+    for (folder, key) in folders {
+        let tracked = |path: &String| {
+            let rest = path.strip_prefix(folder.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if catalog.reserved_in_base.iter().any(tracked) {
+            let at = JsonPath::root().key("base");
+            let message = format!("the base tree tracks `{folder}`, which every attempt needs");
+            let hint = format!("git config handoff.workspace.{key} <another folder>");
+            problems.push(Problem::new(Code::ReservedPath, &at, message).hint(hint));
+        }
+    }
+}
+
+/// Checks the first `added` items, and how they stand to all others.
+fn check_items(draft: &Draft, added: usize, catalog: &Catalog, problems: &mut Vec<Problem>) -> Graph {
+    let count = draft.items.len();
+    if count > catalog.max_items {
+        let at = JsonPath::root().key("items");
+        let message = format!("{count} items; at most {} are allowed", catalog.max_items);
+        let hint = format!("git config handoff.maxItems {count}");
+        problems.push(Problem::new(Code::TooManyItems, &at, message).hint(hint));
+    }
+    let graph = Graph::check(&draft.items, added, problems);
+    registered::check(&draft.items[..added], catalog, problems);
+    products::check(draft, added, &graph, catalog, problems);
+    graph
+}

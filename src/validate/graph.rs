@@ -1,0 +1,210 @@
+//! Who waits for whom: ids, references and cycles. Nothing here recurses.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+use crate::model::json::JsonPath;
+use crate::model::name::fold;
+use crate::model::problem::{Code, MAX_HINTED, Problem};
+use crate::plan::{DraftItem, ItemPath};
+
+/// The items by position, and for each the positions of those it waits for.
+pub(super) struct Graph {
+    positions: BTreeMap<String, usize>,
+    waits_for: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// Builds the graph; reports what is wrong with the ids and edges of the first `added` items.
+    pub(super) fn check(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Problem>) -> Self {
+        let mut graph = Self { positions: positions(items, added, problems), waits_for: vec![Vec::new(); items.len()] };
+        for (at, item) in items.iter().enumerate() {
+            let mut waits_for = BTreeSet::new();
+            for edge in item.iter().flat_map(|item| edges(at, item)) {
+                match graph.resolve(&edge, problems.len() < MAX_HINTED) {
+                    Ok(to) if to != at => {
+                        waits_for.insert(to);
+                    }
+                    Ok(_) => {
+                        let message = format!("the item {:?} waits for itself", edge.to);
+                        problems.push(Problem::new(Code::SelfDependency, &edge.path, message));
+                    }
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            graph.waits_for[at] = waits_for.into_iter().collect();
+        }
+        for component in components(&graph.waits_for) {
+            problems.push(graph.cycle(&component, items));
+        }
+        graph
+    }
+
+    /// The position of the item with this id.
+    pub(super) fn position(&self, id: &str) -> Option<usize> {
+        self.positions.get(id).copied()
+    }
+
+    /// The positions in an order in which all can be run, as near to the author's as possible.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let mut blocked_by: Vec<usize> = self.waits_for.iter().map(Vec::len).collect();
+        let mut dependents = vec![Vec::new(); self.waits_for.len()];
+        for (at, waits_for) in self.waits_for.iter().enumerate() {
+            for &to in waits_for {
+                dependents[to].push(at);
+            }
+        }
+        let free = blocked_by.iter().enumerate().filter(|(_, count)| **count == 0);
+        let mut free: BinaryHeap<_> = free.map(|(at, _)| Reverse(at)).collect();
+        let mut order = Vec::with_capacity(blocked_by.len());
+        while let Some(Reverse(at)) = free.pop() {
+            order.push(at);
+            for &dependent in &dependents[at] {
+                blocked_by[dependent] -= 1;
+                if blocked_by[dependent] == 0 {
+                    free.push(Reverse(dependent));
+                }
+            }
+        }
+        order
+    }
+
+    fn resolve(&self, edge: &Edge<'_>, hint: bool) -> Result<usize, Problem> {
+        if let Some(at) = self.position(edge.to) {
+            return Ok(at);
+        }
+        let message = format!("there is no item {:?} in this run", edge.to);
+        let problem = Problem::new(edge.unknown, &edge.path, message);
+        if edge.unknown == Code::UnknownProducer && edge.to.starts_with('@') {
+            return Err(problem.nearest(edge.to, ["@artifacts", "@documents"]));
+        }
+        if !hint {
+            return Err(problem);
+        }
+        Err(problem.nearest(edge.to, self.positions.keys().map(String::as_str)))
+    }
+
+    /// The problem of items that wait for one another, with the shortest cycle through the first.
+    fn cycle(&self, component: &[usize], items: &[Option<DraftItem>]) -> Problem {
+        let members: BTreeSet<usize> = component.iter().copied().collect();
+        let start = *members.first().expect("a component has members");
+        let mut came_from: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queue = VecDeque::from([start]);
+        while let Some(at) = queue.pop_front() {
+            if came_from.contains_key(&start) {
+                break;
+            }
+            for &to in self.waits_for[at].iter().filter(|to| members.contains(to)) {
+                came_from.entry(to).or_insert_with(|| {
+                    queue.push_back(to);
+                    at
+                });
+            }
+        }
+        let mut cycle = vec![start];
+        let mut at = came_from[&start];
+        while at != start {
+            cycle.push(at);
+            at = came_from[&at];
+        }
+        cycle.push(start);
+        let name = |at: &usize| items[*at].as_ref().and_then(|item| item.id.as_deref());
+        let names: Vec<&str> = cycle.iter().rev().filter_map(name).collect();
+        let message = format!("these items wait for one another: {}", names.join(" -> "));
+        Problem::new(Code::Cycle, ItemPath::new(start).itself(), message)
+    }
+}
+
+/// One reference from an item to another.
+struct Edge<'i> {
+    to: &'i str,
+    path: JsonPath,
+    unknown: Code,
+}
+
+/// The references of an item; a need's source that is no item is none.
+fn edges(at: usize, item: &DraftItem) -> Vec<Edge<'_>> {
+    let path = ItemPath::new(at);
+    let listed = item.depends_on.iter().enumerate();
+    let listed = listed.filter_map(|(index, to)| {
+        Some(Edge { to: to.as_deref()?, path: path.key("depends_on").index(index), unknown: Code::UnknownDependency })
+    });
+    let needed = item.needs.iter().filter_map(|(key, need)| {
+        let to = need.from.as_deref()?;
+        (!matches!(to, "@artifacts" | "@documents")).then(|| Edge {
+            to,
+            path: path.need(key, "from"),
+            unknown: Code::UnknownProducer,
+        })
+    });
+    listed.chain(needed).collect()
+}
+
+/// The position of every id; an id that is taken, letter case aside, is reported.
+fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Problem>) -> BTreeMap<String, usize> {
+    let mut positions = BTreeMap::new();
+    let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+    // Those that are not new were there first.
+    for at in (added..items.len()).chain(0..added) {
+        let Some(id) = items[at].as_ref().and_then(|item| item.id.as_deref()) else {
+            continue;
+        };
+        positions.entry(id.to_owned()).or_insert(at);
+        let Some(other) = taken.insert(fold(id), id) else {
+            continue;
+        };
+        let message = if other == id {
+            format!("another item has the id {id:?}")
+        } else {
+            format!("the ids {other:?} and {id:?} differ in nothing that every system tells apart")
+        };
+        let at = ItemPath::new(at).key("id");
+        problems.push(Problem::new(Code::DuplicateId, &at, message));
+    }
+    positions
+}
+
+/// The strongly connected components of more than one node (Tarjan, with an explicit stack).
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let mut number = vec![NEW; edges.len()];
+    let mut low = vec![NEW; edges.len()];
+    let mut open = vec![false; edges.len()];
+    let (mut count, mut stack, mut found) = (0, Vec::new(), Vec::new());
+    for root in 0..edges.len() {
+        // Each frame is a node and how many of its edges were followed.
+        let mut frames = if number[root] == NEW { vec![(root, 0)] } else { Vec::new() };
+        while let Some((node, followed)) = frames.pop() {
+            if followed == 0 {
+                number[node] = count;
+                low[node] = count;
+                count += 1;
+                open[node] = true;
+                stack.push(node);
+            } else {
+                // Back from the edge followed last.
+                let child = edges[node][followed - 1];
+                if open[child] {
+                    low[node] = low[node].min(low[child]);
+                }
+            }
+            if let Some(&to) = edges[node].get(followed) {
+                frames.push((node, followed + 1));
+                if number[to] == NEW {
+                    frames.push((to, 0));
+                }
+            } else if low[node] == number[node] {
+                let start = stack.iter().rposition(|at| *at == node);
+                let component = stack.split_off(start.expect("an open node is on the stack"));
+                for &member in &component {
+                    open[member] = false;
+                }
+                if component.len() > 1 {
+                    found.push(component);
+                }
+            }
+        }
+    }
+    found.sort_by_key(|component| component.iter().copied().min());
+    found
+}

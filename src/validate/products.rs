@@ -1,0 +1,163 @@
+//! Whether every need can be met: by its kind of source, by what is declared, and in its type.
+
+use std::collections::BTreeMap;
+
+use crate::model::catalog::{Catalog, Shape};
+use crate::model::name::clashes;
+use crate::model::plan::{Produced, ProductKey, Selector};
+use crate::model::problem::{Code, MAX_HINTED, Problem};
+use crate::plan::{Draft, DraftItem, DraftNeed, ItemPath};
+use crate::validate::graph::Graph;
+
+/// Checks the needs and products of the first `added` items.
+pub(super) fn check(draft: &Draft, added: usize, graph: &Graph, catalog: &Catalog, problems: &mut Vec<Problem>) {
+    let declared = draft.items.iter().map(|item| match item {
+        Some(item) => Declared::of(item, catalog),
+        None => Declared::default(),
+    });
+    let declared: Vec<Declared<'_>> = declared.collect();
+    for (at, item) in draft.items[..added].iter().enumerate() {
+        let Some(item) = item else { continue };
+        let shape = shape(item, catalog);
+        for (key, need) in &item.needs {
+            let edge = Edge { at, item, key, need, shape, hint: problems.len() < MAX_HINTED };
+            let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
+                continue;
+            };
+            problems.extend(match from {
+                "@artifacts" => from_artifacts(&edge, select, draft),
+                "@documents" => from_documents(&edge, select),
+                _ => match graph.position(from) {
+                    Some(producer) => from_item(&edge, from, select, &declared[producer]),
+                    None => None,
+                },
+            });
+        }
+    }
+    check_document_names(draft, added, problems);
+}
+
+/// One need, with what its consumer is.
+struct Edge<'d> {
+    at: usize,
+    item: &'d DraftItem,
+    key: &'d str,
+    need: &'d DraftNeed,
+    shape: Option<&'d Shape>,
+    /// Whether a nearest name is looked for.
+    hint: bool,
+}
+
+impl Edge<'_> {
+    fn problem(&self, code: Code, field: &str, message: impl Into<String>) -> Problem {
+        let path = ItemPath::new(self.at).need(self.key, field);
+        Problem::new(code, &path, message)
+    }
+
+    /// The edge as people read it: `edit-a -> apply-patch (patch)`.
+    fn name(&self) -> String {
+        let from = self.need.from.as_deref().unwrap_or_default();
+        let to = self.item.id.as_deref().unwrap_or_default();
+        format!("{from} -> {to} ({})", self.key)
+    }
+}
+
+/// What an item declares to hand over, itself or by its shape.
+#[derive(Default)]
+struct Declared<'d> {
+    products: BTreeMap<ProductKey, &'d Produced>,
+    /// Whether some of it could not be read, so that nothing can be said to be undeclared.
+    unread: bool,
+}
+
+impl<'d> Declared<'d> {
+    fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
+        let by_shape = shape(item, catalog).into_iter().flat_map(|shape| &shape.produces);
+        // The item's own word comes last, and so replaces its shape's.
+        let by_item = item.produces.iter().flatten();
+        let products = by_shape.chain(by_item);
+        Self {
+            products: products.map(|product| (product.select.product_key(), product)).collect(),
+            unread: item.products_unread || item.subagent_shape.is_some() && shape(item, catalog).is_none(),
+        }
+    }
+}
+
+fn shape<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Shape> {
+    catalog.shapes.get(item.subagent_shape.as_ref()?)
+}
+
+fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft) -> Option<Problem> {
+    let Selector::Output { path } = select else {
+        let message = "an artifact is selected by {\"kind\": \"output\", \"path\": …}";
+        return Some(edge.problem(Code::BadSelector, "select", message));
+    };
+    if draft.artifacts.contains_key(path) {
+        return None;
+    }
+    let message = format!("the plan has no artifact {:?}", path.as_str());
+    let problem = edge.problem(Code::UndeclaredProduct, "select", message);
+    let known = draft.artifacts.keys().filter(|_| edge.hint);
+    Some(problem.nearest(path.as_str(), known.map(AsRef::as_ref)))
+}
+
+fn from_documents(edge: &Edge<'_>, select: &Selector) -> Option<Problem> {
+    let is_document = matches!(select, Selector::Document { .. });
+    let message = "a document is selected by {\"kind\": \"document\", \"name\": …}";
+    (!is_document).then(|| edge.problem(Code::BadSelector, "select", message))
+}
+
+fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared<'_>) -> Option<Problem> {
+    let key = select.product_key();
+    let Some(product) = declared.products.get(&key) else {
+        // Only a declaration makes a file a document, so that one is always needed.
+        let must_declare = !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
+        if declared.unread || !must_declare {
+            return None;
+        }
+        let message = format!("the item {from:?} does not declare {key} among its products");
+        let problem = edge.problem(Code::UndeclaredProduct, "select", message);
+        let names: Vec<String> = declared.products.keys().filter(|_| edge.hint).map(ToString::to_string).collect();
+        return Some(problem.nearest(&key.to_string(), names.iter().map(String::as_str)));
+    };
+    let makes = product.kind_of_type.as_deref();
+    let takes = edge.shape.and_then(|shape| shape.consumes.get(edge.key));
+    let types = makes.zip(takes.map(String::as_str));
+    let schemas = schema_id(&product.select).zip(schema_id(select));
+    let (makes, takes) = types.into_iter().chain(schemas).find(|(makes, takes)| makes != takes)?;
+    let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
+    let path = ItemPath::new(edge.at).key("needs").key(edge.key);
+    Some(Problem::new(Code::TypeMismatch, &path, message))
+}
+
+/// The id of a document's schema, its version aside.
+fn schema_id(select: &Selector) -> Option<&str> {
+    match select {
+        Selector::Document { schema, .. } => {
+            let schema = schema.as_deref()?;
+            Some(schema.rsplit_once('@').map_or(schema, |(id, _)| id))
+        }
+        Selector::Patch | Selector::Output { .. } => None,
+    }
+}
+
+/// Reports document names that cannot stand side by side in the run's folder of documents.
+///
+/// Several items may write one document: the same name again is another revision.
+fn check_document_names(draft: &Draft, added: usize, problems: &mut Vec<Problem>) {
+    let mut writers: BTreeMap<&str, usize> = BTreeMap::new();
+    // Those that are not new come first, so that the first writer is blamed last.
+    for at in (added..draft.items.len()).chain(0..added) {
+        let products = draft.items[at].iter().filter_map(|item| item.produces.as_ref());
+        for product in products.flatten() {
+            if let Selector::Document { name, .. } = &product.select {
+                writers.entry(name.as_str()).or_insert(at);
+            }
+        }
+    }
+    for (first, second) in clashes(writers.keys().copied()) {
+        let at = ItemPath::new(writers[second.as_str()]).key("produces");
+        let message = format!("the documents {first:?} and {second:?} cannot stand side by side in a run");
+        problems.push(Problem::new(Code::BadSelector, &at, message));
+    }
+}

@@ -1,0 +1,121 @@
+//! The row `content`: the bytes that were handed over are here and hash to what the entries say.
+
+use std::collections::BTreeMap;
+
+use crate::model::digest::{Digest, Hasher, Oid};
+use crate::model::entry::Event;
+
+use super::Case;
+use super::findings::{Findings, Verdict, counted};
+use super::objects::{Fault, Objects, each};
+
+/// Blobs above this size are streamed instead of being held in memory.
+const STREAM_ABOVE: u64 = 4 << 20;
+
+/// One blob that is claimed to hold certain bytes.
+struct Claimed {
+    whose: String,
+    oid: Oid,
+    sha256: Digest,
+    size: Option<u64>,
+}
+
+pub(super) fn row(case: &Case<'_>) -> Verdict {
+    if case.story.links.is_empty() {
+        return Verdict::not_applicable("no entry could be read");
+    }
+    let (products, artifacts) = (products(case), artifacts(case));
+    let (count, sealed) = (products.len(), artifacts.len());
+    // Many products may share a blob; each is read once.
+    let mut blobs: BTreeMap<Oid, Vec<Claimed>> = BTreeMap::new();
+    for claimed in products.into_iter().chain(artifacts) {
+        blobs.entry(claimed.oid).or_default().push(claimed);
+    }
+    let blobs: Vec<_> = blobs.into_iter().collect();
+    let read = each(case.store, &blobs, |objects, (oid, _)| hash(case, objects, *oid));
+    let mut findings = Findings::default();
+    let (mut bytes, mut missing) = (0, 0);
+    for ((_, claims), read) in blobs.iter().zip(read) {
+        for claimed in claims {
+            match &read {
+                Err(Fault::Missing(_)) if case.lazy => missing += 1,
+                Err(fault) => findings.add(format!("{}: {fault}", claimed.whose)),
+                Ok((digest, size)) if *digest != claimed.sha256 || claimed.size.is_some_and(|said| said != *size) => {
+                    let said = claimed.sha256.short();
+                    findings.add(format!("{} hashes to {}, not to {said}", claimed.whose, digest.short()));
+                }
+                Ok((_, size)) => bytes += size,
+            }
+        }
+    }
+    let mut what = counted(count, "product", "products");
+    if sealed > 0 {
+        what = format!("{what} and {}", counted(sealed, "artifact", "artifacts"));
+    }
+    if findings.first().is_none() && missing > 0 {
+        return Verdict::not_applicable(format!("{missing} of the bytes of {what} are not in this partial clone"));
+    }
+    findings.verdict(false, || format!("{what}, {} re-hashed", bytes_for_people(bytes)))
+}
+
+fn products(case: &Case<'_>) -> Vec<Claimed> {
+    let mut products = Vec::new();
+    for link in &case.story.links {
+        let Event::ItemReconciled(e) = &link.entry.event else { continue };
+        products.extend(e.products.iter().map(|(key, product)| Claimed {
+            whose: format!("{key} of {}", e.item),
+            oid: product.oid,
+            sha256: product.sha256,
+            size: Some(product.size),
+        }));
+    }
+    products
+}
+
+/// Artifacts that the tree does not hold are the chain's to report.
+fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
+    let sealed = case.story.submitted().into_iter().flat_map(|e| &e.artifacts);
+    let claimed = sealed.filter_map(|(path, sha256)| {
+        let oid = *case.story.artifacts.get(path)?;
+        Some(Claimed { whose: format!("artifact {path}"), oid, sha256: *sha256, size: None })
+    });
+    claimed.collect()
+}
+
+/// Hashes a blob, both as git names it and as entries do.
+fn hash(case: &Case<'_>, objects: &Objects, oid: Oid) -> Result<(Digest, u64), Fault> {
+    let mut hasher = Hasher::default();
+    let size = objects.size(oid)?;
+    if size <= STREAM_ABOVE {
+        hasher.update(&objects.read(oid, gix::objs::Kind::Blob)?);
+        return Ok(hasher.finish());
+    }
+    // gix inflates an object whole; git streams it. It is here, so that nothing is fetched, and not to be replaced.
+    let mut named = objects.blob_hasher(size);
+    let git = case.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
+    let streamed = git.arg("cat-file").arg("blob").arg(oid.to_string()).stream(&mut |chunk| {
+        hasher.update(chunk);
+        named.update(chunk);
+        Ok(())
+    });
+    streamed.map_err(|e| Fault::Damaged(oid, e.to_string()))?;
+    if named.try_finalize().ok().map(Oid) != Some(oid) {
+        return Err(Fault::Damaged(oid, "its bytes do not hash to its id".to_owned()));
+    }
+    Ok(hasher.finish())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+fn bytes_for_people(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", units[unit])
+}

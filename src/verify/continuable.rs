@@ -1,0 +1,115 @@
+//! Whether a chain may be continued, and what appending to it needs to know.
+
+use crate::git::store::Store;
+use crate::merkle::Frontier;
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::RunId;
+use crate::model::state::RunState;
+use crate::model::time::Moment;
+
+use super::findings::Verdict;
+use super::{Case, Error, Evidence, Judged, Logs, Options, Report, State, anchor, chain, root};
+
+/// The proof that an unsealed run verifies as far as it goes and that our key may append to it.
+///
+/// It holds for the commit it names; appending is a compare-and-swap against exactly that.
+#[derive(Clone, Debug)]
+pub struct Continuable {
+    /// The run.
+    pub run: RunId,
+    /// The ref that holds the chain.
+    pub reference: String,
+    /// The commit of the last entry.
+    pub commit: Oid,
+    /// The tree of that commit.
+    pub tree: Oid,
+    /// The leaf hash of the last entry.
+    pub last: Digest,
+    /// When the last entry was made.
+    pub at: Moment,
+    /// The leaf hashes so far, folded.
+    pub frontier: Frontier,
+    /// The state that the entries give.
+    pub state: RunState,
+}
+
+impl Continuable {
+    /// Returns how many entries there are; the next one has this number.
+    pub fn entries(&self) -> u64 {
+        self.frontier.len()
+    }
+}
+
+/// Verifies everything of an open run that can be verified: chain, signatures, plan, handoffs and manifests.
+pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Continuable, Refusal> {
+    let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
+    let case = Case::open(store, run, reference, &options)?;
+    let evidence = Evidence::gather(&case);
+    let chain = chain::row(&case);
+    let checked = [&chain, &evidence.signature, &evidence.plan, &evidence.handoff, &evidence.manifest];
+    let broken = checked.iter().any(|verdict| verdict.state == State::Failed || verdict.incomplete);
+    if broken {
+        return Err(Refusal::Broken(Box::new(report(&case, evidence, chain))));
+    }
+    if case.seal().is_some() {
+        return Err(Refusal::Sealed(run.clone()));
+    }
+    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    if !writers.iter().any(|writer| writer == own_key) {
+        return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
+    }
+    let (Some(state), Some(last)) = (evidence.state, case.story.links.last()) else {
+        return Err(Refusal::Broken(Box::new(report(&case, Evidence { state: None, ..evidence }, chain))));
+    };
+    let mut frontier = Frontier::default();
+    case.story.links.iter().for_each(|link| frontier.push(link.hash));
+    Ok(Continuable {
+        run: run.clone(),
+        reference: reference.to_owned(),
+        commit: last.commit,
+        tree: last.tree,
+        last: last.hash,
+        at: last.entry.at,
+        frontier,
+        state,
+    })
+}
+
+/// Reports without the content row, which says nothing about whether a chain may grow.
+fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
+    let anchor = anchor::row(case, &Logs::default());
+    let verdicts = [
+        chain,
+        root::row(case, anchor.verdict.state),
+        evidence.signature,
+        Verdict::not_applicable("not asked for"),
+        evidence.handoff,
+        evidence.plan,
+        evidence.manifest,
+        Verdict::not_applicable("not asked for"),
+    ];
+    let judged = Judged { verdicts, signers: evidence.signers, missing_anchor: false, sandbox: evidence.sandbox };
+    judged.report(case, evidence.distrust)
+}
+
+/// Why a chain must not be continued.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// It does not verify as far as it goes.
+    #[error("run {} does not verify: {}", .0.run, .0.first_finding())]
+    Broken(Box<Report>),
+    /// It is sealed: nothing follows a seal.
+    #[error("run {0} is sealed")]
+    Sealed(RunId),
+    /// Entry 0 does not name our key.
+    #[error("the key {key} is not among the writers of run {run}")]
+    NotAWriter {
+        /// The run.
+        run: RunId,
+        /// Our key's fingerprint.
+        key: String,
+    },
+    /// The run could not be looked at.
+    #[error(transparent)]
+    Verify(#[from] Error),
+}

@@ -1,0 +1,88 @@
+//! The row `handoff`: what an attempt consumed is what the plan binds its needs to.
+
+use crate::model::digest::Digest;
+use crate::model::entry::{InputRef, ItemFired};
+use crate::model::plan::{Need, Selector, Source};
+use crate::model::state::{Phase, RunState};
+
+use super::findings::{Findings, Verdict, counted};
+
+/// The row, as it grows with the replay.
+#[derive(Default)]
+pub(super) struct Handoff {
+    findings: Findings,
+    refs: usize,
+}
+
+impl Handoff {
+    /// Takes in a dispatch, with the state of the run right before it.
+    pub(super) fn see(&mut self, state: &RunState, fired: &ItemFired) {
+        self.refs += fired.input_refs.len();
+        let item = &fired.item;
+        let Some(at) = state.graph.position(item) else {
+            return self
+                .findings
+                .add(format!("item {item} is not in the plan and consumed {} refs", fired.input_refs.len()));
+        };
+        let needs = &state.graph.item(at).needs;
+        for (key, need) in needs {
+            match fired.input_refs.get(key) {
+                None => {
+                    self.findings.add(format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt));
+                }
+                Some(input) => {
+                    if let Err(why) = answers(state, need, input) {
+                        self.findings.add(format!("item {item}, input {key}: {why}"));
+                    }
+                }
+            }
+        }
+        for key in fired.input_refs.keys().filter(|key| !needs.contains_key(*key)) {
+            self.findings.add(format!("item {item} consumed {key}, which answers to no need"));
+        }
+    }
+
+    pub(super) fn verdict(self) -> Verdict {
+        let refs = counted(self.refs, "input ref", "input refs");
+        let tail = if self.refs == 0 { "" } else { " accounted for" };
+        self.findings.verdict(false, || refs + tail)
+    }
+}
+
+fn answers(state: &RunState, need: &Need, input: &InputRef) -> Result<(), String> {
+    if (&input.from, &input.select) != (&need.from, &need.select) {
+        return Err(format!("the plan binds it to {} of {}", need.select.product_key(), need.from));
+    }
+    let bound = bound(state, need)?;
+    if bound == input.digest {
+        return Ok(());
+    }
+    Err(format!(
+        "{} was consumed, but {} of {} is {}",
+        input.digest.short(),
+        need.select.product_key(),
+        need.from,
+        bound.short()
+    ))
+}
+
+/// Returns the digest that a need is bound to at this point of the run.
+fn bound(state: &RunState, need: &Need) -> Result<Digest, String> {
+    match (&need.from, &need.select) {
+        (Source::Item(producer), select) => {
+            let done =
+                state.graph.position(producer).map(|at| &state.items[at]).filter(|item| item.phase == Phase::Done);
+            let done = done.ok_or_else(|| format!("{producer} was not done"))?;
+            let product = done.products.get(&select.product_key());
+            product
+                .map(|product| product.sha256)
+                .ok_or_else(|| format!("{producer} did not produce {}", select.product_key()))
+        }
+        (Source::Artifacts, Selector::Output { path }) => {
+            let sealed = state.submitted.artifacts.get(path).copied();
+            sealed.ok_or_else(|| format!("no artifact {path} was sealed at submit"))
+        }
+        // No entry of this format version writes a document.
+        (Source::Artifacts | Source::Documents, _) => Err(format!("{} has no such product", need.from)),
+    }
+}

@@ -1,0 +1,128 @@
+//! The repository logs at hand: what each says of the runs, as far as it can be believed.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::digest::Digest;
+use crate::model::entry::{Entry, Event, LogSealed};
+use crate::model::format;
+use crate::model::name::{RunId, decode_segment};
+
+use super::Error;
+use super::story::Story;
+
+/// The logs of this repository and those that were fetched, each read and checked.
+#[derive(Default)]
+pub struct Logs {
+    pub(super) logs: Vec<Log>,
+}
+
+/// One log.
+pub(super) struct Log {
+    /// Its ref.
+    pub(super) name: String,
+    /// The fingerprint of the key that it belongs to.
+    pub(super) fingerprint: String,
+    /// What is wrong with it: such a log anchors nothing.
+    pub(super) broken: Option<String>,
+    /// What it says of each run.
+    pub(super) runs: BTreeMap<RunId, Said>,
+}
+
+/// What a log says of one run.
+#[derive(Default)]
+pub(super) struct Said {
+    /// The leaf hash of the run's entry 0.
+    pub(super) first: Option<Digest>,
+    /// What the log holds of the seal.
+    pub(super) sealed: Option<LogSealed>,
+}
+
+impl Logs {
+    /// Reads all logs in the repository, our own and those of remotes.
+    pub fn read(store: &Store) -> Result<Self, Error> {
+        let mut found = refs::list(store, "refs/handoff/logs/").map_err(Error::Refs)?;
+        let remotes = refs::list(store, "refs/handoff/remotes/").map_err(Error::Refs)?;
+        found.extend(remotes.into_iter().filter(|(name, _)| name.contains("/logs/")));
+        let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip)));
+        Ok(Self { logs: logs.collect() })
+    }
+
+    /// Makes a ref that is not there one that is gone, if a log of the same place holds its run.
+    pub(super) fn remember(&self, error: Error, run: &RunId, reference: &str) -> Error {
+        let Error::NoSuchRun(reference_name) = error else {
+            return error;
+        };
+        let mut here = self.logs.iter().filter(|log| log.stands_by(reference));
+        match here.find(|log| log.runs.contains_key(run)) {
+            Some(log) => Error::Vanished { reference: reference_name, log: log.name.clone() },
+            None => Error::NoSuchRun(reference_name),
+        }
+    }
+}
+
+impl Log {
+    fn read(name: String, story: &Story) -> Self {
+        let mut findings = story.findings.clone();
+        story.check_order(&mut findings);
+        let last = name.rsplit('/').next().unwrap_or_default();
+        let fingerprint = decode_segment(last).unwrap_or_default();
+        let mut runs: BTreeMap<RunId, Said> = BTreeMap::new();
+        for link in &story.links {
+            let seq = link.entry.seq;
+            match &link.signer {
+                Ok(key) if *key == fingerprint => {}
+                Ok(key) => findings.add(format!("entry {seq} is signed by {key}")),
+                Err(why) => findings.add(format!("entry {seq}: {why}")),
+            }
+            let said = runs.entry(link.entry.run.clone()).or_default();
+            let (owner, fits) = match &link.entry.event {
+                Event::LogSubmitted(e) => {
+                    let fits = said.sealed.is_none() && said.first.is_none_or(|first| first == e.first);
+                    said.first = said.first.or(Some(e.first));
+                    (&e.log, fits)
+                }
+                Event::LogSealed(e) => {
+                    let fits = said.sealed.as_ref().is_none_or(|sealed| sealed == e);
+                    said.sealed = said.sealed.take().or_else(|| Some(e.clone()));
+                    (&e.log, fits)
+                }
+                other => {
+                    findings.add(format!("entry {seq} is {}, which has no place in a log", other.kind()));
+                    continue;
+                }
+            };
+            if *owner != fingerprint {
+                findings.add(format!("entry {seq} is of another log, {owner:?}"));
+            }
+            if !fits {
+                findings.add(format!("entry {seq} contradicts what the log said of run {} before", link.entry.run));
+            }
+        }
+        findings.extend(&story.tree_findings);
+        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs }
+    }
+
+    /// Whether the log stands in the same place as a run's ref: both our own, or both of one remote.
+    pub(super) fn stands_by(&self, reference: &str) -> bool {
+        let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
+        let log = place(&self.name, "/logs/");
+        log.is_some() && log == place(reference, "/runs/")
+    }
+}
+
+/// Returns the bytes that a log's tree holds of a run after an entry.
+pub(super) fn record(entry: &Entry) -> Option<Vec<u8>> {
+    let run = &entry.run;
+    let value = match &entry.event {
+        Event::LogSubmitted(e) => json!({ "run": run, "first": e.first }),
+        Event::LogSealed(e) => {
+            json!({ "run": run, "root": e.root, "entries": e.entries, "seal": e.seal, "commit": e.commit })
+        }
+        _ => return None,
+    };
+    Some(format::canonical(&value))
+}

@@ -1,0 +1,113 @@
+//! The row `manifest`: every dispatch is bound to a manifest that says what the plan says.
+
+use std::collections::{BTreeMap, HashMap};
+
+use gix::objs::Kind;
+use serde_json::Value;
+
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, ItemFired};
+use crate::model::format;
+use crate::model::manifest::Manifest;
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::{Item, Plan};
+
+use super::Case;
+use super::findings::{Findings, Verdict, counted};
+use super::objects::{Fault, each};
+
+/// Returns the row, and what confined the attempts.
+pub(super) fn row(case: &Case<'_>, plan: Option<&Plan>) -> (Verdict, BTreeMap<String, u64>) {
+    if let Some(cut_off) = case.cut_off() {
+        return (cut_off, BTreeMap::new());
+    }
+    let links = case.story.links.iter();
+    let fired: Vec<(&ItemFired, Option<Oid>)> = links
+        .filter_map(|link| match &link.entry.event {
+            Event::ItemFired(fired) => Some((fired, link.manifest)),
+            _ => None,
+        })
+        .collect();
+    let items: HashMap<&ItemId, &Item> =
+        plan.iter().flat_map(|plan| &plan.items).map(|item| (&item.id, item)).collect();
+    let base = case.story.submitted().map(|e| e.base);
+    let checked = each(case.store, &fired, |objects, (fired, oid)| {
+        let oid = oid.ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
+        let bytes = objects.read(oid, Kind::Blob).map_err(Problem::Fault)?;
+        let wrong = |why: String| Problem::Wrong(why);
+        if Digest::of(&bytes) != fired.manifest {
+            return Err(wrong("is not the one that the entry names".to_owned()));
+        }
+        let manifest = Manifest::parse(&bytes).map_err(|e| wrong(e.to_string()))?;
+        against_entry(&manifest, fired, case.run, base)
+            .map_err(|field| wrong(format!("{field} is not the entry's")))?;
+        if let Some(item) = items.get(&fired.item) {
+            against_plan(&manifest, item).map_err(|field| wrong(format!("{field} is not the plan's")))?;
+        }
+        Ok(manifest.sandbox)
+    });
+    let mut findings = Findings::default();
+    let mut sandbox = BTreeMap::new();
+    for ((fired, _), checked) in fired.iter().zip(checked) {
+        let whose = || format!("the manifest of {} #{}", fired.item, fired.attempt);
+        match checked {
+            Ok(kind) => *sandbox.entry(kind).or_default() += 1,
+            Err(Problem::Wrong(why)) => findings.add(format!("{}: {why}", whose())),
+            Err(Problem::Fault(fault)) => findings.fault(&whose(), &fault),
+        }
+    }
+    let bound = counted(fired.len(), "manifest", "manifests");
+    let tail = if fired.len() == 1 { "its entry" } else { "their entries" };
+    let detail = if fired.is_empty() { bound.clone() } else { format!("{bound} bound to {tail}") };
+    let mut verdict = findings.verdict(case.lazy, || detail);
+    if case.story.links.is_empty() {
+        verdict = Verdict::not_applicable("no entry could be read");
+    } else if plan.is_none() && verdict.state == super::State::Ok && !fired.is_empty() {
+        verdict = Verdict::not_applicable(format!("{bound} re-hashed, but there is no plan to hold them against"));
+    }
+    (verdict, sandbox)
+}
+
+enum Problem {
+    Wrong(String),
+    Fault(Fault),
+}
+
+/// Holds a manifest against its entry; an error names the field that differs.
+fn against_entry(manifest: &Manifest, fired: &ItemFired, run: &RunId, base: Option<Oid>) -> Result<(), &'static str> {
+    check(manifest.run == *run, "run")?;
+    check(manifest.item == fired.item, "item")?;
+    check(manifest.attempt == fired.attempt, "attempt")?;
+    check(Some(manifest.base) == base, "base")?;
+    check(manifest.input_refs == fired.input_refs, "inputRefs")
+}
+
+/// Holds a manifest against its item; an error names the field that differs.
+fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
+    check(manifest.executor == item.executor, "executor")?;
+    check(manifest.inputs == format::digest_of(&Value::Object(item.inputs.clone())), "inputs")?;
+    check(manifest.input_refs.keys().eq(item.needs.keys()), "inputRefs")?;
+    check(item.timeout.is_none_or(|timeout| manifest.timeout == timeout), "timeout")?;
+    if item.executor == "command" {
+        check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
+        check(manifest.setup.is_none(), "setup")?;
+        check(manifest.verify.is_none(), "verify")?;
+    }
+    let subagent = item.inputs.get("subagent").and_then(Value::as_str).filter(|_| item.executor == "dispatch");
+    check(manifest.subagent.as_deref() == subagent, "subagent")?;
+    // What a registered executor runs is the registering machine's word; that it ran something is not.
+    check(!manifest.argv.is_empty(), "argv")
+}
+
+/// Returns the command line that `inputs.command` says.
+fn command(item: &Item) -> Option<Vec<String>> {
+    match item.inputs.get("command")? {
+        Value::String(script) => Some(vec!["sh".to_owned(), "-c".to_owned(), script.clone()]),
+        Value::Array(argv) => argv.iter().map(|arg| arg.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}
+
+fn check(holds: bool, field: &'static str) -> Result<(), &'static str> {
+    if holds { Ok(()) } else { Err(field) }
+}

@@ -1,0 +1,169 @@
+//! The row `plan`: the run is what its plan said, and every stored state is what the entries give.
+
+use gix::objs::Kind;
+
+use crate::model::digest::Digest;
+use crate::model::entry::{Event, RunSubmitted};
+use crate::model::format::FAN_OUT_ABOVE;
+use crate::model::graph::Graph;
+use crate::model::name::ItemId;
+use crate::model::plan::Plan;
+use crate::model::state::RunState;
+
+use super::findings::{Findings, Verdict, counted};
+use super::handoff::Handoff;
+use super::objects::{Fault, Objects, each};
+use super::story::{Link, short};
+use super::{Case, State};
+
+/// The rows `plan` and `handoff`, and what the others need of the replay.
+pub(super) struct Replay {
+    pub(super) verdict: Verdict,
+    pub(super) handoff: Verdict,
+    pub(super) plan: Option<Plan>,
+    pub(super) state: Option<RunState>,
+}
+
+impl Replay {
+    fn without_plan(verdict: Verdict) -> Self {
+        let why = match verdict.state {
+            State::Failed => "the plan cannot be read".to_owned(),
+            _ => verdict.detail.clone(),
+        };
+        let handoff = if verdict.incomplete { Verdict::incomplete(why) } else { Verdict::not_applicable(why) };
+        Self { verdict, handoff, plan: None, state: None }
+    }
+}
+
+/// Reads the plan and replays the entries over it.
+pub(super) fn replay(case: &Case<'_>) -> Replay {
+    if let Some(cut_off) = case.cut_off() {
+        return Replay::without_plan(cut_off);
+    }
+    let Some(submitted) = case.story.submitted() else {
+        return Replay::without_plan(Verdict::not_applicable("there is no entry 0 that names a plan"));
+    };
+    let mut findings = Findings::default();
+    let Some(plan) = read(case, submitted, &mut findings) else {
+        return Replay::without_plan(findings.verdict(case.lazy, String::new));
+    };
+    check_submitted(case, submitted, &plan, &mut findings);
+    let graph = Graph::new(&plan);
+    check_graph(&graph, &mut findings);
+    let mut state = RunState::new(submitted.clone(), graph);
+    let mut handoff = Handoff::default();
+    let mut expected = Vec::new();
+    for link in case.story.links.iter().skip(1) {
+        if let Event::ItemFired(fired) = &link.entry.event {
+            handoff.see(&state, fired);
+        }
+        if let Err(illegal) = state.apply(&link.entry.event) {
+            findings.add(format!("entry {}: {illegal}", link.entry.seq));
+        } else if let Some((item, _)) = link.entry.event.item() {
+            let at = state.graph.position(item).expect("the rules allow only items of the plan");
+            expected.push(Expected { item, link, bytes: state.items[at].canonical() });
+        }
+    }
+    check_states(case, &expected, &mut findings);
+    let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
+    if state.sealed && ended < state.items.len() {
+        findings.add(format!("{} have no terminal status", counted(state.items.len() - ended, "item", "items")));
+    }
+    let detail =
+        format!("{ended} of {} accounted for, every transition legal", counted(state.items.len(), "item", "items"));
+    let verdict = findings.verdict(case.lazy, || detail);
+    Replay { verdict, handoff: handoff.verdict(), plan: Some(plan), state: Some(state) }
+}
+
+/// Reads the plan that entry 0 seals; none comes with a finding.
+fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
+    let Some(oid) = case.story.plan else {
+        findings.add("the tree holds no plan.json".to_owned());
+        return None;
+    };
+    let bytes = match Objects::new(case.store).read(oid, Kind::Blob) {
+        Ok(bytes) => bytes,
+        Err(fault) => {
+            findings.fault("plan.json", &fault);
+            return None;
+        }
+    };
+    let digest = Digest::of(&bytes);
+    if digest != submitted.plan {
+        findings.add(format!("plan.json is {}, submitted was {}", digest.short(), submitted.plan.short()));
+    }
+    let plan = crate::plan::parse(&bytes);
+    plan.map_err(|problems| {
+        let first = problems.first().map(ToString::to_string).unwrap_or_default();
+        findings.add(format!("plan.json is no plan: {first}"));
+    })
+    .ok()
+}
+
+/// Holds what entry 0 says against the plan and against what the verifier asked for.
+fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
+    let artifacts = plan.artifacts.keys().eq(submitted.artifacts.keys());
+    let fan_out = plan.items.len() > FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty();
+    let held = [
+        (plan.id == *case.run, "the plan is of another run"),
+        (plan.queue == submitted.queue, "the queue is not the plan's"),
+        (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),
+        (artifacts, "the artifacts sealed at submit are not the plan's"),
+        (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),
+        (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
+    ];
+    held.iter().filter(|(holds, _)| !holds).for_each(|(_, why)| findings.add(format!("entry 0: {why}")));
+    if let Some(given) = case.options.plan.as_ref().map(|bytes| Digest::of(bytes))
+        && given != submitted.plan
+    {
+        findings.add(format!("the run is of plan {}, not of the given one, {}", submitted.plan.short(), given.short()));
+    }
+    if let Some(given) = case.options.base.filter(|given| *given != submitted.base) {
+        findings.add(format!("the run starts from {}, not from {}", short(submitted.base), short(given)));
+    }
+}
+
+/// Refuses a plan that no submit would have let through and that a replay could be fooled with.
+fn check_graph(graph: &Graph, findings: &mut Findings) {
+    for (at, id) in graph.dangling() {
+        findings.add(format!("item {} depends on {id}, which is not in the plan", graph.item(*at).id));
+    }
+    for (at, item) in graph.items().iter().enumerate() {
+        if graph.position(&item.id) != Some(at) {
+            findings.add(format!("the plan has two items {}", item.id));
+        }
+    }
+}
+
+/// Holds every stored state against the one that the replay gives. It is known by its bytes, so that no blob is needed for
+/// it; a blob that is here is read all the same, because a damaged one would not be noticed otherwise.
+fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findings) {
+    let checked = each(case.store, expected, |objects, state| {
+        let given = objects.hash(Kind::Blob, &state.bytes);
+        let stored = state.link.state.filter(|stored| given == Some(*stored)).ok_or(Wrong::Differs)?;
+        match objects.read(stored, Kind::Blob) {
+            Err(Fault::Missing(_)) if case.lazy => Ok(()),
+            read => read.map(drop).map_err(Wrong::Fault),
+        }
+    });
+    for (state, checked) in expected.iter().zip(checked) {
+        let whose = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
+        match checked {
+            Ok(()) => {}
+            Err(Wrong::Differs) => findings.add(format!("{} is not what the entries give", whose())),
+            Err(Wrong::Fault(fault)) => findings.fault(&whose(), &fault),
+        }
+    }
+}
+
+/// The state that an entry gives its item.
+struct Expected<'a> {
+    item: &'a ItemId,
+    link: &'a Link,
+    bytes: Vec<u8>,
+}
+
+enum Wrong {
+    Differs,
+    Fault(Fault),
+}

@@ -1,0 +1,158 @@
+//! A report as text for people and as JSON for programs. Pure.
+
+use serde_json::{Map, Value, json};
+
+use super::{Claim, Failure, Guarantee, Report, Row, SignerSeen, State};
+
+/// Where the headline begins.
+const HEADLINE_AT: usize = 64;
+
+impl Report {
+    /// Returns the report as `git-handoff.verify/1`.
+    pub fn to_json(&self) -> Value {
+        let checks: Map<String, Value> = self.rows.iter().map(|row| (row.name.to_owned(), check(row))).collect();
+        let mut report = json!({
+            "schema": "git-handoff.verify/1",
+            "run": self.run,
+            "sealed": self.sealed,
+            "intact": self.intact,
+            "claim": self.claim.as_str(),
+            "guarantee": self.guarantee.as_str(),
+            "failure": self.failure.map(Failure::as_str),
+            "entries": self.entries,
+            "root": self.root,
+            "plan": self.plan,
+            "base": self.base,
+            "checks": checks,
+            "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
+            "sandbox": self.sandbox,
+        });
+        if self.pinned_clock {
+            report["clock"] = "pinned".into();
+        }
+        report
+    }
+
+    /// Returns the report as lines for people. What others wrote stands in it without control characters.
+    pub fn to_text(&self, color: bool) -> String {
+        let title = format!("git handoff verify · {}", plain(self.run.as_str()));
+        let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
+        let state = if self.intact { State::Ok } else { State::Failed };
+        let headline = painted(&format!("{} {}", mark(state), self.headline), state, color);
+        let mut lines = vec![format!("{title}{}{headline}", " ".repeat(pad))];
+        for row in &self.rows {
+            let mark = painted(mark(row.state), row.state, color);
+            lines.push(format!("{mark} {:<10} {}", row.name, plain(&row.detail)));
+        }
+        lines.extend(Some(self.footer()).filter(|footer| !footer.is_empty()));
+        lines.join("\n") + "\n"
+    }
+
+    fn footer(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.plan.map(|plan| format!("plan sha256:{}…", &plan.short()[..4])));
+        parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
+        parts.extend(self.actor.as_ref().map(|actor| format!("by {}", plain(actor))));
+        if !self.sandbox.is_empty() {
+            let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{}: {count}", plain(kind))).collect();
+            parts.push(format!("sandbox {}", kinds.join(", ")));
+        }
+        if self.pinned_clock {
+            parts.push("clock pinned".to_owned());
+        }
+        parts.join("  ")
+    }
+
+    /// Returns the row of a name.
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Returns what the first row that fails says, or the first that lacks evidence.
+    pub(super) fn first_finding(&self) -> &str {
+        let of = |state| self.rows.iter().find(move |row| row.state == state);
+        of(State::Failed).or_else(|| of(State::NotApplicable)).map_or("", |row| row.detail.as_str())
+    }
+}
+
+impl Claim {
+    /// Returns the word that answers use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TamperDetecting => "tamper-detecting",
+            Self::TamperEvident => "tamper-evident",
+        }
+    }
+}
+
+impl Guarantee {
+    /// Returns the word that answers use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Detect => "detect",
+            Self::External => "external",
+            Self::ExternalImmutable => "external-immutable",
+        }
+    }
+}
+
+impl Failure {
+    /// Returns the word that answers use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::AnchorMissing => "anchor-missing",
+            Self::Root => "root",
+            Self::Signature => "signature",
+            Self::Manifest => "manifest",
+            Self::Plan => "plan",
+            Self::Handoff => "handoff",
+            Self::Content => "content",
+            Self::NotSealed => "not-sealed",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+fn check(row: &Row) -> Value {
+    let ok: Value = match row.state {
+        State::Ok => true.into(),
+        State::Failed => false.into(),
+        State::NotApplicable => "n/a".into(),
+    };
+    json!({ "ok": ok, "detail": row.detail })
+}
+
+fn signer(signer: &SignerSeen) -> Value {
+    let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
+    if let Some(principal) = &signer.principal {
+        value["principal"] = principal.as_str().into();
+    }
+    value
+}
+
+fn mark(state: State) -> &'static str {
+    match state {
+        State::Ok => "✓",
+        State::Failed => "✗",
+        State::NotApplicable => "─",
+    }
+}
+
+fn painted(text: &str, state: State, color: bool) -> String {
+    let code = match state {
+        State::Ok => "32",
+        State::Failed => "31",
+        State::NotApplicable => "2",
+    };
+    if color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// Takes out what would move a terminal's cursor, hide text or turn it round.
+fn plain(text: &str) -> String {
+    let unsafe_char = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().map(|c| if unsafe_char(c) { '\u{fffd}' } else { c }).collect()
+}

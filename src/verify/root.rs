@@ -1,0 +1,67 @@
+//! The row `root`: the seal states what the entries before it give.
+
+use std::collections::BTreeMap;
+
+use crate::merkle;
+use crate::model::digest::Digest;
+use crate::model::entry::{Event, Outcome};
+use crate::model::name::ItemId;
+
+use super::findings::{Findings, Verdict};
+use super::{Case, State};
+
+/// Returns the Merkle root over the entries before `seal`.
+pub(super) fn over(case: &Case<'_>, seal: usize) -> Digest {
+    merkle::root(case.story.links[..seal].iter().map(|link| link.hash))
+}
+
+pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
+    if let Some(cut_off) = case.cut_off() {
+        return cut_off;
+    }
+    let Some(seal) = case.seal() else {
+        return Verdict::failed("not sealed");
+    };
+    let Event::RunSealed(stated) = &case.story.links[seal].entry.event else {
+        unreachable!("the place of the seal holds a seal");
+    };
+    let root = over(case, seal);
+    let mut findings = Findings::default();
+    if stated.root != root {
+        findings.add(format!("merkle {} recomputed, but the seal says {}", root.short(), stated.root.short()));
+    }
+    if stated.entries != seal as u64 {
+        findings.add(format!("the seal is over {} entries, but {seal} stand before it", stated.entries));
+    }
+    let counts = counts(case, seal);
+    if stated.counts != counts {
+        findings.add(format!("the seal counts {:?}, the entries give {counts:?}", stated.counts));
+    }
+    let held = if anchor == State::Ok { "anchored" } else { "sealed" };
+    findings.verdict(false, || format!("merkle {} = {held} root", root.short()))
+}
+
+/// Counts the items per status, from the entries alone: this row needs no plan.
+fn counts(case: &Case<'_>, seal: usize) -> BTreeMap<String, u64> {
+    let mut last: BTreeMap<&ItemId, &str> = BTreeMap::new();
+    for link in &case.story.links[..seal] {
+        let Some((item, _)) = link.entry.event.item() else { continue };
+        let status = match &link.entry.event {
+            Event::ItemFired(_) => "running",
+            Event::ItemReconciled(e) if e.status == Outcome::Done => "done",
+            Event::ItemReconciled(_) => "failed",
+            Event::ItemSkipped(_) => "skipped",
+            Event::ItemCancelled(_) => "cancelled",
+            _ => {
+                last.remove(item);
+                continue;
+            }
+        };
+        last.insert(item, status);
+    }
+    let mut counts = BTreeMap::new();
+    for status in last.into_values() {
+        *counts.entry(status.to_owned()).or_default() += 1;
+    }
+    counts
+}

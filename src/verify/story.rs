@@ -1,0 +1,248 @@
+//! The commits behind a ref, read once: every entry with its place, its signer and its share of the tree.
+
+use std::collections::{BTreeMap, HashMap};
+
+use gix::objs::Kind;
+
+use crate::git::codec::{self, Decoded};
+use crate::git::store::Store;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Entry, Event, RunSubmitted};
+use crate::model::format::{self, Layout};
+use crate::model::name::FilePath;
+use crate::sign;
+
+use super::findings::Findings;
+use super::objects::{Fault, Objects, each};
+use super::tree::{self, Accounted, Changes};
+
+/// How many commits are read before they are decoded.
+const BATCH: usize = 4096;
+
+/// A history with more commits than this that are no entries is not read further.
+const MOST_STRANGERS: usize = 100;
+
+/// A chain as far as it could be read.
+#[derive(Default)]
+pub(super) struct Story {
+    /// The entries, oldest first; commits that are none are left out and found fault with.
+    pub(super) links: Vec<Link>,
+    /// What is wrong with the commits.
+    pub(super) findings: Findings,
+    /// Whether the walk ended before a first entry, for want of an object or because one is damaged.
+    pub(super) cut: bool,
+    /// What is wrong with the trees.
+    pub(super) tree_findings: Findings,
+    /// The blob at `plan.json` after entry 0.
+    pub(super) plan: Option<Oid>,
+    /// The blobs sealed at submit.
+    pub(super) artifacts: BTreeMap<FilePath, Oid>,
+}
+
+/// One entry.
+pub(super) struct Link {
+    pub(super) commit: Oid,
+    pub(super) tree: Oid,
+    pub(super) parents: usize,
+    pub(super) hash: Digest,
+    pub(super) entry: Entry,
+    /// The fingerprint of the key that made the signature, or what is wrong with it.
+    pub(super) signer: Result<String, String>,
+    /// The blob at the item's `state.json` after the entry, where the entry is about an item.
+    pub(super) state: Option<Oid>,
+    /// The blob at the item's `manifest.json` after the entry, where the entry dispatched it.
+    pub(super) manifest: Option<Oid>,
+    before: Option<Oid>,
+}
+
+/// A commit of the walk, newest first.
+struct Step {
+    commit: Oid,
+    tree: Option<Oid>,
+    read: Result<(Box<Decoded>, Result<String, String>), codec::Error>,
+}
+
+impl Story {
+    /// Reads the chain that ends at `tip`. Whatever the ref points at, this ends and says what it found.
+    pub(super) fn read(from: &Store, tip: Oid) -> Self {
+        let mut story = Self::default();
+        let mut steps = walk(from, tip, &mut story);
+        steps.reverse();
+        let mut before = None;
+        for step in steps {
+            let tree = step.tree;
+            match step.read {
+                Ok((decoded, signer)) => story.links.push(Link::new(step.commit, *decoded, signer, before)),
+                Err(error) => story.findings.add(format!("commit {}: {error}", short(step.commit))),
+            }
+            before = tree;
+        }
+        if story.cut {
+            // Without the entry before, and without the layout in entry 0, nothing can be said of any tree.
+            return story;
+        }
+        let layout = Layout { fan_out: story.submitted().is_some_and(|e| e.fan_out) };
+        let changes = each(from, &story.links, |objects, link| {
+            tree::changes(objects, link.before, link.tree, &Accounted::by(&link.entry, layout, objects))
+        });
+        story.fold(&Objects::new(from), layout, changes);
+        story
+    }
+
+    /// A story of which nothing could be read.
+    pub(super) fn unreadable(why: String) -> Self {
+        let mut story = Self::default();
+        story.findings.add(why);
+        story
+    }
+
+    /// Returns what entry 0 says, if it was read and is one.
+    pub(super) fn submitted(&self) -> Option<&RunSubmitted> {
+        match self.links.first().map(|link| &link.entry.event) {
+            Some(Event::RunSubmitted(e)) => Some(e),
+            _ => None,
+        }
+    }
+
+    /// Follows the tree through the entries, each with what it changed.
+    fn fold(&mut self, objects: &Objects, layout: Layout, changes: Vec<Changes>) {
+        let mut tree: HashMap<String, Oid> = HashMap::new();
+        for (link, changes) in self.links.iter_mut().zip(changes) {
+            let seq = link.entry.seq;
+            for fault in changes.faults {
+                self.tree_findings.fault(&format!("entry {seq}"), &fault);
+            }
+            for problem in changes.problems {
+                self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
+            }
+            for (path, blob) in changes.paths {
+                match blob {
+                    Some(blob) => tree.insert(path, blob),
+                    None => tree.remove(&path),
+                };
+            }
+            for (path, wanted) in Accounted::by(&link.entry, layout, objects).set {
+                let found = tree.get(&path).copied();
+                if found.is_none() || (wanted.is_some() && wanted != found) {
+                    self.tree_findings
+                        .add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
+                }
+            }
+            match &link.entry.event {
+                Event::ItemFired(e) => link.manifest = tree.get(&layout.manifest(&e.item)).copied(),
+                Event::RunSubmitted(e) => {
+                    self.plan = tree.get(format::PLAN).copied();
+                    let blob = |path: &FilePath| tree.get(&format::artifact_path(path)).copied();
+                    self.artifacts = e.artifacts.keys().filter_map(|path| Some((path.clone(), blob(path)?))).collect();
+                }
+                _ => {}
+            }
+            link.state = link.entry.event.item().and_then(|(item, _)| tree.get(&layout.state(item)).copied());
+        }
+    }
+
+    /// Adds what is wrong with the order of the entries, whoever they are about.
+    pub(super) fn check_order(&self, findings: &mut Findings) {
+        let mut last: Option<&Link> = None;
+        for link in &self.links {
+            let seq = link.entry.seq;
+            if self.cut && last.is_none() {
+                last = Some(link);
+                continue;
+            }
+            let due = last.map_or(0, |last| last.entry.seq.saturating_add(1));
+            if seq != due {
+                findings.add(format!("entry {seq} stands where entry {due} belongs"));
+            }
+            if link.entry.prev != last.map(|last| last.hash) {
+                findings.add(format!("entry {seq} does not name the hash of the entry before it"));
+            }
+            if link.parents != usize::from(last.is_some()) {
+                findings.add(format!("entry {seq} has {} parents", link.parents));
+            }
+            if last.is_some_and(|last| link.entry.at < last.entry.at) {
+                findings.add(format!("entry {seq} is dated before the entry before it"));
+            }
+            last = Some(link);
+        }
+    }
+}
+
+impl Link {
+    fn new(commit: Oid, decoded: Decoded, signer: Result<String, String>, before: Option<Oid>) -> Self {
+        Self {
+            commit,
+            tree: decoded.tree,
+            parents: decoded.parents.len(),
+            hash: decoded.hash,
+            entry: decoded.entry,
+            signer,
+            state: None,
+            manifest: None,
+            before,
+        }
+    }
+}
+
+/// Reads the commits from `tip` to the first, along first parents, whatever git believes about them.
+fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
+    let findings = &mut story.findings;
+    let objects = Objects::new(from);
+    let mut steps = Vec::new();
+    let mut strangers = 0;
+    let mut next = Some(tip);
+    while next.is_some() && strangers <= MOST_STRANGERS {
+        let mut batch = Vec::new();
+        while let Some(commit) = next
+            && batch.len() < BATCH
+        {
+            match objects.read(commit, Kind::Commit) {
+                Ok(raw) => {
+                    let (tree, parent) = links(&raw);
+                    next = parent;
+                    batch.push((commit, tree, raw));
+                }
+                Err(Fault::Kind(oid, kind, _)) => {
+                    findings.add(format!("object {} is a {kind}, not an entry", short(oid)));
+                    next = None;
+                }
+                Err(fault) => {
+                    findings.fault("the chain", &fault);
+                    story.cut = true;
+                    next = None;
+                }
+            }
+        }
+        let read = each(from, &batch, |_, (commit, tree, raw)| {
+            let read = codec::decode(raw).map(|decoded| {
+                let signer = signer(&decoded);
+                (Box::new(decoded), signer)
+            });
+            Step { commit: *commit, tree: *tree, read }
+        });
+        strangers += read.iter().filter(|step| step.read.is_err()).count();
+        steps.extend(read);
+    }
+    if next.is_some() {
+        findings.add(format!("{strangers} commits are no entries; the history before them was not read"));
+    }
+    steps
+}
+
+/// Finds tree and first parent in a commit that need not be an entry.
+fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
+    let mut lines = raw.split(|b| *b == b'\n').map(|line| std::str::from_utf8(line).unwrap_or_default());
+    let mut field = |name: &str| lines.next()?.strip_prefix(name)?.parse().ok();
+    (field("tree "), field("parent "))
+}
+
+fn signer(decoded: &Decoded) -> Result<String, String> {
+    let armour = decoded.signature.as_deref().ok_or("it is not signed")?;
+    let key = sign::check(&decoded.payload, armour).map_err(|e| e.to_string())?;
+    Ok(sign::fingerprint(&key))
+}
+
+/// Returns an object name as people write it.
+pub(super) fn short(oid: Oid) -> String {
+    oid.0.to_hex_with_len(7).to_string()
+}

@@ -1,0 +1,218 @@
+//! What one entry changed in the tree, held against what it may change.
+//!
+//! Two trees are compared by walking only the folders whose ids differ, and only into folders that the entry accounts for,
+//! so that neither the number of items nor a tree that was built to be endless costs anything.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::model::digest::Oid;
+use crate::model::entry::{Entry, Event};
+use crate::model::format::{self, Layout};
+use crate::model::plan::ProductKey;
+
+use super::objects::{Fault, Objects};
+
+/// More changed paths than this are not listed: no entry accounts for so many.
+const MOST: usize = 100_000;
+
+/// The paths that one entry accounts for.
+#[derive(Default)]
+pub(super) struct Accounted {
+    /// Paths that hold a blob afterwards; which one, where the entry says so.
+    pub(super) set: BTreeMap<String, Option<Oid>>,
+    /// Paths, or folders with a slash at the end, that may go.
+    go: Vec<String>,
+}
+
+impl Accounted {
+    /// Derives the paths from the entry alone.
+    pub(super) fn by(entry: &Entry, layout: Layout, objects: &Objects) -> Self {
+        let mut paths = Self::default();
+        match &entry.event {
+            Event::RunSubmitted(e) => {
+                paths.set.insert(format::PLAN.to_owned(), None);
+                paths.set.extend(e.artifacts.keys().map(|path| (format::artifact_path(path), None)));
+            }
+            Event::ItemFired(e) => {
+                paths.set.insert(layout.state(&e.item), None);
+                paths.set.insert(layout.manifest(&e.item), None);
+            }
+            Event::ItemReconciled(e) => {
+                paths.set.insert(layout.state(&e.item), None);
+                paths.go = vec![layout.patch(&e.item), layout.outputs(&e.item) + "/"];
+                for (key, product) in &e.products {
+                    let path = match key {
+                        ProductKey::Patch => layout.patch(&e.item),
+                        ProductKey::Output(path) => layout.output(&e.item, path),
+                        ProductKey::Document(_) => continue,
+                    };
+                    paths.set.insert(path, Some(product.oid));
+                }
+            }
+            Event::ItemRetried(_) | Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::ItemCancelled(_) => {
+                let item = entry.event.item().map(|(item, _)| layout.state(item));
+                paths.set.extend(item.map(|path| (path, None)));
+            }
+            Event::RunClosed(_) | Event::RunCancelled(_) | Event::RunSealed(_) => {}
+            Event::LogSubmitted(_) | Event::LogSealed(_) => {
+                let oid = super::logs::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
+                paths.set.insert(format::log_path(&entry.run), oid);
+            }
+        }
+        paths
+    }
+
+    fn may_go(&self, path: &str) -> bool {
+        self.go.iter().any(|go| path == go || (go.ends_with('/') && path.starts_with(go.as_str())))
+    }
+
+    /// Whether anything below the folder `dir`, which ends with a slash, is accounted for.
+    fn reaches(&self, dir: &str) -> bool {
+        let next = self.set.range(dir.to_owned()..).next();
+        next.is_some_and(|(path, _)| path.starts_with(dir))
+            || self.go.iter().any(|go| go.starts_with(dir) || (go.ends_with('/') && dir.starts_with(go.as_str())))
+    }
+}
+
+/// What one entry changed.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// The accounted paths that changed: the blob there now, or none.
+    pub(super) paths: Vec<(String, Option<Oid>)>,
+    /// What the entry does not account for.
+    pub(super) problems: Vec<String>,
+    /// Trees that could not be read.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Compares the tree after an entry with the one before it.
+pub(super) fn changes(objects: &Objects, old: Option<Oid>, new: Oid, accounted: &Accounted) -> Changes {
+    let mut changes = Changes::default();
+    if old != Some(new) {
+        Walk { objects, accounted, out: &mut changes }.folder(old, Some(new), "");
+    }
+    changes
+}
+
+struct Walk<'a> {
+    objects: &'a Objects,
+    accounted: &'a Accounted,
+    out: &'a mut Changes,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, old: Option<Oid>, new: Option<Oid>, dir: &str) {
+        if self.out.paths.len() + self.out.problems.len() > MOST {
+            return;
+        }
+        let (before, after) = match (self.read(old), self.read(new)) {
+            (Ok(before), Ok(after)) => (before, after),
+            (Err(fault), _) | (_, Err(fault)) => return self.out.faults.push(fault),
+        };
+        let (Some(before), Some(after)) = (parse(&before, old), parse(&after, new)) else {
+            return self.problem(format!("{}, which is not a well-formed tree", shown(dir)));
+        };
+        if new.is_some() && after.is_empty() && !dir.is_empty() {
+            self.problem(format!("{} (an empty folder)", shown(dir)));
+        }
+        let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+        loop {
+            let order = match (before.peek(), after.peek()) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(b), Some(a)) => b.cmp(a),
+            };
+            let gone = if order.is_le() { before.next() } else { None };
+            let come = if order.is_ge() { after.next() } else { None };
+            if gone.map(|node| (node.mode, node.oid)) != come.map(|node| (node.mode, node.oid)) {
+                self.node(gone, come, dir);
+            }
+        }
+    }
+
+    /// Both nodes, where there are two, have the same name and are both folders or both not.
+    fn node(&mut self, old: Option<&Node>, new: Option<&Node>, dir: &str) {
+        let Some(node) = new.or(old) else { return };
+        let Ok(name) = std::str::from_utf8(node.name) else {
+            return self.problem(format!("{}{:?}", dir, String::from_utf8_lossy(node.name)));
+        };
+        let path = format!("{dir}{name}");
+        if node.is_tree() {
+            let below = path + "/";
+            if !self.accounted.reaches(&below) {
+                return self.problem(below);
+            }
+            return self.folder(old.map(Node::oid), new.map(Node::oid), &below);
+        }
+        let Some(new) = new else {
+            if self.accounted.may_go(&path) && !self.accounted.set.contains_key(&path) {
+                return self.out.paths.push((path, None));
+            }
+            return self.problem(format!("{path} (removed)"));
+        };
+        match self.accounted.set.get(&path) {
+            None => self.problem(path),
+            Some(_) if new.mode != b"100644" => {
+                self.problem(format!("{path} (mode {})", String::from_utf8_lossy(new.mode)));
+            }
+            Some(_) => self.out.paths.push((path, Some(new.oid()))),
+        }
+    }
+
+    fn read(&self, tree: Option<Oid>) -> Result<std::rc::Rc<Vec<u8>>, Fault> {
+        tree.map_or_else(|| Ok(std::rc::Rc::default()), |oid| self.objects.tree(oid))
+    }
+
+    fn problem(&mut self, problem: String) {
+        self.out.problems.push(problem);
+    }
+}
+
+struct Node<'a> {
+    mode: &'a [u8],
+    name: &'a [u8],
+    oid: &'a [u8],
+}
+
+impl Node<'_> {
+    fn is_tree(&self) -> bool {
+        self.mode == b"40000"
+    }
+
+    fn oid(&self) -> Oid {
+        Oid(gix::ObjectId::from_bytes_or_panic(self.oid))
+    }
+
+    /// Git's order: folders sort as if a slash followed their name.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let end = |node: &Self| node.is_tree().then_some(b'/');
+        self.name.iter().copied().chain(end(self)).cmp(other.name.iter().copied().chain(end(other)))
+    }
+}
+
+/// Reads a tree's bytes; none if they are not those that git writes.
+fn parse(bytes: &[u8], oid: Option<Oid>) -> Option<Vec<Node<'_>>> {
+    let width = oid.map_or(0, |oid| oid.0.as_slice().len());
+    let mut nodes: Vec<Node<'_>> = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let space = rest.iter().position(|b| *b == b' ')?;
+        let end = space + rest[space..].iter().position(|b| *b == 0)?;
+        let node = Node { mode: &rest[..space], name: &rest[space + 1..end], oid: rest.get(end + 1..end + 1 + width)? };
+        if node.name.is_empty() || node.name.contains(&b'/') {
+            return None;
+        }
+        if nodes.last().is_some_and(|last| last.cmp(&node).is_ge()) {
+            return None;
+        }
+        rest = &rest[end + 1 + width..];
+        nodes.push(node);
+    }
+    Some(nodes)
+}
+
+fn shown(dir: &str) -> &str {
+    if dir.is_empty() { "/" } else { dir }
+}
