@@ -1,13 +1,47 @@
 //! Hands work from one agent, person or machine to the next inside a git repository, so that anyone can prove afterwards
 //! who made what from what.
+//!
+//! # The tour
+//!
+//! A **plan** is a DAG of work items. [`plan`] reads its bytes, [`validate`] turns it into a `ValidPlan` or into every problem
+//! it has, and [`submit`] makes a **run** of it: one ref, on which every event is one signed commit.
+//!
+//! [`run`] opens that chain, folds it into its state ([`model::state`]) and is the one way to record what happens next. The
+//! [`engine`] drives it: a pure function decides, one conductor dispatches, records and reconciles. The [`worker`] is one
+//! attempt: a worktree of its own, the consumed bytes under `inputs/`, one child process, and the capture of what it made.
+//!
+//! [`chain`] appends entries: objects first, then one swap of one ref. [`merkle`] folds their hashes into the root that seals
+//! the run, and [`log`] notes in the repository's own log that it was submitted and sealed.
+//!
+//! [`verify`] recomputes all of it from the objects alone and shares nothing with the writer but the data [`model`], the
+//! codec in [`git`] and the check of a signature in [`sign`].
+//!
+//! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
+//! What is on disk is written down in `docs/format.md`.
+
+pub mod model;
+
+pub mod plan;
+pub mod validate;
+
+pub mod submit;
+
+pub mod run;
+
+pub mod engine;
+
+pub mod worker;
 
 pub mod chain;
+pub mod merkle;
+
+pub mod log;
+
+pub mod verify;
+
+pub mod git;
+pub mod sign;
+
 pub mod clock;
 pub mod config;
-pub mod git;
-pub mod merkle;
-pub mod model;
-pub mod plan;
-pub mod sign;
-pub mod validate;
-pub mod verify;
+pub mod event;

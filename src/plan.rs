@@ -22,6 +22,11 @@ pub const MAX_PLAN_BYTES: usize = 32 << 20;
 pub fn parse(bytes: &[u8]) -> Result<Plan, Vec<Problem>> {
     let mut problems = Vec::new();
     let draft = read(bytes, &mut problems);
+    for (index, item) in draft.iter().flat_map(|draft| draft.items.iter().enumerate()) {
+        if let Some(item) = item {
+            item.check_references(&ItemPath::new(index), &mut problems);
+        }
+    }
     match draft.and_then(Draft::finish) {
         Some(plan) if problems.is_empty() => Ok(plan),
         _ => Err(problems),
@@ -33,6 +38,9 @@ pub fn parse_item(bytes: &[u8]) -> Result<Item, Vec<Problem>> {
     let value = json::parse(bytes)?;
     let mut problems = Vec::new();
     let item = item::read(&value, JsonPath::root(), &mut problems);
+    if let Some(item) = &item {
+        item.check_references(&ItemPath(JsonPath::root()), &mut problems);
+    }
     match item.and_then(DraftItem::finish) {
         Some(item) if problems.is_empty() => Ok(item),
         _ => Err(problems),

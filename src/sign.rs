@@ -38,6 +38,18 @@ impl Signer {
         Ok(Self { public, secret })
     }
 
+    /// Takes a public key as it stands in `user.signingKey`, whose private half an agent holds.
+    ///
+    /// `ssh-keygen` wants a file, so the key is kept in `folder`.
+    pub fn from_literal(text: &str, folder: &Path) -> Result<Self, Error> {
+        let path = folder.join("agent_key.pub");
+        let write = || fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{}\n", text.trim())));
+        if fs::read_to_string(&path).ok().as_deref().map(str::trim) != Some(text.trim()) {
+            write().map_err(|e| Error::Write(path.clone(), e))?;
+        }
+        Self::from_file(&path)
+    }
+
     /// Reads the repository's own key, making it on first use.
     ///
     /// The file appears whole and readable by its owner only, or not at all; of two processes that make one at the same

@@ -9,10 +9,10 @@ mod registered;
 
 pub use crate::model::problem::{Code, Problem};
 
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 use crate::model::catalog::Catalog;
+use crate::model::digest::Digest;
 use crate::model::json::JsonPath;
 use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
@@ -24,7 +24,7 @@ use graph::Graph;
 pub struct ValidPlan {
     plan: Plan,
     bytes: Vec<u8>,
-    sha256: String,
+    sha256: Digest,
     order: Vec<ItemId>,
     dependents: BTreeMap<ItemId, Vec<ItemId>>,
     positions: BTreeMap<ItemId, usize>,
@@ -42,7 +42,7 @@ impl ValidPlan {
                 waiting.push(item.id.clone());
             }
         }
-        Self { sha256: hex(&Sha256::digest(bytes)), bytes: bytes.to_vec(), plan, order, dependents, positions }
+        Self { sha256: Digest::of(bytes), bytes: bytes.to_vec(), plan, order, dependents, positions }
     }
 
     /// The plan.
@@ -55,9 +55,9 @@ impl ValidPlan {
         &self.bytes
     }
 
-    /// The SHA-256 of [`ValidPlan::bytes`], in 64 hexadecimal digits.
-    pub fn sha256(&self) -> &str {
-        &self.sha256
+    /// The digest of [`ValidPlan::bytes`].
+    pub fn sha256(&self) -> Digest {
+        self.sha256
     }
 
     /// The item with this id.
@@ -118,12 +118,6 @@ pub fn validate_extension(
         Some(plan) if problems.is_empty() => Ok(plan.items),
         _ => Err(problems),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).expect("four bits are one digit");
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(digit).collect()
 }
 
 /// Checks what concerns the run as a whole.

@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
 
-/// Variables that would point git somewhere else than the caller says.
-const REPOSITORY_VARIABLES: [&str; 14] = [
+/// Variables that would point git somewhere else, or have it read or print something else, than the caller says.
+const REPOSITORY_VARIABLES: [&str; 18] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -28,6 +28,10 @@ const REPOSITORY_VARIABLES: [&str; 14] = [
     "GIT_EXTERNAL_DIFF",
     "GIT_ATTR_SOURCE",
     "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_DIFF_OPTS",
 ];
 
 /// One call of `git`, being put together.

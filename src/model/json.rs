@@ -14,6 +14,9 @@ use crate::model::problem::{Code, Problem};
 /// The largest integer that every reader of JSON holds exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
+/// The longest key that a path shows whole, in bytes; so a path stays short whatever it leads to.
+const MAX_SHOWN_KEY: usize = 1024;
+
 /// Where a value stands in a JSON document, as people write it: `items[3].needs["odd key"].from`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JsonPath(String);
@@ -24,9 +27,14 @@ impl JsonPath {
         Self::default()
     }
 
-    /// The member `key` of the object here; bare when it is a plain ASCII identifier.
+    /// The member `key` of the object here; bare when it is a plain ASCII identifier, and cut when it
+    /// is longer than any name.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
+        if key.len() > MAX_SHOWN_KEY {
+            let beginning: String = key.chars().take(MAX_SHOWN_KEY / 8).collect();
+            return self.key(&format!("{beginning}…"));
+        }
         let mut path = self.0.clone();
         let plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && !key.starts_with(|first: char| first.is_ascii_digit())

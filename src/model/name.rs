@@ -9,6 +9,7 @@ mod dot_git;
 mod encoding;
 
 pub use clash::{clashes, fold};
+pub use dot_git::is_dot_git;
 pub use encoding::{decode_segment, encode_segment};
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub const MAX_ENCODED_PATH: usize = 1024;
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident checked by $check:path;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
@@ -39,6 +40,12 @@ macro_rules! names {
             /// The name as it was written.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
             }
         }
 
@@ -169,7 +176,7 @@ fn check_path(path: &str) -> Result<(), NameError> {
     }
     let mut length = 0;
     for segment in path.split('/') {
-        if matches!(segment, "" | "." | "..") || dot_git::is_dot_git(segment) {
+        if matches!(segment, "" | "." | "..") || is_dot_git(segment) {
             return Err(NameError::Segment(segment.to_owned()));
         }
         let encoded = encode_segment(segment).len();

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
+use crate::model::read::read_selector;
 
 /// A DAG of work items, as its author wrote it, with the defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +165,7 @@ impl From<Source> for String {
 
 /// Which product of a source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(try_from = "Value", into = "Value")]
 pub enum Selector {
     /// The change it made to the worktree.
     Patch,
@@ -177,7 +179,6 @@ pub enum Selector {
         /// The document's name.
         name: FilePath,
         /// The schema that the revision must satisfy: `id@version`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         schema: Option<String>,
     },
 }
@@ -202,6 +203,25 @@ impl Selector {
                 json!({ "kind": "document", "name": name, "schema": schema })
             }
         }
+    }
+}
+
+impl TryFrom<Value> for Selector {
+    type Error = SelectorError;
+
+    fn try_from(value: Value) -> Result<Self, SelectorError> {
+        let mut problems = Vec::new();
+        let selector = read_selector(&value, &JsonPath::root(), &mut problems);
+        match (selector, problems.into_iter().next()) {
+            (Some(selector), None) => Ok(selector),
+            (_, problem) => Err(SelectorError(problem.map_or_else(String::new, |it| it.message))),
+        }
+    }
+}
+
+impl From<Selector> for Value {
+    fn from(selector: Selector) -> Self {
+        selector.to_json()
     }
 }
 
@@ -280,6 +300,11 @@ impl From<ProductKey> for String {
         key.to_string()
     }
 }
+
+/// Why a value selects no product.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SelectorError(String);
 
 /// Why a text names no product.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

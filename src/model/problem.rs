@@ -1,9 +1,15 @@
 //! One thing that is wrong with a plan, and the stable code it is known by.
 
 use serde::Serialize;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::model::json::JsonPath;
+
+/// How many problems get the nearest name as a hint; the search goes through all known names.
+pub(crate) const MAX_HINTED: usize = 100;
+
+/// The longest names that are compared for likeness, in bytes; the comparison is quadratic.
+const MAX_COMPARED: usize = 256;
 
 /// Says what is wrong, where, and where possible what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,13 +28,13 @@ pub struct Problem {
 impl Problem {
     /// Names a problem at `at`, without a hint.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
-        Self { code, path: at.to_string(), message: message.into(), hint: None }
+        Self { code, path: printable(&at.to_string()), message: printable(&message.into()), hint: None }
     }
 
     /// Adds what to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(printable(&hint.into()));
         self
     }
 
@@ -52,10 +58,26 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The text with control characters as JSON escapes, since it may quote what nobody has checked.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            write!(printable, "\\u{:04x}", u32::from(c)).expect("writing to a string does not fail");
+        } else {
+            printable.push(c);
+        }
+    }
+    printable
+}
+
 /// The best match above a likeness of 0.8; equal likeness goes to the first.
 fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
-    for name in known {
+    if wanted.len() > MAX_COMPARED {
+        return None;
+    }
+    for name in known.into_iter().filter(|name| name.len() <= MAX_COMPARED) {
         let likeness = strsim::jaro_winkler(wanted, name);
         if likeness > best.map_or(0.8, |(score, _)| score) {
             best = Some((likeness, name));

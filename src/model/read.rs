@@ -25,7 +25,7 @@ impl<'v> Fields<'v> {
             return None;
         };
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
-            let message = format!("there is no field `{key}` here");
+            let message = format!("there is no field {key:?} here");
             let problem = Problem::new(Code::UnknownField, &at.key(key), message);
             problems.push(problem.nearest(key, known.iter().copied()));
         }

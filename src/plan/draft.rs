@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr as _;
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
-use crate::model::plan::{Item, Need, Plan, Produced, Selector};
+use crate::model::plan::{Item, Need, Plan, Produced, Selector, Source};
 use crate::model::problem::{Code, Problem};
 use crate::model::read::{Fields, text};
 use crate::plan::item;
@@ -47,7 +48,7 @@ pub(crate) struct DraftNeed {
 }
 
 /// The place of an item's field.
-pub(crate) struct ItemPath(JsonPath);
+pub(crate) struct ItemPath(pub(crate) JsonPath);
 
 impl ItemPath {
     /// The item at `index` of the plan.
@@ -88,6 +89,23 @@ impl Draft {
 }
 
 impl DraftItem {
+    /// Reports references that no item can answer to, where nothing is known of the other items.
+    pub(crate) fn check_references(&self, path: &ItemPath, problems: &mut Vec<Problem>) {
+        let mut report = |error: NameError, at: JsonPath| {
+            problems.push(Problem::new(Code::BadId, &at, error.to_string()));
+        };
+        for (index, id) in self.depends_on.iter().enumerate() {
+            if let Some(Err(error)) = id.as_deref().map(ItemId::parse) {
+                report(error, path.key("depends_on").index(index));
+            }
+        }
+        for (key, need) in &self.needs {
+            if let Some(Err(error)) = need.from.as_deref().map(Source::from_str) {
+                report(error, path.need(key, "from"));
+            }
+        }
+    }
+
     /// The item; `None` if anything of it is missing or no valid name.
     pub(crate) fn finish(self) -> Option<Item> {
         let depends_on = self.depends_on.into_iter();
@@ -212,7 +230,9 @@ pub(crate) fn read_key(key: &str, at: &JsonPath, problems: &mut Vec<Problem>) ->
 
 /// Reports the keys that cannot be files of one folder together.
 pub(crate) fn report_clashes(map: &Map<String, Value>, at: &JsonPath, problems: &mut Vec<Problem>) {
-    for (first, second) in clashes(map.keys().map(String::as_str)) {
+    // What is no path at all was reported, and could have any length.
+    let paths = map.keys().filter(|key| FilePath::parse(key).is_ok());
+    for (first, second) in clashes(paths.map(String::as_str)) {
         let message = format!("the keys {first:?} and {second:?} cannot be files side by side everywhere");
         problems.push(Problem::new(Code::BadInputKey, &at.key(&second), message));
     }

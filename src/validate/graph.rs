@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use crate::model::json::JsonPath;
 use crate::model::name::fold;
-use crate::model::problem::{Code, Problem};
+use crate::model::problem::{Code, MAX_HINTED, Problem};
 use crate::plan::{DraftItem, ItemPath};
-
-/// How many names are compared for hints at most, so that many unknown names do not cost minutes.
-const HINT_BUDGET: usize = 200_000;
 
 /// The items by position, and for each the positions of those it waits for.
 pub(super) struct Graph {
@@ -21,11 +18,10 @@ impl Graph {
     /// Builds the graph; reports what is wrong with the ids and edges of the first `added` items.
     pub(super) fn check(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Problem>) -> Self {
         let mut graph = Self { positions: positions(items, added, problems), waits_for: vec![Vec::new(); items.len()] };
-        let mut budget = HINT_BUDGET;
         for (at, item) in items.iter().enumerate() {
             let mut waits_for = BTreeSet::new();
             for edge in item.iter().flat_map(|item| edges(at, item)) {
-                match graph.resolve(&edge, &mut budget) {
+                match graph.resolve(&edge, problems.len() < MAX_HINTED) {
                     Ok(to) if to != at => {
                         waits_for.insert(to);
                     }
@@ -73,7 +69,7 @@ impl Graph {
         order
     }
 
-    fn resolve(&self, edge: &Edge<'_>, budget: &mut usize) -> Result<usize, Problem> {
+    fn resolve(&self, edge: &Edge<'_>, hint: bool) -> Result<usize, Problem> {
         if let Some(at) = self.position(edge.to) {
             return Ok(at);
         }
@@ -82,10 +78,9 @@ impl Graph {
         if edge.unknown == Code::UnknownProducer && edge.to.starts_with('@') {
             return Err(problem.nearest(edge.to, ["@artifacts", "@documents"]));
         }
-        if self.positions.len() > *budget {
+        if !hint {
             return Err(problem);
         }
-        *budget -= self.positions.len();
         Err(problem.nearest(edge.to, self.positions.keys().map(String::as_str)))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::catalog::{Catalog, Shape};
 use crate::model::name::clashes;
 use crate::model::plan::{Produced, ProductKey, Selector};
-use crate::model::problem::{Code, Problem};
+use crate::model::problem::{Code, MAX_HINTED, Problem};
 use crate::plan::{Draft, DraftItem, DraftNeed, ItemPath};
 use crate::validate::graph::Graph;
 
@@ -20,7 +20,7 @@ pub(super) fn check(draft: &Draft, added: usize, graph: &Graph, catalog: &Catalo
         let Some(item) = item else { continue };
         let shape = shape(item, catalog);
         for (key, need) in &item.needs {
-            let edge = Edge { at, item, key, need, shape };
+            let edge = Edge { at, item, key, need, shape, hint: problems.len() < MAX_HINTED };
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
                 continue;
             };
@@ -44,6 +44,8 @@ struct Edge<'d> {
     key: &'d str,
     need: &'d DraftNeed,
     shape: Option<&'d Shape>,
+    /// Whether a nearest name is looked for.
+    hint: bool,
 }
 
 impl Edge<'_> {
@@ -95,7 +97,8 @@ fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft) -> Option<P
     }
     let message = format!("the plan has no artifact {:?}", path.as_str());
     let problem = edge.problem(Code::UndeclaredProduct, "select", message);
-    Some(problem.nearest(path.as_str(), draft.artifacts.keys().map(AsRef::as_ref)))
+    let known = draft.artifacts.keys().filter(|_| edge.hint);
+    Some(problem.nearest(path.as_str(), known.map(AsRef::as_ref)))
 }
 
 fn from_documents(edge: &Edge<'_>, select: &Selector) -> Option<Problem> {
@@ -114,7 +117,7 @@ fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared
         }
         let message = format!("the item {from:?} does not declare {key} among its products");
         let problem = edge.problem(Code::UndeclaredProduct, "select", message);
-        let names: Vec<String> = declared.products.keys().map(ToString::to_string).collect();
+        let names: Vec<String> = declared.products.keys().filter(|_| edge.hint).map(ToString::to_string).collect();
         return Some(problem.nearest(&key.to_string(), names.iter().map(String::as_str)));
     };
     let makes = product.kind_of_type.as_deref();

@@ -4,7 +4,7 @@
 /// Windows (NTFS ignores trailing dots and spaces, and has short names and streams).
 ///
 /// The rules are git's own (`core.protectHFS`, `core.protectNTFS`), applied everywhere and together.
-pub(super) fn is_dot_git(segment: &str) -> bool {
+pub fn is_dot_git(segment: &str) -> bool {
     let visible: String = segment.chars().filter(|c| !hfs_ignores(*c)).collect();
     let stem = visible.split([':', '\\']).next().unwrap_or_default();
     let stem = stem.trim_end_matches(['.', ' ']);

@@ -1,0 +1,122 @@
+//! `git handoff cat`
+
+use std::io::{self, Write};
+
+use git_handoff::git::refs;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::{Event, Transcript};
+use git_handoff::model::format;
+use git_handoff::model::name::FilePath;
+use git_handoff::run::View;
+
+use super::context::Context;
+use super::target::{self, Target};
+use super::{Ending, Failure, Output};
+
+/// Print a product, a manifest or a transcript as it is, byte for byte
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What to print: RUN/ITEM:patch, :outputs/PATH, :manifest, :transcript, or RUN:plan.json
+    #[arg(value_name = "RUN/ITEM:WHAT")]
+    what: String,
+}
+
+/// Prints the bytes.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (view, oid) = find(&arguments.what, context)?;
+    let Some(oid) = oid else {
+        output.note("the transcript is empty");
+        return Ok(Ending::Done);
+    };
+    let mut stdout = Stdout { output };
+    context.store.copy_blob(oid, &mut stdout).map_err(|error| match error {
+        git_handoff::git::store::Error::Missing(_) => Failure::from(error)
+            .hint(format!("git handoff show '{}'   # its bytes are elsewhere, or were deleted", view.run)),
+        other => other.into(),
+    })?;
+    Ok(Ending::Done)
+}
+
+/// Hands bytes to the one place that prints.
+struct Stdout<'a> {
+    output: &'a mut Output,
+}
+
+impl Write for Stdout<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.output.bytes(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
+    let nothing = |view: &View| {
+        Failure::refused("no-such-thing", format!("there is no {what:?}"))
+            .hint(format!("git handoff show '{}'", view.run))
+    };
+    // A path of the run's own tree: `<run>:plan.json`.
+    if let Some((run, path)) = what.rsplit_once(':')
+        && !run.contains('/')
+    {
+        let view = Target::find(&context.store, run)?.view(&context.store)?;
+        let tree = view.head.tree.ok_or_else(|| nothing(&view))?;
+        let oid = context.store.blob_at(tree, path)?.ok_or_else(|| nothing(&view))?;
+        return Ok((view, Some(oid)));
+    }
+    let (target, rest) = Target::with_rest(&context.store, what)?;
+    let view = target.view(&context.store)?;
+    let usage = || Failure::usage("say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript".into());
+    let (at, selected) = target::item_and_rest(&view, rest.ok_or_else(usage)?)?;
+    let selected = selected.ok_or_else(usage)?;
+    if selected == "transcript" {
+        let oid = transcript(&view, at, context)?;
+        return Ok((view, oid));
+    }
+    let item = &view.state.graph.item(at).id;
+    let layout = view.state.layout();
+    let output_path = |path: &str| Some(layout.output(item, &FilePath::parse(path).ok()?));
+    let path = match selected.strip_prefix("outputs/") {
+        Some(path) => output_path(path),
+        None if selected == "patch" => Some(layout.patch(item)),
+        None if selected == "manifest" => Some(layout.manifest(item)),
+        None => output_path(selected),
+    };
+    let tree = view.head.tree.ok_or_else(|| nothing(&view))?;
+    let oid = match path {
+        Some(path) => context.store.blob_at(tree, &path)?,
+        None => None,
+    };
+    let oid = oid.ok_or_else(|| nothing(&view))?;
+    Ok((view, Some(oid)))
+}
+
+/// Returns the blob of the latest transcript of an item; nothing where it is known to be empty.
+fn transcript(view: &View, at: usize, context: &Context) -> Result<Option<Oid>, Failure> {
+    let id = &view.state.graph.item(at).id;
+    let latest: Option<(u32, Transcript)> = view.links.iter().rev().find_map(|link| match &link.entry.event {
+        Event::ItemReconciled(e) if e.item == *id => Some((e.attempt, e.transcript?)),
+        Event::ItemRetried(e) | Event::ItemRequeued(e) if e.item == *id => Some((e.attempt, e.transcript?)),
+        _ => None,
+    });
+    let Some((attempt, transcript)) = latest else {
+        return Err(Failure::refused("no-transcript", format!("no attempt of {:?} has ended yet", id.as_str())));
+    };
+    if transcript.size == 0 {
+        return Ok(None);
+    }
+    let tree = refs::read(&context.store, &format::transcripts_ref(&view.run))?;
+    let oid = match tree {
+        Some(tree) => context.store.blob_at(tree, &format::transcript_path(id, attempt))?,
+        None => None,
+    };
+    oid.map(Some).ok_or_else(|| {
+        Failure::refused(
+            "no-transcript",
+            format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str()),
+        )
+    })
+}

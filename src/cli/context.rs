@@ -1,0 +1,176 @@
+//! What every command starts from. The only reader of the environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use git_handoff::chain::Writer;
+use git_handoff::clock::Clock;
+use git_handoff::config::Config;
+use git_handoff::engine::tick::Setting;
+use git_handoff::git::store::Store;
+use git_handoff::model::catalog::{Catalog, Shape};
+use git_handoff::model::digest::Digest;
+use git_handoff::sign::Signer;
+use git_handoff::worker::site::Site;
+
+use super::failure::Failure;
+
+/// Fixes the clock for tests; entries made under it say so.
+const CLOCK: &str = "HANDOFF_CLOCK";
+/// Names the actor where `--actor` does not.
+const ACTOR: &str = "HANDOFF_ACTOR";
+
+/// The repository, its configuration, and who is asking.
+pub(crate) struct Context {
+    /// The repository.
+    pub(crate) store: Store,
+    /// Its configuration.
+    pub(crate) config: Arc<Config>,
+    /// Where moments come from.
+    pub(crate) clock: Clock,
+    ambient: Arc<BTreeMap<String, OsString>>,
+    actor: Option<String>,
+}
+
+impl Context {
+    /// Opens the repository around the current directory.
+    pub(crate) fn new(actor: Option<String>) -> Result<Self, Failure> {
+        let ambient: BTreeMap<String, OsString> =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
+        let clock = match ambient.get(CLOCK) {
+            None => Clock::System,
+            Some(text) => {
+                let moment = text.to_str().and_then(|text| text.parse().ok());
+                Clock::Pinned(moment.ok_or_else(|| {
+                    Failure::usage(format!("{CLOCK} is {text:?}, which is no time like 2026-06-04T02:00:00.000Z"))
+                })?)
+            }
+        };
+        let here = std::env::current_dir().map_err(|e| Failure::io("the current directory is gone", &e))?;
+        let store = Store::discover(&here)?;
+        let config = Config::read(&store)?;
+        let store = store.with_durability(config.durability);
+        Ok(Self { store, config: Arc::new(config), clock, ambient: Arc::new(ambient), actor })
+    }
+
+    /// Returns who acts: `--actor`, else `HANDOFF_ACTOR`, else the person at the keyboard.
+    pub(crate) fn actor(&self) -> Result<String, Failure> {
+        let named = self.actor.clone().or_else(|| self.variable(ACTOR));
+        let actor = named.unwrap_or_else(|| {
+            let name = self.config.user_name.clone();
+            let login = || self.variable("LOGNAME").or_else(|| self.variable("USER"));
+            format!("human:{}", name.or_else(login).unwrap_or_else(|| "unknown".into()))
+        });
+        if actor.trim().is_empty() || actor.len() > 256 {
+            return Err(Failure::usage("the actor must have 1 to 256 bytes".into()));
+        }
+        Ok(actor)
+    }
+
+    /// Returns what appending takes, making the repository's key on first use.
+    pub(crate) fn writer(&self) -> Result<Writer, Failure> {
+        Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock: self.clock, actor: self.actor()? })
+    }
+
+    /// Returns the signing key: the configured one, else the repository's own.
+    pub(crate) fn signer(&self) -> Result<Signer, Failure> {
+        let folder = self.store.common_dir().join("handoff");
+        match &self.config.signing_key {
+            Some(key) => match key.strip_prefix("key::").or_else(|| key.starts_with("ssh-").then_some(key)) {
+                Some(literal) => Ok(Signer::from_literal(literal, &folder)?),
+                None => Ok(Signer::from_file(&self.expand(Path::new(key)))?),
+            },
+            None => Ok(Signer::own(&folder.join("signing_key"))?),
+        }
+    }
+
+    /// Returns the fingerprint of the signing key, without making one.
+    pub(crate) fn own_fingerprint(&self) -> Option<String> {
+        let has_key = self.config.signing_key.is_some() || self.store.common_dir().join("handoff/signing_key").exists();
+        if has_key { self.signer().ok().map(|signer| signer.fingerprint()) } else { None }
+    }
+
+    /// Returns a path with `~/` resolved, as git does for settings that are paths.
+    pub(crate) fn expand(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.variable("HOME")) {
+            (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Returns what driving a run takes.
+    pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
+        let config = self.config.clone();
+        Ok(Setting { config, ambient: self.ambient.clone(), site: Arc::new(self.site()?), close })
+    }
+
+    /// Returns where worktrees are made: outside the repository, under the user's cache.
+    pub(crate) fn site(&self) -> Result<Site, Failure> {
+        let root = match &self.config.workspace_root {
+            Some(root) => self.expand(root),
+            None => self.cache()?.join("git-handoff"),
+        };
+        let repository = Digest::of(self.store.common_dir().as_os_str().as_encoded_bytes());
+        let mut site = Site::new(self.store.clone(), root.join(&repository.hex()[..16]));
+        site.inputs.clone_from(&self.config.inputs);
+        site.outputs.clone_from(&self.config.outputs);
+        site.max_product = self.config.max_product_size;
+        site.user.clone_from(&self.config.user);
+        Ok(site)
+    }
+
+    fn cache(&self) -> Result<PathBuf, Failure> {
+        let absolute = |name: &str| self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache"))).ok_or_else(|| {
+            Failure::refused("no-cache", "neither XDG_CACHE_HOME nor HOME says where worktrees may be made".into())
+                .hint("git config --global handoff.workspace.root /var/tmp/git-handoff")
+        })
+    }
+
+    /// Returns what plans may refer to here.
+    pub(crate) fn catalog(&self, reserved_in_base: Vec<String>) -> Result<Catalog, Failure> {
+        let mut catalog = Catalog {
+            max_items: self.config.max_items,
+            inputs_dir: self.config.inputs.clone(),
+            outputs_dir: self.config.outputs.clone(),
+            reserved_in_base,
+            ..Catalog::default()
+        };
+        catalog.executors.extend(self.config.executors.keys().cloned());
+        catalog.subagents.extend(self.config.subagents.keys().cloned());
+        catalog.queues.extend(self.config.queues.keys().cloned());
+        for (id, path) in &self.config.shapes {
+            catalog.shapes.insert(id.clone(), self.shape(id, path)?);
+        }
+        Ok(catalog)
+    }
+
+    fn shape(&self, id: &str, path: &Path) -> Result<Shape, Failure> {
+        let path = self.expand(path);
+        let root = self.store.work_dir().unwrap_or_else(|| self.store.git_dir());
+        let text = std::fs::read(root.join(&path))
+            .map_err(|e| Failure::io(&format!("the shape {id:?} could not be read from {}", path.display()), &e))?;
+        let bad = |why: String| Failure::refused("bad-shape", format!("the shape {id:?} in {}: {why}", path.display()));
+        let value = serde_json::from_slice(&text).map_err(|e| bad(e.to_string()))?;
+        Shape::from_json(&value).map_err(|problems| bad(problems[0].to_string()))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.ambient.get(name)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+}
+
+/// Reads a file, or stdin where the name is `-`, up to a limit that no honest plan reaches.
+pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    read.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))?;
+    Ok(bytes)
+}

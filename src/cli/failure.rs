@@ -1,0 +1,209 @@
+//! Turns errors into what people read: a message, its causes, a hint, an exit code.
+
+use std::error::Error;
+use std::io;
+
+use git_handoff::engine::{hold, tick};
+use git_handoff::git::{program, refs, store};
+use git_handoff::{chain, config, log, run, sign, submit, verify};
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// A stable word for programs.
+    pub(crate) code: &'static str,
+    /// The exit code.
+    pub(crate) exit: u8,
+    /// What failed and where.
+    pub(crate) message: String,
+    /// What it failed of, outermost first.
+    pub(crate) causes: Vec<String>,
+    /// A command that can be pasted.
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    /// Something was refused, and nothing changed.
+    pub(crate) fn refused(code: &'static str, message: String) -> Self {
+        Self { code, exit: 1, message, causes: Vec::new(), hint: None }
+    }
+
+    /// The command was not used as it is meant.
+    pub(crate) fn usage(message: String) -> Self {
+        Self { exit: 2, ..Self::refused("usage", message) }
+    }
+
+    /// A file could not be read or written.
+    pub(crate) fn io(message: &str, error: &io::Error) -> Self {
+        Self { causes: vec![error.to_string()], ..Self::refused("io", message.into()) }
+    }
+
+    /// Something happened that cannot happen.
+    pub(crate) fn bug() -> Self {
+        let message = "this is a defect of git-handoff; the message above says where".into();
+        Self { exit: 70, ..Self::refused("defect", message) }
+    }
+
+    /// Adds a hint.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn of(code: &'static str, error: &dyn Error) -> Self {
+        let mut failure = Self::refused(code, error.to_string());
+        let mut next = error.source();
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            if failure.causes.last() != Some(&text) && failure.message != text {
+                failure.causes.push(text);
+            }
+            next = cause.source();
+        }
+        if failure.causes.iter().any(|cause| cause.contains("No space left on device")) {
+            return failure
+                .hint("free some space, then run the same command again: the run continues where it stopped");
+        }
+        failure
+    }
+
+    fn race(self) -> Self {
+        Self { exit: 5, code: "lost-race", ..self }.hint("run the same command again")
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        let failure = Self::of("store", &error);
+        match error {
+            store::Error::Open(..) => Self { code: "no-repository", ..failure }.hint("git init"),
+            store::Error::RefStorage(_) => {
+                Self { code: "ref-storage", ..failure }.hint("git refs migrate --ref-format=files")
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<refs::Error> for Failure {
+    fn from(error: refs::Error) -> Self {
+        let failure = Self::of("ref", &error);
+        match error {
+            refs::Error::LostRace(_) | refs::Error::Locked(_) => failure.race(),
+            _ => failure,
+        }
+    }
+}
+
+impl From<config::Error> for Failure {
+    fn from(error: config::Error) -> Self {
+        let failure = Self::of("config", &error);
+        match &error {
+            config::Error::Value { key, .. } => failure.hint(format!("git config --show-origin --get-all {key}")),
+            config::Error::Git(_) => failure,
+        }
+    }
+}
+
+impl From<sign::Error> for Failure {
+    fn from(error: sign::Error) -> Self {
+        let failure = Self::of("signing", &error);
+        match error {
+            sign::Error::KeygenSaid(_) => failure.hint("ssh-add -l"),
+            _ => failure.hint("git config handoff.signingKey ~/.ssh/id_ed25519"),
+        }
+    }
+}
+
+impl From<chain::Error> for Failure {
+    fn from(error: chain::Error) -> Self {
+        match error {
+            chain::Error::Store(inner) => inner.into(),
+            chain::Error::Ref(inner) => inner.into(),
+            chain::Error::Sign(inner) => inner.into(),
+            chain::Error::LostRace(_) => Self::of("lost-race", &error).race(),
+            chain::Error::Entry(..) | chain::Error::Broken(..) | chain::Error::Pruned(_) => Self::of("chain", &error),
+        }
+    }
+}
+
+impl From<log::Error> for Failure {
+    fn from(error: log::Error) -> Self {
+        Self::of("log", &error).hint("git handoff doctor")
+    }
+}
+
+impl From<submit::Error> for Failure {
+    fn from(error: submit::Error) -> Self {
+        let failure = Self::of("submit", &error);
+        match error {
+            submit::Error::Different(run) => Self { code: "run-exists", ..failure }
+                .hint(format!("git handoff show '{run}'   # or give the plan another id")),
+            submit::Error::Used(run) => {
+                Self { code: "id-used", ..failure }.hint(format!("give the plan another id than {:?}", run.as_str()))
+            }
+            submit::Error::Unborn => Self { code: "unborn", ..failure }.hint("git commit --allow-empty -m 'Start'"),
+            submit::Error::Base(_) => Self { code: "bad-base", ..failure }.hint("git log --oneline --all"),
+            submit::Error::Chain(inner) => inner.into(),
+            submit::Error::Store(inner) => inner.into(),
+            submit::Error::Ref(inner) => inner.into(),
+            submit::Error::Log(inner) => inner.into(),
+            submit::Error::Artifact { .. } | submit::Error::Git(_) => failure,
+        }
+    }
+}
+
+impl From<run::Error> for Failure {
+    fn from(error: run::Error) -> Self {
+        match error {
+            run::Error::Unknown(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
+            run::Error::NotARun(ref run) | run::Error::Plan(ref run) | run::Error::Story(ref run, ..) => {
+                Self::of("not-a-run", &error).hint(format!("git handoff verify '{run}'"))
+            }
+            run::Error::Illegal(_) => Self::of("illegal", &error),
+            run::Error::Chain(inner) => inner.into(),
+            run::Error::Store(inner) => inner.into(),
+            run::Error::Ref(inner) => inner.into(),
+            run::Error::Submit(inner) => inner.into(),
+            run::Error::Log(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<tick::Error> for Failure {
+    fn from(error: tick::Error) -> Self {
+        match error {
+            tick::Error::Run(inner) => inner.into(),
+            tick::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
+                .hint("wait for it, or stop that process and run the same command again"),
+            tick::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
+            _ => Self::of("run", &error),
+        }
+    }
+}
+
+impl From<program::Error> for Failure {
+    fn from(error: program::Error) -> Self {
+        Self::of("git", &error)
+    }
+}
+
+impl From<verify::Refusal> for Failure {
+    fn from(refusal: verify::Refusal) -> Self {
+        let failure = Self::of("not-continuable", &refusal);
+        match &refusal {
+            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify '{}'", report.run)),
+            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify '{run}'")),
+            verify::Refusal::NotAWriter { .. } => {
+                failure.hint("give the plan another id, and submit it under your own key")
+            }
+            verify::Refusal::Verify(_) => failure,
+        }
+    }
+}
+
+impl From<verify::Error> for Failure {
+    fn from(error: verify::Error) -> Self {
+        Self::of("verify", &error)
+    }
+}

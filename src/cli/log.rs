@@ -1,0 +1,39 @@
+//! `git handoff log`
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::target::Target;
+use super::{Ending, Failure, Output, table};
+
+/// Show a run's entries, oldest first
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+}
+
+/// Prints one line an entry.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
+    if output.json {
+        for link in &view.links {
+            let mut value: Value = serde_json::from_slice(&link.entry.canonical())
+                .map_err(|e| Failure::refused("entry", e.to_string()))?;
+            value["hash"] = json!(link.hash);
+            value["commit"] = json!(link.commit);
+            output.value(&value);
+        }
+        return Ok(Ending::Done);
+    }
+    let rows: Vec<Vec<String>> = view
+        .links
+        .iter()
+        .map(|link| {
+            let entry = &link.entry;
+            vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), entry.subject()]
+        })
+        .collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    Ok(Ending::Done)
+}

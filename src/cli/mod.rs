@@ -1,0 +1,140 @@
+//! The command line: parses, calls the library, prints, exits.
+
+mod context;
+mod failure;
+mod output;
+mod progress;
+mod table;
+mod target;
+
+mod apply;
+mod cat;
+mod clean;
+mod doctor;
+mod key;
+mod log;
+mod run;
+mod runs;
+mod show;
+mod status;
+mod steer;
+mod submit;
+mod validate;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use context::Context;
+use failure::Failure;
+use output::Output;
+
+/// Hand work from one agent, person or machine to the next, provably
+///
+/// A plan's items run each in a git worktree of its own; what they produce is recorded by hash in signed commits under
+/// refs/handoff/, and `git handoff verify` proves afterwards who made what from what.
+#[derive(Parser)]
+#[command(name = "git-handoff", bin_name = "git handoff", version, max_term_width = 100)]
+struct Arguments {
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Act in this name [default: $HANDOFF_ACTOR, else human:<user.name or login>]
+    #[arg(long, global = true, value_name = "NAME")]
+    actor: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Validate(validate::Arguments),
+    Submit(submit::Arguments),
+    Run(run::Arguments),
+    Runs(runs::Arguments),
+    Status(status::Arguments),
+    Log(log::Arguments),
+    Show(show::Arguments),
+    Cat(cat::Arguments),
+    Verify(verify::Arguments),
+    Cancel(steer::Cancel),
+    Retry(steer::Retry),
+    Close(steer::Close),
+    Apply(apply::Arguments),
+    Key(key::Arguments),
+    Doctor(doctor::Arguments),
+    Clean(clean::Arguments),
+}
+
+/// How a command ended, when it did what it could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Done.
+    Done,
+    /// Refused, nothing changed; said on stdout.
+    Refused,
+    /// A check did not pass.
+    CheckFailed,
+    /// A run settled, but not every item is done.
+    NotAllDone,
+    /// Interrupted by the operator; the run can be continued.
+    Interrupted,
+}
+
+impl Ending {
+    fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Refused => 1,
+            Self::CheckFailed => 3,
+            Self::NotAllDone => 4,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Runs the program; the only way out of it.
+pub(crate) fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let asked_for = !error.use_stderr();
+            return if error.print().is_ok() && asked_for { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    };
+    let mut output = Output::new(arguments.json);
+    let command = arguments.command;
+    let actor = arguments.actor;
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let context = Context::new(actor)?;
+        context.config.warnings.iter().for_each(|warning| output.warn(warning));
+        dispatch(command, &context, &mut output)
+    }));
+    match result {
+        Ok(Ok(ending)) => ExitCode::from(ending.code()),
+        Ok(Err(failure)) => output.fail(&failure),
+        Err(_) => output.fail(&Failure::bug()),
+    }
+}
+
+fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    match command {
+        Command::Validate(arguments) => validate::run(&arguments, context, output),
+        Command::Submit(arguments) => submit::run(&arguments, context, output),
+        Command::Run(arguments) => run::run(&arguments, context, output),
+        Command::Runs(arguments) => runs::run(&arguments, context, output),
+        Command::Status(arguments) => status::run(&arguments, context, output),
+        Command::Log(arguments) => log::run(&arguments, context, output),
+        Command::Show(arguments) => show::run(&arguments, context, output),
+        Command::Cat(arguments) => cat::run(&arguments, context, output),
+        Command::Verify(arguments) => verify::run(&arguments, context, output),
+        Command::Cancel(arguments) => steer::cancel(&arguments, context, output),
+        Command::Retry(arguments) => steer::retry(&arguments, context, output),
+        Command::Close(arguments) => steer::close(&arguments, context, output),
+        Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Key(arguments) => key::run(&arguments, context, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, context, output),
+        Command::Clean(arguments) => clean::run(&arguments, context, output),
+    }
+}

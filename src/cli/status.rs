@@ -1,0 +1,88 @@
+//! `git handoff status`
+
+use git_handoff::model::plan::ProductKey;
+use git_handoff::run::View;
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::target::Target;
+use super::{Ending, Failure, Output, table};
+
+/// Show where each item of a run stands
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+}
+
+/// Prints the table of items.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.status/1",
+            "run": view.run,
+            "queue": view.state.submitted.queue,
+            "sealed": view.state.sealed,
+            "items": items(&view),
+        }));
+    } else {
+        print_table(&view, output);
+    }
+    Ok(Ending::Done)
+}
+
+/// Prints one line an item, then one about the run.
+pub(crate) fn print_table(view: &View, output: &mut Output) {
+    let mut rows = Vec::new();
+    for (at, state) in view.state.items.iter().enumerate() {
+        let status = view.state.status(at);
+        let mark = match status {
+            "done" => "✓",
+            "failed" => "✗",
+            "running" => "▶",
+            "skipped" | "cancelled" => "─",
+            _ => "·",
+        };
+        let attempts = if state.attempts == 1 { "1 attempt".into() } else { format!("{} attempts", state.attempts) };
+        let said = match &state.reason {
+            Some(reason) => reason.clone(),
+            None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        rows.push(vec![format!("{mark} {}", view.state.graph.item(at).id), status.to_owned(), attempts, said]);
+    }
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    let sealed = if view.state.sealed { ", sealed" } else { "" };
+    let done = view.state.counts().get("done").copied().unwrap_or(0);
+    output.line(&format!("{}: {done} of {} done{sealed}", view.run, view.state.items.len()));
+}
+
+/// Returns the items as `status --json` has them.
+pub(crate) fn items(view: &View) -> Vec<Value> {
+    (0..view.state.items.len()).map(|at| item(view, at)).collect()
+}
+
+fn item(view: &View, at: usize) -> Value {
+    let state = &view.state.items[at];
+    let id = |on: usize| view.state.graph.item(on).id.to_string();
+    let mut outputs = Map::new();
+    let mut value = json!({
+        "id": view.state.graph.item(at).id,
+        "status": view.state.status(at),
+        "attempts": state.attempts,
+        "dependsOn": view.state.graph.dependencies(at).iter().map(|on| id(*on)).collect::<Vec<_>>(),
+        "blockedBy": if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).map(id).collect() },
+    });
+    for (key, product) in &state.products {
+        match key {
+            ProductKey::Patch => value["resultRef"] = json!(product.sha256),
+            ProductKey::Output(path) => drop(outputs.insert(path.to_string(), json!(product.sha256))),
+            ProductKey::Document(_) => {}
+        }
+    }
+    value["outputRefs"] = Value::Object(outputs);
+    if let Some(reason) = &state.reason {
+        value["reason"] = json!(reason);
+    }
+    value
+}

@@ -1,0 +1,212 @@
+//! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
+
+use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
+use git_handoff::model::state::Phase;
+use git_handoff::run::{Happening, OpenRun, closed};
+use git_handoff::{chain, engine::decide};
+use serde_json::json;
+
+use super::context::Context;
+use super::target::{self, Target};
+use super::{Ending, Failure, Output, run};
+
+/// Cancel a run, or one item of it with all that waits for it
+///
+/// Cancelling a whole run seals it. An item that is running is ended by whoever drives the run.
+#[derive(clap::Args)]
+pub(crate) struct Cancel {
+    /// The run, or RUN/ITEM
+    #[arg(value_name = "RUN[/ITEM]")]
+    target: String,
+    /// Why
+    #[arg(long, default_value = "cancelled by the operator")]
+    reason: String,
+}
+
+/// Give an item that failed, was skipped or was cancelled another round of attempts
+///
+/// What was skipped because of it waits for it again.
+#[derive(clap::Args)]
+pub(crate) struct Retry {
+    /// The item
+    #[arg(value_name = "RUN/ITEM")]
+    target: String,
+}
+
+/// Seal a run that has settled as it is
+#[derive(clap::Args)]
+pub(crate) struct Close {
+    /// The run
+    run: String,
+    /// Why
+    #[arg(long, default_value = "closed by the operator")]
+    reason: String,
+}
+
+/// Cancels.
+pub(crate) fn cancel(arguments: &Cancel, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (mut open, item) = open(&arguments.target, context)?;
+    let Some(item) = item else { return cancel_run(&mut open, &arguments.reason, output) };
+    let at = position(&open, &item)?;
+    let phase = open.state.items[at].phase;
+    if phase.is_terminal() {
+        return Err(Failure::refused("not-cancellable", format!("{item:?} is {} already", open.state.status(at))));
+    }
+    let mut happenings = vec![cancelled(&open, at, &arguments.reason)];
+    for lost in decide::lost_with(&open.state, at) {
+        happenings.push(Happening::Plain(Event::ItemSkipped(ItemDropped {
+            item: open.state.graph.item(lost).id.clone(),
+            attempt: open.state.items[lost].attempts,
+            reason: format!("it depends on {item:?}, which was cancelled"),
+        })));
+    }
+    let links = open.record(&happenings)?;
+    if links.is_empty() {
+        return Err(Failure::refused("not-cancellable", format!("{item:?} ended in the meantime")));
+    }
+    tell(&open, links.len(), output);
+    Ok(Ending::Done)
+}
+
+fn cancel_run(open: &mut OpenRun, reason: &str, output: &mut Output) -> Result<Ending, Failure> {
+    let before = open.head().entries;
+    // Whoever drives the run may end items in between: what is still open is looked at anew until nothing is.
+    while !open.state.is_settled() {
+        let waiting: Vec<Happening> = (0..open.state.items.len())
+            .filter(|at| !open.state.items[*at].phase.is_terminal())
+            .map(|at| cancelled(open, at, reason))
+            .collect();
+        open.record(&waiting)?;
+    }
+    open.seal(Some(Event::RunCancelled(RunEnded { reason: reason.to_owned() })))?;
+    tell(open, usize::try_from(open.head().entries - before).unwrap_or(usize::MAX), output);
+    Ok(Ending::Done)
+}
+
+/// Asks for an item again.
+pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (mut open, item) = open(&arguments.target, context)?;
+    let item = item.ok_or_else(|| Failure::usage("say which item: RUN/ITEM".into()))?;
+    let at = position(&open, &item)?;
+    let phase = open.state.items[at].phase;
+    if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
+        let message = format!(
+            "{item:?} is {}; only what failed, was skipped or was cancelled can be retried",
+            open.state.status(at)
+        );
+        return Err(Failure::refused("not-retriable", message));
+    }
+    if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
+        let on = &open.state.graph.item(lost).id;
+        let message = format!("{item:?} depends on {on:?}, which is {}", open.state.status(lost));
+        return Err(Failure::refused("not-retriable", message).hint(format!("git handoff retry '{}/{on}'", open.run())));
+    }
+    let again = again_with(&open, at);
+    let happenings: Vec<Happening> = again
+        .into_iter()
+        .map(|at| {
+            Happening::Plain(Event::ItemRequeued(ItemEnded {
+                item: open.state.graph.item(at).id.clone(),
+                attempt: open.state.items[at].attempts,
+                reason: Again::Operator,
+                detail: None,
+                exit: None,
+                duration_ms: None,
+                transcript: None,
+                not_before: None,
+            }))
+        })
+        .collect();
+    let links = open.record(&happenings)?;
+    tell(&open, links.len(), output);
+    if !output.json {
+        output.hint(&format!("git handoff run '{}'", open.run()));
+    }
+    Ok(Ending::Done)
+}
+
+/// Returns an item and everything that was skipped because of it and of nothing else, in the order in which it can wait.
+fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
+    let state = &open.state;
+    let mut again = vec![at];
+    let mut next = 0;
+    while let Some(&on) = again.get(next) {
+        next += 1;
+        for &dependent in state.graph.dependents(on) {
+            let still_lost = state
+                .blocked_by(dependent)
+                .any(|other| state.items[other].phase.is_terminal() && !again.contains(&other));
+            if state.items[dependent].phase == Phase::Skipped && !still_lost && !again.contains(&dependent) {
+                again.push(dependent);
+            }
+        }
+    }
+    again
+}
+
+/// Closes and seals.
+pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (mut open, item) = open(&arguments.run, context)?;
+    if item.is_some() {
+        return Err(Failure::usage("only a whole run can be closed".into()));
+    }
+    if !open.state.is_settled() {
+        let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
+        let message = format!(
+            "the run {:?} has {left} item{} that did not end yet",
+            open.run().as_str(),
+            if left == 1 { "" } else { "s" }
+        );
+        return Err(Failure::refused("not-settled", message).hint(format!("git handoff run --close '{}'", open.run())));
+    }
+    let before = open.head().entries;
+    let ended = open.state.is_done() || open.state.closed.is_some() || open.state.cancelled.is_some();
+    open.seal((!ended).then(|| closed(&arguments.reason)))?;
+    tell(&open, usize::try_from(open.head().entries - before).unwrap_or(usize::MAX), output);
+    Ok(Ending::Done)
+}
+
+fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Failure> {
+    let (target, rest) = Target::with_rest(&context.store, text)?;
+    let name = git_handoff::model::format::run_ref(&target.run);
+    if target.reference != name {
+        let message =
+            format!("the run {:?} was fetched; it can only be changed where it is driven", target.run.as_str());
+        return Err(Failure::refused("not-ours", message));
+    }
+    let view = target.view(&context.store)?;
+    if view.state.sealed {
+        return Err(Failure::refused(
+            "sealed",
+            format!("the run {:?} is sealed; nothing can follow", target.run.as_str()),
+        )
+        .hint(format!("git handoff verify '{}'", target.run)));
+    }
+    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
+    let item = item.map(|at| view.state.graph.item(at).id.to_string());
+    Ok((run::open(&target.run, context)?, item))
+}
+
+fn position(open: &OpenRun, item: &str) -> Result<usize, Failure> {
+    let found = open.state.graph.items().iter().position(|known| known.id.as_str() == item);
+    found.ok_or_else(|| Failure::from(chain::Error::LostRace(open.head().name.clone())))
+}
+
+fn cancelled(open: &OpenRun, at: usize, reason: &str) -> Happening {
+    Happening::Plain(Event::ItemCancelled(ItemDropped {
+        item: open.state.graph.item(at).id.clone(),
+        attempt: open.state.items[at].attempts,
+        reason: reason.to_owned(),
+    }))
+}
+
+fn tell(open: &OpenRun, entries: usize, output: &mut Output) {
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.steer/1", "run": open.run(), "entries": entries, "sealed": open.state.sealed,
+        }));
+    } else {
+        let sealed = if open.state.sealed { ", sealed" } else { "" };
+        output.line(&format!("{}: {entries} entr{}{sealed}", open.run(), if entries == 1 { "y" } else { "ies" }));
+    }
+}

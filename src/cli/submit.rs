@@ -1,0 +1,85 @@
+//! `git handoff submit`
+
+use std::path::{Path, PathBuf};
+
+use git_handoff::submit::{self as stage, Request, Submitted};
+use git_handoff::validate::Problem;
+use serde_json::json;
+
+use super::context::Context;
+use super::{Ending, Failure, Output, run, validate};
+
+/// Validate a plan and create its run
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The plan, or - for standard input
+    plan: PathBuf,
+    /// Place the run on this queue instead of the plan's
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// Start from this commit instead of the plan's base
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// Run it as well
+    #[arg(long)]
+    run: bool,
+}
+
+/// Prints the run's id.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
+    let submitted = match submit(&arguments.plan, &wanted, context)? {
+        Ok(submitted) => submitted,
+        Err(problems) => return validate::report(output, Err(&problems)),
+    };
+    if arguments.run {
+        return run::drive(&[submitted.run], false, context, output);
+    }
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.submit/1", "run": submitted.run, "created": submitted.created,
+        }));
+    } else {
+        output.line(submitted.run.as_str());
+    }
+    if !submitted.created {
+        output.note("the same plan was submitted before; nothing changed");
+    }
+    Ok(Ending::Done)
+}
+
+/// What the command line says against the plan.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// The queue.
+    pub(crate) queue: Option<String>,
+    /// The base revision.
+    pub(crate) base: Option<String>,
+}
+
+/// Validates and submits a plan file; problems of the plan are an answer, not a failure.
+pub(crate) fn submit(
+    path: &Path,
+    wanted: &Wanted,
+    context: &Context,
+) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
+    let bytes = validate::read_plan(path)?;
+    let valid = match validate::check(context, &bytes, wanted.base.as_deref()) {
+        Ok(valid) => valid,
+        Err(problems) => return Ok(Err(problems)),
+    };
+    let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
+    if queue != "default" && !context.config.queues.contains_key(queue) {
+        return Err(Failure::refused("unknown-queue", format!("no queue {queue:?} is registered here"))
+            .hint(format!("git config handoff.queue.{queue}.concurrency 2")));
+    }
+    let pattern = context.config.queues.get(queue).and_then(|settings| settings.pattern.clone());
+    let request = Request {
+        base: stage::resolve_base(&context.store, &validate::revision(wanted.base.as_deref(), Some(valid.plan())))?,
+        queue: wanted.queue.clone(),
+        pattern: pattern.unwrap_or_else(|| "dag".into()),
+        folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+    };
+    let writer = context.writer()?;
+    Ok(Ok(stage::submit(&writer, &valid, &request)?))
+}

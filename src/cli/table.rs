@@ -1,0 +1,36 @@
+//! Columns of text.
+
+/// Returns rows as lines with columns two spaces apart; the last column is left as it is.
+pub(crate) fn lines(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| console::measure_text_width(cell)).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| {
+                let pad = width - console::measure_text_width(cell);
+                format!("{cell}{}", " ".repeat(pad))
+            })
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Returns a number of bytes as people say it.
+pub(crate) fn size(bytes: u64) -> String {
+    indicatif::BinaryBytes(bytes).to_string()
+}
+
+/// Returns milliseconds as people say it.
+pub(crate) fn duration(millis: u64) -> String {
+    match millis {
+        0..1_000 => format!("{millis}ms"),
+        1_000..60_000 => format!("{}.{}s", millis / 1000, millis % 1000 / 100),
+        _ => format!("{}m{:02}s", millis / 60_000, millis / 1000 % 60),
+    }
+}

@@ -1,0 +1,85 @@
+//! `git handoff validate`
+
+use std::path::PathBuf;
+
+use git_handoff::model::plan::Plan;
+use git_handoff::plan::{self, MAX_PLAN_BYTES};
+use git_handoff::submit as stage;
+use git_handoff::validate::{Problem, ValidPlan, validate};
+use serde_json::json;
+
+use super::context::{self, Context};
+use super::{Ending, Failure, Output};
+
+/// Check a plan and print every problem it has
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The plan, or - for standard input
+    plan: PathBuf,
+    /// Check against this commit instead of the plan's base
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+}
+
+/// Prints the verdict.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let bytes = read_plan(&arguments.plan)?;
+    let result = check(context, &bytes, arguments.base.as_deref());
+    report(output, result.as_ref())
+}
+
+/// Reads a plan's bytes; one more than a plan may have, so that a larger one is told.
+pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
+    context::read_file(path, MAX_PLAN_BYTES as u64 + 1)
+}
+
+/// Validates a plan against this repository.
+///
+/// The one way to a valid plan, so that `validate` and `submit` cannot disagree.
+pub(crate) fn check(context: &Context, bytes: &[u8], base: Option<&str>) -> Result<ValidPlan, Vec<Problem>> {
+    let catalog = |reserved| context.catalog(reserved).map_err(|failure| vec![unreadable(&failure)]);
+    let parsed = plan::parse(bytes).ok();
+    let revision = revision(base, parsed.as_ref());
+    let folders = [context.config.inputs.as_str(), context.config.outputs.as_str()];
+    // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.
+    let reserved = stage::resolve_base(&context.store, &revision)
+        .and_then(|commit| stage::reserved_in_base(&context.store, commit, folders))
+        .unwrap_or_default();
+    validate(bytes, &catalog(reserved)?)
+}
+
+/// Returns the revision that a run of the plan starts from.
+pub(crate) fn revision(asked: Option<&str>, plan: Option<&Plan>) -> String {
+    asked.map(str::to_owned).or_else(|| plan?.base.clone()).unwrap_or_else(|| "HEAD".into())
+}
+
+/// Prints a verdict: the problems are the answer.
+pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Problem>>) -> Result<Ending, Failure> {
+    let none = Vec::new();
+    let (valid, items, problems) = match result {
+        Ok(plan) => (true, plan.plan().items.len(), &none),
+        Err(problems) => (false, 0, problems),
+    };
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.validate/1", "valid": valid, "items": items, "problems": problems,
+        }));
+    } else if valid {
+        output.line(&format!("valid: {items} item{}", if items == 1 { "" } else { "s" }));
+    } else {
+        for problem in problems {
+            output.line(&problem.to_string());
+            if let Some(hint) = &problem.hint {
+                output.line(&format!("    {hint}"));
+            }
+        }
+        output.note(&format!("{} problem{}", problems.len(), if problems.len() == 1 { "" } else { "s" }));
+    }
+    Ok(if valid { Ending::Done } else { Ending::Refused })
+}
+
+fn unreadable(failure: &Failure) -> Problem {
+    let root = git_handoff::model::json::JsonPath::root();
+    let causes = failure.causes.iter().map(|cause| format!(": {cause}")).collect::<String>();
+    Problem::new(git_handoff::validate::Code::UnknownShape, &root, format!("{}{causes}", failure.message))
+}

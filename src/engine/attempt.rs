@@ -1,0 +1,402 @@
+//! One attempt from its worktree to its products, and what of it is kept beside the chain.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::command::Resolved;
+use crate::git::refs;
+use crate::git::store::{self, Edit};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
+use crate::model::format;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::plan::ProductKey;
+use crate::run::OpenRun;
+use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
+use crate::worker::capture;
+use crate::worker::inputs;
+use crate::worker::salvage;
+use crate::worker::site::Site;
+use crate::worker::transcript::{Stream, TranscriptWriter};
+use crate::worker::workspace::Workspace;
+
+/// The variables that we set for every executor.
+pub(super) const OWN_VARIABLES: [&str; 6] =
+    ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
+
+/// Everything that one attempt is given.
+pub(super) struct Job {
+    /// The item's position.
+    pub(super) at: usize,
+    pub(super) run: RunId,
+    pub(super) item: ItemId,
+    pub(super) attempt: u32,
+    pub(super) base: Oid,
+    /// What the executor reads as its task.
+    pub(super) task: Vec<u8>,
+    pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
+    pub(super) command: Resolved,
+    pub(super) env: BTreeMap<String, OsString>,
+    /// Whether the worktree of a failed attempt stays.
+    pub(super) keep: bool,
+}
+
+/// How an attempt ended.
+pub(super) enum Verdict {
+    /// The products are captured.
+    Done,
+    /// It failed; `hopeless` says that trying again cannot help.
+    Failed {
+        /// Why.
+        reason: String,
+        /// Whether another attempt must come to the same.
+        hopeless: bool,
+    },
+    /// The conductor ended it.
+    Interrupted,
+}
+
+impl Verdict {
+    /// Returns why it failed.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason, .. } => Some(reason),
+            Self::Done | Self::Interrupted => None,
+        }
+    }
+
+    fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed { reason: reason.into(), hopeless: false }
+    }
+
+    fn hopeless(reason: impl Into<String>) -> Self {
+        Self::Failed { reason: reason.into(), hopeless: true }
+    }
+}
+
+/// A transcript whose bytes are in the object database.
+pub(super) struct Kept {
+    pub(super) transcript: Transcript,
+    oid: Option<Oid>,
+}
+
+/// What came of an attempt.
+pub(super) struct Finished {
+    pub(super) at: usize,
+    pub(super) item: ItemId,
+    pub(super) attempt: u32,
+    pub(super) verdict: Verdict,
+    pub(super) exit: Option<Exit>,
+    pub(super) duration_ms: u64,
+    pub(super) products: BTreeMap<ProductKey, Product>,
+    pub(super) verify: Option<Verified>,
+    pub(super) transcript: Option<Kept>,
+    /// The work of an attempt without products, as a tree.
+    salvaged: Option<Oid>,
+    /// What to tell the operator.
+    pub(super) notes: Vec<String>,
+}
+
+/// Returns the bytes of an executor's task: the item's inputs as submitted, and what its needs were resolved to.
+pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
+    let mut task = inputs.clone();
+    let refs = serde_json::to_value(refs).expect("refs serialise to an object");
+    task.insert("inputRefs".to_owned(), refs);
+    let mut bytes = serde_json::to_vec_pretty(&task).expect("a JSON object serialises");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Runs one attempt and returns when nothing of it is left but what `Finished` names.
+pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
+    let started = Instant::now();
+    let job = Arc::new(job);
+    let mut finished = Finished {
+        at: job.at,
+        item: job.item.clone(),
+        attempt: job.attempt,
+        verdict: Verdict::Interrupted,
+        exit: None,
+        duration_ms: 0,
+        products: BTreeMap::new(),
+        verify: None,
+        transcript: None,
+        salvaged: None,
+        notes: Vec::new(),
+    };
+    let prepared = {
+        let (site, job) = (site.clone(), job.clone());
+        blocking(move || prepare(&site, &job)).await
+    };
+    match prepared {
+        Ok((workspace, mut transcript)) => {
+            let verdict = work(&workspace, &job, &mut transcript, cancel, &mut finished).await;
+            finished.verdict = verdict;
+            finished = blocking(move || wind_up(&site, &job, workspace, transcript, finished)).await;
+        }
+        Err(verdict) => finished.verdict = verdict,
+    }
+    finished.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    finished
+}
+
+/// Makes the worktree and puts everything into it that the executor is to find there.
+fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verdict> {
+    let workspace = Workspace::create(site, &job.run, &job.item, job.attempt, job.base)
+        .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", chain_of(&e))))?;
+    let fill = || {
+        inputs::stage(&workspace, &site.store, &job.inputs).map_err(|e| Verdict::hopeless(chain_of(&e)))?;
+        std::fs::write(workspace.task(), &job.task)
+            .map_err(|e| Verdict::failed(format!("the task could not be written: {e}")))?;
+        let secrets: Vec<Vec<u8>> = job
+            .command
+            .settings
+            .secret_env
+            .iter()
+            .filter_map(|name| job.env.get(name).map(|value| value.as_encoded_bytes().to_vec()))
+            .collect();
+        TranscriptWriter::create(&workspace.transcript(), &secrets, site.max_product)
+            .map_err(|e| Verdict::failed(chain_of(&e)))
+    };
+    match fill() {
+        Ok(transcript) => Ok((workspace, transcript)),
+        Err(verdict) => {
+            // What cannot be removed now is found as a leftover by the next conductor.
+            let _ = workspace.remove();
+            Err(verdict)
+        }
+    }
+}
+
+/// Runs setup, the command and verify, in this order.
+async fn work(
+    workspace: &Workspace,
+    job: &Job,
+    transcript: &mut TranscriptWriter,
+    cancel: watch::Receiver<bool>,
+    finished: &mut Finished,
+) -> Verdict {
+    let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
+    let task = || Stdin::Bytes(job.task.clone());
+    if let Some(setup) = &job.command.setup {
+        let ended = step(workspace, job, setup, Stdin::Null, deadline, transcript, &cancel).await;
+        if let Err(verdict) = judge("setup ", &ended, job) {
+            finished.exit = ended.ok().and_then(|ended| ended.exit);
+            return verdict;
+        }
+    }
+    let ended = step(workspace, job, &job.command.argv, task(), deadline, transcript, &cancel).await;
+    finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+    if let Err(verdict) = judge("", &ended, job) {
+        return verdict;
+    }
+    finished.verify = claimed(workspace, transcript);
+    if let Some(verify) = &job.command.verify {
+        let ended = step(workspace, job, verify, task(), deadline, transcript, &cancel).await;
+        match judge("verify ", &ended, job) {
+            Err(Verdict::Interrupted) => return Verdict::Interrupted,
+            judged => finished.verify = Some(Verified { passed: judged.is_ok(), by: VerifiedBy::Command }),
+        }
+    }
+    Verdict::Done
+}
+
+async fn step(
+    workspace: &Workspace,
+    job: &Job,
+    argv: &[String],
+    stdin: Stdin,
+    deadline: Instant,
+    transcript: &mut TranscriptWriter,
+    cancel: &watch::Receiver<bool>,
+) -> Result<Ended, agent::Error> {
+    let mut env = job.env.clone();
+    let own: [OsString; 6] = [
+        job.run.as_str().into(),
+        job.item.as_str().into(),
+        job.attempt.to_string().into(),
+        workspace.task().into(),
+        workspace.result().into(),
+        workspace.tmp().into(),
+    ];
+    env.extend(OWN_VARIABLES.map(str::to_owned).into_iter().zip(own));
+    let invocation = Invocation {
+        argv: argv.to_vec(),
+        cwd: workspace.tree(),
+        attempt_dir: workspace.dir.clone(),
+        env,
+        stdin,
+        timeout: deadline.saturating_duration_since(Instant::now()),
+    };
+    agent::run(&invocation, transcript, cancel.clone()).await
+}
+
+/// Says what the end of a command means: nothing if it went well.
+fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) -> Result<(), Verdict> {
+    let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", chain_of(e))))?;
+    match (ended.cause, ended.exit) {
+        (Cause::Cancelled, _) => Err(Verdict::Interrupted),
+        (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
+        (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
+        (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
+            Err(Verdict::failed(format!("{step}exited with {code}")))
+        }
+        (Cause::Exited, Some(Exit { signal: Some(signal), .. })) => {
+            Err(Verdict::failed(format!("{step}was ended by signal {signal}")))
+        }
+        (Cause::Exited, _) => Err(Verdict::failed(format!("{step}ended in an unknown way"))),
+    }
+}
+
+/// The file that an executor may write.
+#[derive(Deserialize)]
+struct Claim {
+    verify: Option<ClaimedVerify>,
+}
+
+#[derive(Deserialize)]
+struct ClaimedVerify {
+    passed: bool,
+}
+
+/// Reads what the item says of itself; what cannot be read is said in the transcript.
+fn claimed(workspace: &Workspace, transcript: &mut TranscriptWriter) -> Option<Verified> {
+    let bytes = workspace.read_result().ok().flatten()?;
+    match serde_json::from_slice::<Claim>(&bytes) {
+        Ok(claim) => claim.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself }),
+        Err(error) => {
+            let line = format!("[git-handoff: the result file cannot be read: {error}]\n");
+            // A transcript that cannot be written fails the attempt where it is finished.
+            let _ = transcript.push(Stream::Err, line.as_bytes());
+            None
+        }
+    }
+}
+
+/// Takes the products, or saves the work that has none, and removes the worktree.
+fn wind_up(
+    site: &Site,
+    job: &Job,
+    workspace: Workspace,
+    transcript: TranscriptWriter,
+    mut finished: Finished,
+) -> Finished {
+    match keep_transcript(site, &workspace, transcript) {
+        Ok(kept) => finished.transcript = Some(kept),
+        Err(why) => finished.verdict = Verdict::failed(why),
+    }
+    if matches!(finished.verdict, Verdict::Done) {
+        match capture::capture(&workspace, site) {
+            Ok(captured) => {
+                let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
+                finished.products = outputs.collect();
+                finished.products.extend(captured.patch.map(|patch| (ProductKey::Patch, patch)));
+            }
+            Err(capture::Error::Refused(why)) => finished.verdict = Verdict::failed(why),
+            Err(error) => {
+                finished.verdict = Verdict::failed(format!("the products could not be taken: {}", chain_of(&error)))
+            }
+        }
+    }
+    if !matches!(finished.verdict, Verdict::Done) {
+        match salvage::salvage(&workspace, site) {
+            Ok(salvaged) => finished.salvaged = salvaged,
+            Err(error) => {
+                let note = format!(
+                    "{}: the work of attempt {} could not be saved: {}",
+                    job.item,
+                    job.attempt,
+                    chain_of(&error)
+                );
+                finished.notes.push(note);
+            }
+        }
+        if job.keep {
+            finished.notes.push(format!("{}: the worktree stays in {}", job.item, workspace.dir.display()));
+            return finished;
+        }
+    }
+    let dir = workspace.dir.clone();
+    if let Err(error) = workspace.remove() {
+        finished.notes.push(format!("{} could not be removed: {}", dir.display(), chain_of(&error)));
+    }
+    finished
+}
+
+fn keep_transcript(site: &Site, workspace: &Workspace, transcript: TranscriptWriter) -> Result<Kept, String> {
+    let transcript = transcript.finish().map_err(|e| chain_of(&e))?;
+    if transcript.size == 0 {
+        return Ok(Kept { transcript, oid: None });
+    }
+    let mut file = File::open(workspace.transcript()).map_err(|e| format!("the transcript could not be read: {e}"))?;
+    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(|e| chain_of(&e))?;
+    // What was written is what counts, should a worker have got at the file.
+    Ok(Kept { transcript: Transcript { sha256, size }, oid: Some(oid) })
+}
+
+/// Files transcripts and salvaged work under their refs, which nothing in the chain depends on.
+pub(super) fn keep(run: &OpenRun, finished: &[Finished]) -> Result<(), KeepError> {
+    let mut transcripts = Vec::new();
+    let mut salvage = Vec::new();
+    for one in finished {
+        let path = format::transcript_path(&one.item, one.attempt);
+        if let Some(oid) = one.transcript.as_ref().and_then(|kept| kept.oid) {
+            transcripts.push((path.clone(), Edit::Blob(oid)));
+        }
+        if let Some(oid) = one.salvaged {
+            salvage.push((path, Edit::Tree(oid)));
+        }
+    }
+    add(run, &format::transcripts_ref(run.run()), &transcripts)?;
+    add(run, &format::salvage_ref(run.run()), &salvage)
+}
+
+/// Adds to the tree that a ref holds; only the holder of the run writes these refs.
+pub(super) fn add(run: &OpenRun, name: &str, edits: &[(String, Edit)]) -> Result<(), KeepError> {
+    if edits.is_empty() {
+        return Ok(());
+    }
+    let before = refs::read(run.store(), name)?;
+    let tree = run.store().edit_tree(before, edits)?;
+    run.store().sync()?;
+    Ok(refs::set(run.store(), name, tree)?)
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Returns an error with all its causes in one sentence, as entries record them.
+pub(super) fn chain_of(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// What can go wrong with keeping transcripts and salvage.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// Objects could not be written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The ref could not be moved.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}

@@ -1,0 +1,122 @@
+//! What running an item means here: the resolved command, its settings, and the environment it sees.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use serde_json::Value;
+
+use crate::config::{Config, Executor};
+use crate::model::plan::Item;
+
+/// The built-in executor that runs `inputs.command`.
+pub const COMMAND: &str = "command";
+/// The built-in executor that runs a configured subagent.
+pub const DISPATCH: &str = "dispatch";
+
+/// Seconds after which an attempt is ended unless something else is said.
+const TIMEOUT: u64 = 2 * 60 * 60;
+/// How many attempts an item gets unless something else is said.
+const ATTEMPTS: u32 = 2;
+
+/// Variables of our own environment that every executor sees.
+const ALWAYS_PASSED: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TERM"];
+
+/// One item's command with all that was decided about it.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The subagent that the plan names, for the `dispatch` executor.
+    pub subagent: Option<String>,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// What runs before it.
+    pub setup: Option<Vec<String>>,
+    /// What runs after it.
+    pub verify: Option<Vec<String>>,
+    /// Seconds after which the attempt is ended.
+    pub timeout: u64,
+    /// The settings it comes from.
+    pub settings: Executor,
+}
+
+/// Resolves what an item runs.
+pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
+    let (settings, subagent) = match item.executor.as_str() {
+        COMMAND => (Executor::default(), None),
+        DISPATCH => {
+            let name = item.inputs.get("subagent").and_then(Value::as_str).ok_or(Unresolved::NoSubagent)?;
+            let found = config.subagents.get(name).ok_or_else(|| Unresolved::Subagent(name.to_owned()))?;
+            (found.clone(), Some(name.to_owned()))
+        }
+        name => (config.executors.get(name).ok_or_else(|| Unresolved::Executor(name.to_owned()))?.clone(), None),
+    };
+    let argv = match &settings.command {
+        Some(line) => shell(line),
+        None if item.executor == COMMAND => inline(item).ok_or(Unresolved::NoCommand)?,
+        None => return Err(Unresolved::Commandless(subagent.unwrap_or_else(|| item.executor.clone()))),
+    };
+    Ok(Resolved {
+        subagent,
+        argv,
+        setup: settings.setup.as_deref().map(shell),
+        verify: settings.verify.as_deref().map(shell),
+        timeout: item.timeout.or(settings.timeout).unwrap_or(TIMEOUT),
+        settings,
+    })
+}
+
+/// Returns how many attempts an item gets: its own word counts before its executor's, and that before its queue's.
+pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
+    let executor = match item.executor.as_str() {
+        DISPATCH => item.inputs.get("subagent").and_then(Value::as_str).and_then(|name| config.subagents.get(name)),
+        name => config.executors.get(name),
+    };
+    let of_executor = executor.and_then(|settings| settings.max_attempts);
+    let of_queue = config.queues.get(queue).and_then(|settings| settings.max_attempts);
+    item.max_attempts.or(of_executor).or(of_queue).unwrap_or(ATTEMPTS)
+}
+
+/// Returns the environment of an executor: a few variables of our own, those it is configured to get, and nothing else.
+pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) -> BTreeMap<String, OsString> {
+    let passed = |name: &str| {
+        ALWAYS_PASSED.contains(&name)
+            || name.starts_with("LC_")
+            || settings.pass_env.iter().any(|n| n == name)
+            || settings.secret_env.iter().any(|n| n == name)
+    };
+    let mut env: BTreeMap<String, OsString> =
+        ambient.iter().filter(|(name, _)| passed(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+    env.extend(settings.env.iter().map(|(name, value)| (name.clone(), value.into())));
+    env
+}
+
+fn shell(line: &str) -> Vec<String> {
+    vec!["sh".into(), "-c".into(), line.into()]
+}
+
+fn inline(item: &Item) -> Option<Vec<String>> {
+    match item.inputs.get("command")? {
+        Value::String(line) => Some(shell(line)),
+        Value::Array(words) => words.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}
+
+/// Why there is nothing to run, in the words of the entry that records it.
+#[derive(Debug, thiserror::Error)]
+pub enum Unresolved {
+    /// The executor is not configured here.
+    #[error("the executor {0:?} is not registered here")]
+    Executor(String),
+    /// The subagent is not configured here.
+    #[error("the subagent {0:?} is not registered here")]
+    Subagent(String),
+    /// The item names no subagent.
+    #[error("`inputs.subagent` is missing")]
+    NoSubagent,
+    /// The item has no command.
+    #[error("`inputs.command` is missing")]
+    NoCommand,
+    /// The configuration has no command.
+    #[error("{0:?} is registered here without a command")]
+    Commandless(String),
+}

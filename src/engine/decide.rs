@@ -1,0 +1,170 @@
+//! What comes next. Pure: no I/O, no clock, no randomness.
+//!
+//! The schedule is told what happened and keeps its own ready set, so that deciding costs what changed and not what there is:
+//! the run is looked at as a whole only once, when the schedule is made.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use crate::model::state::{Phase, RunState};
+use crate::model::time::Moment;
+
+/// What may run at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The number of running items.
+    pub concurrency: usize,
+}
+
+/// What to do now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The items to dispatch, by position; they hold their locks from now on.
+    pub fire: Vec<usize>,
+    /// The moment at which there may be more to do without anything happening.
+    pub wake: Option<Moment>,
+}
+
+/// The items that could run, the locks they wait for, and those that run.
+///
+/// Every lock has a queue. An item that becomes ready joins the queues of all its locks at once and runs when it is at the
+/// head of each; it stays there until it ends. Items join in one order everywhere, so no two can wait for each other, and
+/// one that needs many locks is not passed by for ever by those that need few.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// For each item, how many of its dependencies are not done yet.
+    missing: Vec<usize>,
+    /// Items that need nothing but a free place, in plan order.
+    eligible: BTreeSet<usize>,
+    /// Items that are ready but may not be dispatched before a moment.
+    delayed: BTreeSet<(Moment, usize)>,
+    queues: HashMap<String, VecDeque<usize>>,
+    running: BTreeSet<usize>,
+}
+
+impl Schedule {
+    /// Makes the schedule of a run as it stands, with no item running: a conductor that starts has settled stranded attempts.
+    pub fn new(state: &RunState) -> Self {
+        let count = state.items.len();
+        let mut schedule = Self { missing: vec![0; count], ..Self::default() };
+        for at in 0..count {
+            schedule.missing[at] = state.blocked_by(at).count();
+        }
+        for at in 0..count {
+            match state.items[at].phase {
+                Phase::Waiting => schedule.ready(state, at),
+                Phase::Running => schedule.resume(state, at),
+                _ => {}
+            }
+        }
+        schedule
+    }
+
+    /// Decides what to dispatch now.
+    pub fn decide(&mut self, state: &RunState, limits: Limits, now: Moment) -> Decision {
+        while let Some(&(due, at)) = self.delayed.first() {
+            if due > now {
+                break;
+            }
+            self.delayed.pop_first();
+            self.queue_up(state, at);
+        }
+        let mut fire = Vec::new();
+        while self.running.len() < limits.concurrency {
+            let Some(at) = self.eligible.pop_first() else { break };
+            self.running.insert(at);
+            fire.push(at);
+        }
+        Decision { fire, wake: self.delayed.first().map(|(due, _)| *due) }
+    }
+
+    /// Takes note that entries about an item were recorded; `state` is the state after them.
+    pub fn ended(&mut self, state: &RunState, at: usize) {
+        self.running.remove(&at);
+        self.eligible.remove(&at);
+        self.delayed.retain(|(_, delayed)| *delayed != at);
+        self.release(state, at);
+        match state.items[at].phase {
+            Phase::Waiting => self.ready(state, at),
+            Phase::Done => {
+                for &next in state.graph.dependents(at) {
+                    self.missing[next] -= 1;
+                    self.ready(state, next);
+                }
+            }
+            Phase::Running | Phase::Failed | Phase::Skipped | Phase::Cancelled => {}
+        }
+    }
+
+    /// Returns whether nothing runs and nothing can be started by waiting.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.eligible.is_empty() && self.delayed.is_empty()
+    }
+
+    /// Returns how many items run.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    fn ready(&mut self, state: &RunState, at: usize) {
+        if self.missing[at] > 0 || state.items[at].phase != Phase::Waiting {
+            return;
+        }
+        match state.items[at].not_before {
+            Some(due) => drop(self.delayed.insert((due, at))),
+            None => self.queue_up(state, at),
+        }
+    }
+
+    fn resume(&mut self, state: &RunState, at: usize) {
+        self.running.insert(at);
+        for key in &state.graph.item(at).resource_locks {
+            self.queues.entry(key.clone()).or_default().push_front(at);
+        }
+    }
+
+    fn queue_up(&mut self, state: &RunState, at: usize) {
+        for key in &state.graph.item(at).resource_locks {
+            self.queues.entry(key.clone()).or_default().push_back(at);
+        }
+        self.promote(state, at);
+    }
+
+    fn promote(&mut self, state: &RunState, at: usize) {
+        let first = |key: &String| self.queues.get(key).and_then(VecDeque::front) == Some(&at);
+        if state.graph.item(at).resource_locks.iter().all(first) {
+            self.eligible.insert(at);
+        }
+    }
+
+    fn release(&mut self, state: &RunState, at: usize) {
+        let mut heads = BTreeMap::new();
+        for key in &state.graph.item(at).resource_locks {
+            if let Some(queue) = self.queues.get_mut(key) {
+                let was_head = queue.front() == Some(&at);
+                queue.retain(|waiting| *waiting != at);
+                if let (true, Some(&next)) = (was_head, queue.front()) {
+                    heads.insert(next, ());
+                }
+            }
+        }
+        for next in heads.into_keys().filter(|next| !self.running.contains(next)).collect::<Vec<_>>() {
+            self.promote(state, next);
+        }
+    }
+}
+
+/// Returns everything that waits for an item directly or through others, in the order in which it is lost.
+pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
+    let mut lost = Vec::new();
+    let mut seen = BTreeSet::from([at]);
+    let mut next = VecDeque::from([at]);
+    while let Some(on) = next.pop_front() {
+        for &dependent in state.graph.dependents(on) {
+            if state.items[dependent].phase == Phase::Waiting && seen.insert(dependent) {
+                lost.push(dependent);
+                next.push_back(dependent);
+            }
+        }
+    }
+    lost
+}

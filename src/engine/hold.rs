@@ -1,0 +1,61 @@
+//! One conductor at a time holds a run: a lock of the operating system's, which ends with the process that has it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::model::name::RunId;
+
+/// The hold on a run; released when dropped, or when the process dies in whatever way.
+#[derive(Debug)]
+pub struct Hold {
+    _file: File,
+}
+
+impl Hold {
+    /// Takes the hold, or says who has it.
+    ///
+    /// The lock's file stays behind: removing it would let two processes hold two files of the same name.
+    pub fn take(common_dir: &Path, run: &RunId) -> Result<Self, Error> {
+        let dir = common_dir.join("handoff").join("locks");
+        let path = dir.join(run.encoded());
+        let io = |source| Error::Io { path: path.clone(), source };
+        std::fs::create_dir_all(&dir).map_err(io)?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                file.read_to_string(&mut holder).map_err(io)?;
+                let holder = if holder.is_empty() { "another process".into() } else { holder.trim().to_owned() };
+                return Err(Error::Held { run: run.clone(), holder });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
+        writeln!(file, "process {}", std::process::id()).map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Why the hold could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another conductor has it.
+    #[error("the run {run:?} is being driven by {holder}")]
+    Held {
+        /// The run.
+        run: RunId,
+        /// Who has it.
+        holder: String,
+    },
+    /// The lock's file could not be used.
+    #[error("the lock file {} could not be used", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,10 @@
+//! Drives a run: what comes next is decided by a pure function and done by one conductor.
+
+pub mod command;
+pub mod decide;
+pub mod hold;
+pub mod needs;
+pub mod tick;
+
+mod attempt;
+mod stranded;

@@ -1,0 +1,49 @@
+//! Clears away what a dead conductor left on the disk, before anything is dispatched again.
+
+use super::attempt::{KeepError, add, chain_of};
+use crate::git::store::Edit;
+use crate::model::format;
+use crate::run::OpenRun;
+use crate::worker::workspace::Workspace;
+use crate::worker::{salvage, site::Site, survivors};
+
+/// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
+///
+/// To be called while holding the run. Work that cannot be saved stays where it is, and the note says where.
+pub(super) fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Error> {
+    let mut notes = Vec::new();
+    for leftover in Workspace::leftovers(site, run.run())? {
+        let ended = survivors::end(None, &leftover.dir);
+        if ended > 0 {
+            notes.push(format!("{}: ended {ended} process(es) that outlived their conductor", leftover.item));
+        }
+        let (item, attempt) = (leftover.item.clone(), leftover.attempt);
+        let workspace = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base);
+        match salvage::salvage(&workspace, site) {
+            Ok(Some(tree)) => {
+                save(run, &format::transcript_path(&item, attempt), tree)?;
+                notes.push(format!(
+                    "{item}: the work of attempt {attempt} was saved to {}",
+                    format::salvage_ref(run.run())
+                ));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let aside = workspace.dir.with_extension(format!("{attempt}-unsaved"));
+                notes.push(format!(
+                    "{item}: the work of attempt {attempt} could not be saved and stays in {}: {}",
+                    aside.display(),
+                    chain_of(&error)
+                ));
+                std::fs::rename(&workspace.dir, &aside).map_err(super::tick::Error::Aside)?;
+                continue;
+            }
+        }
+        workspace.remove()?;
+    }
+    Ok(notes)
+}
+
+fn save(run: &OpenRun, path: &str, tree: crate::model::digest::Oid) -> Result<(), KeepError> {
+    add(run, &format::salvage_ref(run.run()), &[(path.to_owned(), Edit::Tree(tree))])
+}

@@ -1,0 +1,498 @@
+//! The conductor: it asks what comes next, records it, does it, and records what came of it.
+//!
+//! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use super::attempt::{Finished, Job, Verdict};
+use super::decide::{Limits, Schedule, lost_with};
+use super::hold::{self, Hold};
+use super::{attempt, command, needs, stranded};
+use crate::config::Config;
+use crate::event::Progress;
+use crate::git::refs;
+use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunSealed};
+use crate::model::format;
+use crate::model::manifest::{self, Manifest};
+use crate::model::state::Phase;
+use crate::model::time::Moment;
+use crate::run::{self, Happening, OpenRun};
+use crate::worker::site::Site;
+use crate::worker::survivors;
+use crate::worker::workspace;
+
+/// How often the ref is looked at for what others appended, such as a cancellation.
+const POLL: Duration = Duration::from_millis(250);
+
+/// What the conductor needs to know about this machine.
+#[derive(Clone)]
+pub struct Setting {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The environment of our own process, of which executors see a part.
+    pub ambient: Arc<BTreeMap<String, OsString>>,
+    /// Where worktrees are made.
+    pub site: Arc<Site>,
+    /// Whether to close and seal the run even if not every item got done.
+    pub close: bool,
+}
+
+/// How driving a run ended.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Whether it was interrupted before the run had settled.
+    pub interrupted: bool,
+    /// The seal, if the run was sealed now.
+    pub sealed: Option<RunSealed>,
+}
+
+struct Running {
+    attempt: u32,
+    cancel: watch::Sender<bool>,
+}
+
+struct Conductor<'a> {
+    run: &'a mut OpenRun,
+    setting: Setting,
+    schedule: Schedule,
+    generation: u64,
+    running: BTreeMap<usize, Running>,
+    reports: mpsc::UnboundedSender<Finished>,
+    tell: &'a mut dyn FnMut(Progress<'_>),
+}
+
+/// Drives a run until it settles or is interrupted.
+///
+/// A run that a crash left behind is continued: what was stranded is salvaged, recorded and dispatched again. On an error
+/// the run is as the last visible entry says, no process of ours is left running, and driving it again continues it.
+pub async fn drive(
+    run: &mut OpenRun,
+    setting: Setting,
+    mut interrupt: watch::Receiver<bool>,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Settled, Error> {
+    let hold = Hold::take(&run.store().common_dir(), run.run())?;
+    // What a worker detaches from itself then falls to us, and is found and ended with it.
+    survivors::become_subreaper();
+    run.refresh()?;
+    if run.state.sealed {
+        run.mend_seal()?;
+        return Ok(Settled { interrupted: false, sealed: None });
+    }
+    refs::clear_stale_lock(run.store(), &format::run_ref(run.run())).map_err(Error::StaleLock)?;
+    run.mend()?;
+    let (reports, mut finished) = mpsc::unbounded_channel();
+    let schedule = Schedule::new(&run.state);
+    let generation = run.generation();
+    let running = BTreeMap::new();
+    let mut conductor = Conductor { run, setting, schedule, generation, running, reports, tell };
+    conductor.recover()?;
+    let result = conductor.turn(&mut finished, &mut interrupt).await;
+    if result.is_err() {
+        conductor.abandon(&mut finished).await;
+    }
+    drop(hold);
+    result
+}
+
+impl Conductor<'_> {
+    /// Deals with what a dead conductor left: processes, worktrees, attempts without an end.
+    fn recover(&mut self) -> Result<(), Error> {
+        for note in stranded::clear(self.run, &self.setting.site)? {
+            (self.tell)(Progress::Note(note));
+        }
+        let stranded: Vec<usize> =
+            (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
+        let mut skipped = BTreeSet::new();
+        let mut happenings = Vec::new();
+        for at in stranded {
+            let detail = "the conductor died while the attempt ran".to_owned();
+            if self.attempts_left(at) {
+                let e = ItemEnded { reason: Again::Crash, detail: Some(detail), ..self.ended_plainly(at) };
+                happenings.push(Happening::Plain(Event::ItemRequeued(e)));
+            } else {
+                let reason = format!("{detail}, and no attempt is left");
+                happenings.push(Happening::Plain(self.failed(at, self.run.state.items[at].attempts, reason)));
+                self.cascade(at, &mut skipped, &mut happenings);
+            }
+        }
+        self.record(&happenings)?;
+        // What a lost race or an older version left waiting for something that is lost.
+        let orphans: Vec<usize> = (0..self.run.state.items.len())
+            .filter(|at| {
+                self.run.state.items[*at].phase.is_terminal() && self.run.state.items[*at].phase != Phase::Done
+            })
+            .collect();
+        let mut happenings = Vec::new();
+        for at in orphans {
+            self.cascade(at, &mut skipped, &mut happenings);
+        }
+        self.record(&happenings)
+    }
+
+    async fn turn(
+        &mut self,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        interrupt: &mut watch::Receiver<bool>,
+    ) -> Result<Settled, Error> {
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            if *interrupt.borrow() {
+                return self.interrupted(finished).await;
+            }
+            let wake = self.dispatch()?;
+            if self.run.state.is_settled() && self.running.is_empty() {
+                return self.finish();
+            }
+            if self.schedule.is_idle() && self.running.is_empty() {
+                return Err(Error::Stuck);
+            }
+            let sleep = wake.map_or(POLL, |due| self.until(due));
+            tokio::select! {
+                Some(first) = finished.recv() => {
+                    let mut batch = vec![first];
+                    while let Ok(next) = finished.try_recv() {
+                        batch.push(next);
+                    }
+                    self.reconcile(batch)?;
+                }
+                () = tokio::time::sleep(sleep), if wake.is_some() => {}
+                _ = poll.tick() => {
+                    self.run.refresh()?;
+                    self.catch_up();
+                }
+                _ = interrupt.changed() => {}
+            }
+        }
+    }
+
+    /// Dispatches what may run now; returns when to look again.
+    fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
+        loop {
+            let decision = self.schedule.decide(&self.run.state, self.limits(), self.now());
+            if decision.fire.is_empty() {
+                return Ok(decision.wake);
+            }
+            let mut happenings = Vec::new();
+            let mut jobs = BTreeMap::new();
+            let mut skipped = BTreeSet::new();
+            for at in decision.fire {
+                match self.prepare(at) {
+                    Ok((fired, manifest, job)) => {
+                        jobs.insert(at, job);
+                        happenings.push(Happening::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                    }
+                    Err(reason) => {
+                        happenings.push(Happening::Plain(self.failed(at, 0, reason)));
+                        self.cascade(at, &mut skipped, &mut happenings);
+                    }
+                }
+            }
+            self.record(&happenings)?;
+            for (at, job) in jobs {
+                let state = &self.run.state.items[at];
+                if state.phase == Phase::Running && state.attempts == job.attempt {
+                    self.start(at, job);
+                }
+            }
+        }
+    }
+
+    /// Puts together what an item will be given; an error is the reason it fails for.
+    fn prepare(&self, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
+        let state = &self.run.state;
+        let item = state.graph.item(at);
+        let inputs = needs::resolve(self.run, at).map_err(|e| e.to_string())?;
+        let resolved = command::resolve(item, &self.setting.config).map_err(|e| e.to_string())?;
+        let attempt = state.items[at].attempts + 1;
+        let env = command::environment(&self.setting.ambient, &resolved.settings);
+        let submitted = serde_json::Value::Object(item.inputs.clone());
+        let manifest = Manifest {
+            schema: manifest::SCHEMA.into(),
+            run: self.run.run().clone(),
+            item: item.id.clone(),
+            attempt,
+            base: state.submitted.base,
+            executor: item.executor.clone(),
+            subagent: resolved.subagent.clone(),
+            argv: resolved.argv.clone(),
+            setup: resolved.setup.clone(),
+            verify: resolved.verify.clone(),
+            inputs: format::digest_of(&submitted),
+            input_refs: inputs.refs.clone(),
+            env: env
+                .keys()
+                .cloned()
+                .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
+            secret_env: resolved.settings.secret_env.clone(),
+            timeout: resolved.timeout,
+            sandbox: "none".into(),
+            tool: format::TOOL.into(),
+        };
+        let fired = ItemFired {
+            item: item.id.clone(),
+            attempt,
+            manifest: crate::model::digest::Digest::of(&manifest.canonical()),
+            input_refs: inputs.refs.clone(),
+        };
+        let job = Job {
+            at,
+            run: self.run.run().clone(),
+            item: item.id.clone(),
+            attempt,
+            base: state.submitted.base,
+            task: attempt::task(&item.inputs, &inputs.refs),
+            inputs: inputs.blobs,
+            command: resolved,
+            env,
+            keep: self.setting.config.keep,
+        };
+        Ok((fired, manifest, job))
+    }
+
+    fn start(&mut self, at: usize, job: Job) {
+        let (cancel, cancelled) = watch::channel(false);
+        self.running.insert(at, Running { attempt: job.attempt, cancel });
+        let reports = self.reports.clone();
+        let site = self.setting.site.clone();
+        tokio::spawn(async move {
+            let finished = attempt::run(site, job, cancelled).await;
+            // The conductor is gone only when it is being torn down.
+            let _ = reports.send(finished);
+        });
+    }
+
+    /// Records what came of attempts.
+    fn reconcile(&mut self, batch: Vec<Finished>) -> Result<(), Error> {
+        let mut happenings = Vec::new();
+        let mut skipped = BTreeSet::new();
+        let mut kept = Vec::new();
+        for finished in batch {
+            self.running.remove(&finished.at);
+            for note in &finished.notes {
+                (self.tell)(Progress::Note(note.clone()));
+            }
+            let state = &self.run.state.items[finished.at];
+            // An attempt that was cancelled meanwhile has its end in the chain already.
+            if state.phase == Phase::Running && state.attempts == finished.attempt {
+                self.result(&finished, &mut skipped, &mut happenings);
+            }
+            kept.push(finished);
+        }
+        // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
+        attempt::keep(self.run, &kept)?;
+        self.record(&happenings)
+    }
+
+    /// Adds the event that a finished attempt comes to.
+    fn result(&self, finished: &Finished, skipped: &mut BTreeSet<usize>, happenings: &mut Vec<Happening>) {
+        let at = finished.at;
+        let transcript = finished.transcript.as_ref().map(|kept| kept.transcript);
+        let item = self.run.state.graph.item(at).id.clone();
+        let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
+            item: item.clone(),
+            attempt: finished.attempt,
+            reason,
+            detail: Some(detail.to_owned()),
+            exit: finished.exit,
+            duration_ms: Some(finished.duration_ms),
+            transcript,
+            not_before,
+        };
+        let event = match &finished.verdict {
+            Verdict::Interrupted => Event::ItemRequeued(ended(Again::Operator, "the conductor was interrupted", None)),
+            Verdict::Failed { reason, hopeless } if !hopeless && self.attempts_left(at) => {
+                let state = &self.run.state.items[at];
+                let wait = 1000u64 << (state.attempts - state.granted_at).min(20);
+                let due = self.run.writer().clock.now().plus_millis(wait);
+                Event::ItemRetried(ended(Again::Failure, reason, Some(due)))
+            }
+            verdict => Event::ItemReconciled(ItemReconciled {
+                item: item.clone(),
+                attempt: finished.attempt,
+                status: if matches!(verdict, Verdict::Done) { Outcome::Done } else { Outcome::Failed },
+                reason: verdict.reason().map(str::to_owned),
+                exit: finished.exit,
+                duration_ms: finished.duration_ms,
+                products: finished.products.clone(),
+                verify: finished.verify,
+                transcript,
+            }),
+        };
+        let failed = matches!(&event, Event::ItemReconciled(e) if e.status == Outcome::Failed);
+        happenings.push(Happening::Plain(event));
+        if failed {
+            self.cascade(at, skipped, happenings);
+        }
+    }
+
+    /// Adds the skipping of everything that is lost with an item, through the whole graph at once.
+    fn cascade(&self, at: usize, skipped: &mut BTreeSet<usize>, happenings: &mut Vec<Happening>) {
+        let state = &self.run.state;
+        let cause = &state.graph.item(at).id;
+        for lost in lost_with(state, at) {
+            if skipped.insert(lost) {
+                happenings.push(Happening::Plain(Event::ItemSkipped(ItemDropped {
+                    item: state.graph.item(lost).id.clone(),
+                    attempt: state.items[lost].attempts,
+                    reason: format!("it depends on {cause:?}, which did not get done"),
+                })));
+            }
+        }
+    }
+
+    fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
+        if happenings.is_empty() {
+            return Ok(());
+        }
+        let links = self.run.record(happenings)?;
+        for link in &links {
+            if let Some((item, _)) = link.entry.event.item() {
+                let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
+                if self.run.state.items[at].phase != Phase::Running {
+                    self.schedule.ended(&self.run.state, at);
+                }
+            }
+            (self.tell)(Progress::Recorded(link));
+        }
+        self.catch_up();
+        Ok(())
+    }
+
+    /// Starts over from the state after others appended, and ends the attempts that it no longer has.
+    fn catch_up(&mut self) {
+        if self.generation == self.run.generation() {
+            return;
+        }
+        self.generation = self.run.generation();
+        self.schedule = Schedule::new(&self.run.state);
+        for (at, running) in &self.running {
+            let state = &self.run.state.items[*at];
+            if state.phase != Phase::Running || state.attempts != running.attempt {
+                running.cancel.send_replace(true);
+            }
+        }
+    }
+
+    async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
+        let batch = self.collect(finished).await;
+        self.reconcile(batch)?;
+        Ok(Settled { interrupted: true, sealed: None })
+    }
+
+    /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
+        self.collect(finished).await;
+    }
+
+    async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
+        for running in self.running.values() {
+            running.cancel.send_replace(true);
+        }
+        let mut batch = Vec::new();
+        while batch.len() < self.running.len() {
+            match finished.recv().await {
+                Some(report) => batch.push(report),
+                None => break,
+            }
+        }
+        batch
+    }
+
+    fn finish(&mut self) -> Result<Settled, Error> {
+        let ended = self.run.state.closed.is_some() || self.run.state.cancelled.is_some();
+        let before = match (self.run.state.is_done() || ended, self.setting.close) {
+            _ if self.run.state.sealed => return Ok(Settled { interrupted: false, sealed: None }),
+            (true, _) => None,
+            (false, true) => Some(run::closed("closed when it had settled")),
+            (false, false) => return Ok(Settled { interrupted: false, sealed: None }),
+        };
+        let sealed = self.run.seal(before)?;
+        Ok(Settled { interrupted: false, sealed: Some(sealed) })
+    }
+
+    fn attempts_left(&self, at: usize) -> bool {
+        let state = &self.run.state;
+        let most = command::max_attempts(state.graph.item(at), &state.submitted.queue, &self.setting.config);
+        state.items[at].attempts - state.items[at].granted_at < most
+    }
+
+    fn failed(&self, at: usize, attempt: u32, reason: String) -> Event {
+        Event::ItemReconciled(ItemReconciled {
+            item: self.run.state.graph.item(at).id.clone(),
+            attempt,
+            status: Outcome::Failed,
+            reason: Some(reason),
+            exit: None,
+            duration_ms: 0,
+            products: BTreeMap::new(),
+            verify: None,
+            transcript: None,
+        })
+    }
+
+    fn ended_plainly(&self, at: usize) -> ItemEnded {
+        ItemEnded {
+            item: self.run.state.graph.item(at).id.clone(),
+            attempt: self.run.state.items[at].attempts,
+            reason: Again::Crash,
+            detail: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            not_before: None,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let queue = self.setting.config.queues.get(&self.run.state.submitted.queue);
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Limits { concurrency: queue.and_then(|q| q.concurrency).unwrap_or_else(cores) }
+    }
+
+    /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
+    fn now(&self) -> Moment {
+        let clock = self.run.writer().clock;
+        if clock.is_pinned() { Moment::from_millis(i64::MAX) } else { clock.now() }
+    }
+
+    fn until(&self, due: Moment) -> Duration {
+        let wait = due.millis() - self.run.writer().clock.now().millis();
+        Duration::from_millis(u64::try_from(wait).unwrap_or(0))
+    }
+}
+
+/// What can go wrong while a run is driven.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another conductor has the run.
+    #[error(transparent)]
+    Hold(#[from] hold::Error),
+    /// The run could not be read or recorded on.
+    #[error(transparent)]
+    Run(#[from] run::Error),
+    /// The lock file of a killed process could not be removed.
+    #[error("the stale lock of the run's ref could not be removed")]
+    StaleLock(#[source] std::io::Error),
+    /// What an interrupted attempt left behind could not be dealt with.
+    #[error("what an interrupted attempt left behind could not be cleared away")]
+    Workspace(#[from] workspace::Error),
+    /// Work that could not be saved could not be put aside either.
+    #[error("work that could not be saved could not be put aside")]
+    Aside(#[source] std::io::Error),
+    /// Transcripts or salvage could not be kept.
+    #[error("the transcript or the salvaged work of an attempt could not be kept")]
+    Keep(#[from] attempt::KeepError),
+    /// Nothing runs, nothing can run, and yet the run has not settled.
+    #[error("nothing is left to run, yet the run has not settled; this is a defect of git-handoff")]
+    Stuck,
+}

@@ -1,0 +1,317 @@
+//! An open run: its chain folded into its state, and the one way to record what happens next.
+
+use std::collections::BTreeMap;
+
+use crate::chain::{self, Draft, Head, Link, Writer};
+use crate::git::refs;
+use crate::git::store::{self, Edit, Store};
+use crate::log::{self, Record};
+use crate::merkle::Frontier;
+use crate::model::digest::Oid;
+use crate::model::entry::{Event, RunEnded, RunSealed, RunSubmitted};
+use crate::model::format;
+use crate::model::graph::Graph;
+use crate::model::manifest::Manifest;
+use crate::model::name::{FilePath, RunId};
+use crate::model::plan::{Plan, ProductKey};
+use crate::model::state::{Illegal, RunState};
+use crate::plan;
+use crate::submit;
+
+/// What a run's chain says, without the means to change it.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The run.
+    pub run: RunId,
+    /// The end of its chain.
+    pub head: Head,
+    /// Its entries.
+    pub links: Vec<Link>,
+    /// Its plan.
+    pub plan: Plan,
+    /// What the entries come to.
+    pub state: RunState,
+}
+
+/// A run that entries can be recorded on.
+pub struct OpenRun {
+    run: RunId,
+    writer: Writer,
+    head: Head,
+    frontier: Frontier,
+    first: chain::Link,
+    artifacts: BTreeMap<FilePath, Oid>,
+    generation: u64,
+    /// What the entries so far come to.
+    pub state: RunState,
+}
+
+/// An event with what it brings along besides its own fields.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// An event that needs nothing else.
+    Plain(Event),
+    /// A dispatch with its manifest.
+    Fired(Event, Box<Manifest>),
+}
+
+impl Happening {
+    fn event(&self) -> &Event {
+        match self {
+            Self::Plain(event) | Self::Fired(event, _) => event,
+        }
+    }
+}
+
+/// Reads a run from a ref of any writer.
+///
+/// Entries are decoded strictly and the story they tell must be a legal one; whether to trust it is for `verify` to say.
+pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>, Error> {
+    let Some((head, links)) = chain::read(store, reference)? else { return Ok(None) };
+    let (submitted, plan) = first(store, run, &links)?;
+    let mut state = RunState::new(submitted, Graph::new(&plan));
+    for link in &links[1..] {
+        state.apply(&link.entry.event).map_err(|why| Error::Story(run.clone(), link.entry.seq, why))?;
+    }
+    Ok(Some(View { run: run.clone(), head, links, plan, state }))
+}
+
+fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {
+    let link = links.first().ok_or_else(|| Error::NotARun(run.clone()))?;
+    let Event::RunSubmitted(submitted) = &link.entry.event else { return Err(Error::NotARun(run.clone())) };
+    let blob = store.blob_at(link.tree, format::PLAN)?.ok_or_else(|| Error::NotARun(run.clone()))?;
+    let plan = plan::parse(&store.read_blob(blob)?).map_err(|_| Error::Plan(run.clone()))?;
+    if link.entry.run != *run || plan.id != *run {
+        return Err(Error::NotARun(run.clone()));
+    }
+    Ok((submitted.clone(), plan))
+}
+
+impl OpenRun {
+    /// Opens a run of this repository for recording.
+    ///
+    /// The caller has made sure that the chain verifies as far as it goes and that the writer's key may append.
+    pub fn open(writer: Writer, run: &RunId) -> Result<Self, Error> {
+        let view = view(&writer.store, run, &format::run_ref(run))?.ok_or_else(|| Error::Unknown(run.clone()))?;
+        let mut artifacts = BTreeMap::new();
+        for path in view.plan.artifacts.keys() {
+            let oid = writer.store.blob_at(view.links[0].tree, &format::artifact_path(path))?;
+            artifacts.insert(path.clone(), oid.ok_or_else(|| Error::Plan(run.clone()))?);
+        }
+        let mut opened = Self {
+            run: run.clone(),
+            writer,
+            head: Head::unborn(String::new()),
+            frontier: Frontier::default(),
+            first: view.links[0].clone(),
+            artifacts,
+            generation: 0,
+            state: view.state.clone(),
+        };
+        opened.take(view);
+        Ok(opened)
+    }
+
+    fn take(&mut self, view: View) {
+        self.head = view.head;
+        self.frontier = Frontier::default();
+        view.links.iter().for_each(|link| self.frontier.push(link.hash));
+        self.state = view.state;
+    }
+
+    /// Returns the run's id.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Returns the store that holds it.
+    pub fn store(&self) -> &Store {
+        &self.writer.store
+    }
+
+    /// Returns who writes.
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Returns the end of the chain.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Returns how often the state was read anew because others had appended.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Returns the blob of an artifact that was sealed at submit.
+    pub fn artifact(&self, path: &FilePath) -> Option<Oid> {
+        self.artifacts.get(path).copied()
+    }
+
+    /// Puts in place what a crash after submit left out.
+    pub fn mend(&self) -> Result<(), Error> {
+        Ok(submit::anchor(&self.writer, &self.run, self.state.submitted.base, self.first.hash)?)
+    }
+
+    /// Takes in what others appended; returns whether there was anything.
+    pub fn refresh(&mut self) -> Result<bool, Error> {
+        if refs::read(&self.writer.store, &self.head.name)? == self.head.commit {
+            return Ok(false);
+        }
+        self.reload()?;
+        Ok(true)
+    }
+
+    fn reload(&mut self) -> Result<(), Error> {
+        let view = view(&self.writer.store, &self.run, &format::run_ref(&self.run))?;
+        self.take(view.ok_or_else(|| Error::Unknown(self.run.clone()))?);
+        self.generation += 1;
+        Ok(())
+    }
+
+    /// Records events in order with one swap of the ref, and returns their entries.
+    ///
+    /// If somebody else appended first, their entries are taken in and the events are tried again; those that the new state
+    /// no longer allows, such as the end of an attempt that was cancelled meanwhile, are left out. After any error the state
+    /// is what the ref says.
+    pub fn record(&mut self, happenings: &[Happening]) -> Result<Vec<Link>, Error> {
+        let mut raced = false;
+        loop {
+            let result = self.try_record(happenings, raced);
+            if result.is_err() {
+                self.reload()?;
+            }
+            match result {
+                Err(Error::Chain(chain::Error::LostRace(_))) => raced = true,
+                other => return other,
+            }
+        }
+    }
+
+    fn try_record(&mut self, happenings: &[Happening], raced: bool) -> Result<Vec<Link>, Error> {
+        let mut drafts = Vec::with_capacity(happenings.len());
+        for happening in happenings {
+            match self.state.apply(happening.event()) {
+                Ok(()) => drafts.push(self.draft(happening)?),
+                Err(_) if raced => {}
+                Err(why) => return Err(Error::Illegal(why)),
+            }
+        }
+        let (head, links) = self.writer.append(&self.head, drafts)?.publish()?;
+        self.head = head;
+        links.iter().for_each(|link| self.frontier.push(link.hash));
+        Ok(links)
+    }
+
+    /// Seals the run, after recording `before` if the run was not ended yet.
+    ///
+    /// Whoever appends in between is taken in first: the root is always over exactly what stands before the seal.
+    pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
+        if let Some(event) = before {
+            self.record(&[Happening::Plain(event)])?;
+        }
+        loop {
+            let sealed =
+                RunSealed { root: self.frontier.root(), entries: self.frontier.len(), counts: self.state.counts() };
+            match self.try_record(&[Happening::Plain(Event::RunSealed(sealed.clone()))], false) {
+                Ok(links) => {
+                    let seal = links.first().expect("one event makes one entry");
+                    // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
+                    self.log_seal(&sealed, seal)?;
+                    return Ok(sealed);
+                }
+                Err(Error::Chain(chain::Error::LostRace(_))) => self.reload()?,
+                Err(other) => {
+                    self.reload()?;
+                    return Err(other);
+                }
+            }
+        }
+    }
+
+    fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
+        let record = Record::sealed(self.run.clone(), sealed.root, sealed.entries, seal.hash, seal.commit);
+        Ok(log::ensure(&self.writer, &record)?)
+    }
+
+    /// Adds the log entry of a seal that a crash left out.
+    pub fn mend_seal(&self) -> Result<(), Error> {
+        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(()) };
+        match links.last() {
+            Some(seal) => match &seal.entry.event {
+                Event::RunSealed(sealed) => self.log_seal(sealed, seal),
+                _ => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the entry of an event, and what it changes in the run's tree.
+    fn draft(&self, happening: &Happening) -> Result<Draft, Error> {
+        let layout = self.state.layout();
+        let store = &self.writer.store;
+        let event = happening.event().clone();
+        let mut edits = Vec::new();
+        if let Some((item, _)) = event.item() {
+            if let Happening::Fired(_, manifest) = happening {
+                edits.push((layout.manifest(item), Edit::Blob(store.write_blob(&manifest.canonical())?)));
+            }
+            if let Event::ItemReconciled(e) = &event {
+                edits.push((layout.patch(item), Edit::Remove));
+                edits.push((layout.outputs(item), Edit::Remove));
+                for (key, product) in &e.products {
+                    let path = match key {
+                        ProductKey::Patch => layout.patch(item),
+                        ProductKey::Output(path) => layout.output(item, path),
+                        ProductKey::Document(name) => format::document_path(name),
+                    };
+                    edits.push((path, Edit::Blob(product.oid)));
+                }
+            }
+            let at = self.state.graph.position(item).expect("the event was applied to the state");
+            edits.push((layout.state(item), Edit::Blob(store.write_blob(&self.state.items[at].canonical())?)));
+        }
+        Ok(Draft { run: self.run.clone(), event, edits })
+    }
+}
+
+/// Returns the event that closes a run.
+pub fn closed(reason: &str) -> Event {
+    Event::RunClosed(RunEnded { reason: reason.to_owned() })
+}
+
+/// What can go wrong with an open run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such run.
+    #[error("there is no run {0:?} here")]
+    Unknown(RunId),
+    /// The ref holds something else.
+    #[error("what the ref of {0:?} holds is not that run")]
+    NotARun(RunId),
+    /// The sealed plan cannot be read.
+    #[error("the plan of the run {0:?} cannot be read")]
+    Plan(RunId),
+    /// The entries tell an impossible story.
+    #[error("the run {0:?} makes no sense from entry {1} on: {2}")]
+    Story(RunId, u64, #[source] Illegal),
+    /// An event does not fit the state.
+    #[error("the event does not fit what happened before")]
+    Illegal(#[source] Illegal),
+    /// The chain could not be read or written.
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A ref could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// What belongs beside the run could not be put in place.
+    #[error(transparent)]
+    Submit(#[from] submit::Error),
+    /// The repository log could not be written.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+}

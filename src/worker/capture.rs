@@ -1,0 +1,77 @@
+//! Takes an attempt's products, after its processes are gone.
+//!
+//! The worktree is hostile. It is walked without following links before git may see it, and git then works with a git
+//! directory of ours, a copy of the index that we made at checkout, and the attributes of the base: neither the worktree's
+//! `.git` nor one that the worker nested anywhere is ever read.
+
+mod outputs;
+mod patch;
+pub(super) mod tree;
+pub(super) mod walk;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::site::Site;
+use super::workspace::{self, Workspace};
+use crate::git::{program, store};
+use crate::model::entry::Product;
+use crate::model::name::FilePath;
+
+/// What an attempt hands over; its bytes are in the repository's object database.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// The change to the worktree; none where nothing changed.
+    pub patch: Option<Product>,
+    /// The files below `outputs/`.
+    pub outputs: BTreeMap<FilePath, Product>,
+}
+
+/// Captures the patch and the outputs of an attempt.
+///
+/// Where nothing in the worktree changed no git process runs. [`Error::Refused`] is the worker's doing and fails the item;
+/// anything else is ours. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
+pub fn capture(workspace: &Workspace, site: &Site) -> Result<Captured, Error> {
+    let base = site.base(workspace.base).map_err(Error::Workspace)?;
+    let walked = walk::walk(workspace, &base)?;
+    let patch = if walked.changed { patch::capture(workspace, site, &base, &walked)? } else { None };
+    let outputs = outputs::capture(workspace, site)?;
+    Ok(Captured { patch, outputs })
+}
+
+/// Why there are no products.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The worker left something that cannot be taken; the sentence names it.
+    #[error("{0}")]
+    Refused(String),
+    /// The attempt's folder could not be read or prepared.
+    #[error(transparent)]
+    Workspace(workspace::Error),
+    /// A file of ours, or one that the worker did not spoil, could not be read or written.
+    #[error("{} could not be read or written", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+    /// git failed for a reason that the worktree does not explain.
+    #[error("the worktree could not be captured")]
+    Git(#[source] Box<program::Error>),
+    /// A product could not be written to the repository.
+    #[error("a product could not be stored")]
+    Store(#[source] store::Error),
+}
+
+impl Error {
+    fn refused(sentence: impl Into<String>) -> Self {
+        Self::Refused(sentence.into())
+    }
+
+    /// Returns what makes an I/O error at `path` one of ours.
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Io(path, error)
+    }
+
+    fn git(error: program::Error) -> Self {
+        Self::Git(Box::new(error))
+    }
+}

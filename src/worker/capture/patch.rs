@@ -1,0 +1,91 @@
+//! The change to a worktree as one patch.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write as _};
+
+use gix::bstr::BString;
+
+use super::Error;
+use super::tree::{Paths, Scratch, ignored, relative};
+use super::walk::{Walked, shown};
+use crate::git::program;
+use crate::model::digest::Oid;
+use crate::model::entry::Product;
+use crate::worker::site::Site;
+use crate::worker::workspace::{Base, Workspace};
+
+/// What git says when the fault is not the worktree's.
+const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
+
+/// Writes the difference from the base's tree to the worktree into the repository; none where there is none.
+pub(super) fn capture(
+    workspace: &Workspace,
+    site: &Site,
+    base: &Base,
+    walked: &Walked,
+) -> Result<Option<Product>, Error> {
+    let scratch = Scratch::new(workspace, base, None)?;
+    check(site, walked, &scratch)?;
+    let paths =
+        Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
+    scratch.add(&["-A"], &paths).map_err(|error| match error {
+        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => {
+            Error::refused(format!("the worktree cannot be captured: {said}"))
+        }
+        other => Error::git(other),
+    })?;
+    let tree = scratch.write()?;
+    if tree == base.tree {
+        return Ok(None);
+    }
+    write(site, &scratch, base.tree, tree).map(Some)
+}
+
+/// Refuses what git would drop silently, choke on, or enter.
+fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
+    if let Some(path) = walked.odd.first() {
+        return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
+    }
+    let large = walked.files.iter().filter(|(_, size)| *size > site.max_product);
+    let large: Vec<BString> = large.map(|(path, _)| path.clone()).collect();
+    let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&large).cloned().collect();
+    let ignored: BTreeSet<BString> = ignored(scratch, &asked)?.into_iter().collect();
+    let kept = |path: &&BString| !ignored.contains(*path);
+    if let Some(path) = walked.nested.iter().find(kept) {
+        let sentence =
+            format!("{} is, or is named like, a nested git repository, which no patch can carry", shown(path));
+        return Err(Error::refused(sentence));
+    }
+    if let Some(path) = walked.closed.iter().find(kept) {
+        return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
+    }
+    if let Some(path) = large.iter().find(kept) {
+        let limit = site.max_product;
+        return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
+    }
+    Ok(())
+}
+
+fn write(site: &Site, scratch: &Scratch, base: Oid, tree: Oid) -> Result<Product, Error> {
+    let path = scratch.file("patch");
+    let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
+    let mut out = io::BufWriter::new(file);
+    let (mut size, limit) = (0, site.max_product);
+    let options = ["-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
+    let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
+    let streamed = diff.stream(&mut |chunk| {
+        size += chunk.len() as u64;
+        if size > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        out.write_all(chunk)
+    });
+    if size > limit {
+        return Err(Error::refused(format!("the patch is larger than {limit} bytes, the most that is taken")));
+    }
+    streamed.map_err(Error::git)?;
+    let mut file = out.into_inner().map_err(|e| Error::Io(path, e.into_error()))?;
+    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(Error::Store)?;
+    Ok(Product { sha256, oid, size })
+}

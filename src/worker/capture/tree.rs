@@ -1,0 +1,136 @@
+//! The tree of a worktree as it stands, made by git with nothing of the worker's but the files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::{BString, ByteSlice as _};
+
+use super::Error;
+use crate::git::program::{self, Git};
+use crate::model::digest::Oid;
+use crate::worker::workspace::{Base, Workspace};
+
+/// A git directory of ours beside a worktree, with a copy of the index that we made at checkout; removed when dropped.
+pub(in crate::worker) struct Scratch {
+    dir: PathBuf,
+    tree: PathBuf,
+    attributes: Oid,
+    /// Where new objects go; none keeps them here.
+    objects: Option<PathBuf>,
+}
+
+impl Scratch {
+    /// Makes it; what an earlier capture of this attempt left is removed.
+    pub(in crate::worker) fn new(workspace: &Workspace, base: &Base, objects: Option<PathBuf>) -> Result<Self, Error> {
+        let dir = workspace.dir.join("capture");
+        let scratch = Self { dir, tree: workspace.tree(), attributes: base.tree, objects };
+        scratch.clear();
+        base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
+        let (from, to) = (workspace.index(), scratch.index());
+        let copied = fs::copy(&from, &to).and_then(|_| {
+            // git hashes a file again that is not older than the index, so the copy must not look newer.
+            fs::File::options().write(true).open(&to)?.set_modified(fs::metadata(&from)?.modified()?)
+        });
+        copied.map_err(Error::at(&to))?;
+        Ok(scratch)
+    }
+
+    /// Returns a path for a file that goes with this.
+    pub(in crate::worker) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Adds paths of the worktree to the index: `add` is what git's command is given besides the paths.
+    pub(in crate::worker) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
+        let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        self.git().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
+    }
+
+    /// Writes the index as a tree.
+    pub(in crate::worker) fn write(&self) -> Result<Oid, Error> {
+        let line = self.git().arg("write-tree").line().map_err(Error::git)?;
+        line.parse().map_err(|_| Error::Io(self.index(), std::io::Error::other("git wrote a tree without a name")))
+    }
+
+    /// Returns a call of git that sees the worktree, and of all configuration only ours.
+    pub(in crate::worker) fn git(&self) -> Git {
+        let git = Git::new(&self.dir)
+            .work_tree(&self.tree)
+            .env("GIT_INDEX_FILE", self.index())
+            .env("GIT_ATTR_SOURCE", self.attributes.to_string())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        match &self.objects {
+            Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
+            None => git,
+        }
+    }
+
+    fn index(&self) -> PathBuf {
+        self.dir.join("index")
+    }
+
+    fn clear(&self) {
+        // What cannot be removed now goes with the attempt's folder.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Paths of a worktree as git takes them on its standard input.
+#[derive(Clone, Debug, Default)]
+pub(in crate::worker) struct Paths(Vec<u8>);
+
+impl Paths {
+    /// Everything.
+    pub(in crate::worker) fn all() -> Self {
+        let mut paths = Self::default();
+        paths.push(b":(top)", b"");
+        paths
+    }
+
+    /// Adds one path.
+    pub(in crate::worker) fn with(mut self, path: &[u8]) -> Self {
+        self.push(b":(top,literal)", path);
+        self
+    }
+
+    /// Leaves one path out, with all below it.
+    ///
+    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it.
+    pub(in crate::worker) fn without(mut self, path: &[u8]) -> Self {
+        self.push(b":(top,exclude,literal)", path);
+        self
+    }
+
+    fn push(&mut self, magic: &[u8], path: &[u8]) {
+        self.0.extend_from_slice(magic);
+        self.0.extend_from_slice(path);
+        self.0.push(0);
+    }
+}
+
+/// Returns those of the paths that git ignores in this worktree; `is_folder` paths are given with a slash at the end.
+pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[BString]) -> Result<Vec<BString>, Error> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+    let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
+        // None of them.
+        Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
+        other => other.map_err(Error::git)?,
+    };
+    Ok(answer.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(|path| path.as_bstr().to_owned()).collect())
+}
+
+/// Returns `path` relative to the worktree, slash-separated.
+pub(in crate::worker) fn relative<'a>(workspace: &Workspace, path: &'a Path) -> &'a [u8] {
+    let tree = workspace.tree();
+    path.strip_prefix(tree).expect("our folders are inside the worktree").as_os_str().as_encoded_bytes()
+}

@@ -1,0 +1,197 @@
+//! The first look at a worktree that a worker had in its hands; git has not seen it yet.
+
+use std::ffi::OsStr;
+use std::fs::{self, FileType};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::index::entry::{Mode, Stat};
+
+use super::Error;
+use crate::git::store::object_oid;
+use crate::model::name::is_dot_git;
+use crate::worker::workspace::{Base, Workspace, open_regular};
+
+/// Files above this size are not hashed again only because they were written too close to the index.
+const REHASH_BELOW: u64 = 1 << 20;
+
+/// What a walk over a worktree found.
+#[derive(Debug, Default)]
+pub(in crate::worker) struct Walked {
+    /// Whether anything may differ from the base; ignored files count too.
+    pub(in crate::worker) changed: bool,
+    /// The folders that hold something called `.git`, in any spelling, or that thing itself where the folder is the top.
+    pub(in crate::worker) nested: Vec<BString>,
+    /// Changed files with their sizes, in no order.
+    pub(in crate::worker) files: Vec<(BString, u64)>,
+    /// Tracked files in whose place there is now what git cannot keep.
+    pub(in crate::worker) odd: Vec<BString>,
+    /// Folders that cannot be read.
+    pub(in crate::worker) closed: Vec<BString>,
+}
+
+/// Walks the worktree without following links, and compares it with our index as far as file status goes.
+///
+/// The worker's own `.git`, `inputs/`, `outputs/` and the folders of submodules are left out.
+pub(in crate::worker) fn walk(workspace: &Workspace, base: &Base) -> Result<Walked, Error> {
+    let tree = workspace.tree();
+    match fs::symlink_metadata(&tree) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return Err(Error::refused("the item replaced its own worktree")),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::refused("the item deleted its own worktree"));
+        }
+        Err(e) => return Err(Error::Io(tree, e)),
+    }
+    let path = workspace.index();
+    let written = fs::metadata(&path).map_err(Error::at(&path))?;
+    let options = gix::index::decode::Options::default();
+    let index = gix::index::File::at(&path, base.tree.0.kind(), true, options)
+        .map_err(|e| Error::Io(path, io::Error::other(e)))?;
+    let ours = [tree.join(".git"), workspace.inputs().to_owned(), workspace.outputs().to_owned()];
+    let mut walker = Walker {
+        index: &index,
+        written: (written.mtime(), written.mtime_nsec()),
+        folders: vec![BString::default()],
+        seen: 0,
+        found: Walked::default(),
+    };
+    while let Some(folder) = walker.folders.pop() {
+        walker.folder(&tree, &folder, &ours)?;
+    }
+    let tracked = index.entries().iter().filter(|entry| entry.mode != Mode::COMMIT).count();
+    let mut found = walker.found;
+    found.changed |= walker.seen != tracked;
+    Ok(found)
+}
+
+struct Walker<'a> {
+    index: &'a gix::index::File,
+    /// When the index was written: nothing that changed afterwards has an earlier time of change.
+    written: (i64, i64),
+    folders: Vec<BString>,
+    /// How many tracked files there are.
+    seen: usize,
+    found: Walked,
+}
+
+impl Walker<'_> {
+    fn folder(&mut self, tree: &Path, folder: &BString, ours: &[PathBuf]) -> Result<(), Error> {
+        let dir = tree.join(OsStr::from_bytes(folder));
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !folder.is_empty() => {
+                self.found.closed.push(folder.clone());
+                self.found.changed = true;
+                return Ok(());
+            }
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Error::refused("the item made its own worktree unreadable"));
+            }
+            Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {
+                return Err(Error::refused(format!("the item nested folders too deeply, in {}", shown(folder))));
+            }
+            Err(e) => return Err(Error::Io(dir, e)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(Error::at(&dir))?;
+            let path = entry.path();
+            if ours.contains(&path) {
+                continue;
+            }
+            let name = entry.file_name();
+            let mut relative = folder.clone();
+            if !relative.is_empty() {
+                relative.push(b'/');
+            }
+            relative.extend_from_slice(name.as_bytes());
+            if is_dot_git(&name.as_bytes().to_str_lossy()) {
+                self.found.nested.push(if folder.is_empty() { relative } else { folder.clone() });
+                self.found.changed = true;
+                continue;
+            }
+            let kind = entry.file_type().map_err(Error::at(&path))?;
+            self.entry(&path, relative, kind)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, relative: BString, kind: FileType) -> Result<(), Error> {
+        let tracked = self.index.entry_by_path(relative.as_bstr());
+        if tracked.is_some_and(|entry| entry.mode == Mode::COMMIT) {
+            return Ok(());
+        }
+        if kind.is_dir() {
+            self.folders.push(relative);
+            return Ok(());
+        }
+        let strange = kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device();
+        match tracked {
+            Some(_) if strange => {
+                self.found.changed = true;
+                self.found.odd.push(relative);
+            }
+            // git takes no notice of what it cannot keep.
+            None if strange => {}
+            Some(entry) => {
+                self.seen += 1;
+                let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
+                if !self.unchanged(path, entry, &meta) {
+                    self.found.changed = true;
+                    self.found.files.push((relative, meta.len()));
+                }
+            }
+            None => {
+                let size = match fs::symlink_metadata(path) {
+                    Ok(meta) => meta.len(),
+                    Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {
+                        return Err(Error::refused(format!("the path of {} is too long", shown(&relative))));
+                    }
+                    Err(e) => return Err(Error::Io(path.to_owned(), e)),
+                };
+                self.found.changed = true;
+                self.found.files.push((relative, size));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a tracked file certainly is as it was checked out.
+    fn unchanged(&self, path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Metadata) -> bool {
+        let mode = match (meta.is_symlink(), meta.is_executable()) {
+            (true, _) => Mode::SYMLINK,
+            (false, true) => Mode::FILE_EXECUTABLE,
+            (false, false) => Mode::FILE,
+        };
+        let Ok(stat) = Stat::from_fs(meta) else { return false };
+        if mode != entry.mode || stat != entry.stat {
+            return false;
+        }
+        let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
+        changed < self.written || self.same_bytes(path, entry, meta)
+    }
+
+    /// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.
+    fn same_bytes(&self, path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Metadata) -> bool {
+        if meta.len() > REHASH_BELOW {
+            return false;
+        }
+        let bytes = if meta.is_symlink() {
+            fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
+        } else {
+            open_regular(path).and_then(|mut file| {
+                let mut bytes = Vec::new();
+                io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
+            })
+        };
+        bytes.is_ok_and(|bytes| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes).0 == entry.id)
+    }
+}
+
+/// A path as messages show it: quoted, and whatever is not text replaced.
+pub(in crate::worker) fn shown(path: &[u8]) -> String {
+    format!("{:?}", BStr::new(path).to_str_lossy())
+}

@@ -1,0 +1,68 @@
+//! Puts consumed bytes into a worktree.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::workspace::Workspace;
+use crate::git::store::{self, Store};
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::FilePath;
+
+/// Writes each blob to `inputs/<key>`, read-only, and hashes it on the way.
+///
+/// To be called before the worker runs. A blob that is missing or is not what its digest says leaves nothing under its key,
+/// and no key after it is written.
+pub fn stage(workspace: &Workspace, store: &Store, inputs: &BTreeMap<FilePath, (Oid, Digest)>) -> Result<(), Error> {
+    for (key, (oid, expected)) in inputs {
+        let path = workspace.inputs().join(key.as_str());
+        if let Err(error) = write(store, &path, *oid, *expected) {
+            // Only what `write` itself made is there.
+            let _ = fs::remove_file(&path);
+            return Err(Error { key: key.clone(), digest: *expected, problem: error });
+        }
+    }
+    Ok(())
+}
+
+fn write(store: &Store, path: &Path, oid: Oid, expected: Digest) -> Result<(), Problem> {
+    let io = |e| Problem::Io(path.to_owned(), e);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(io)?;
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(path).map_err(io)?;
+    let (actual, _) = store.copy_blob(oid, &mut file).map_err(Problem::Read)?;
+    if actual != expected {
+        return Err(Problem::Mismatch(actual));
+    }
+    Ok(())
+}
+
+/// Why an input could not be put in place.
+#[derive(Debug, thiserror::Error)]
+#[error("input `{key}` ({digest}) could not be put in place")]
+pub struct Error {
+    /// The input key.
+    pub key: FilePath,
+    /// What its bytes should hash to.
+    pub digest: Digest,
+    /// What went wrong.
+    #[source]
+    pub problem: Problem,
+}
+
+/// What went wrong with one input.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The object cannot be read.
+    #[error(transparent)]
+    Read(store::Error),
+    /// The bytes are not those that the plan bound the key to.
+    #[error("its bytes hash to {0}")]
+    Mismatch(Digest),
+    /// The file could not be written.
+    #[error("{} could not be written", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+}

@@ -1,0 +1,17 @@
+//! One attempt: its worktree, the processes in it, and what they leave behind.
+//!
+//! [`workspace`] makes the worktree, [`inputs`] puts the consumed bytes into it, [`agent`] runs one command in it,
+//! [`survivors`] ends whatever that command left running, [`capture`] takes the products, and [`salvage`] keeps the work of
+//! an attempt that has none. Everything that a worker wrote is hostile: no git command and no library call ever finds a
+//! repository through the worktree.
+
+pub mod agent;
+pub mod capture;
+pub mod inputs;
+pub mod redact;
+pub mod salvage;
+pub mod sandbox;
+pub mod site;
+pub mod survivors;
+pub mod transcript;
+pub mod workspace;

@@ -1,0 +1,84 @@
+//! Keeps the work of an attempt that has no products.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use gix::bstr::BString;
+
+use super::capture::Error;
+use super::capture::tree::{Paths, Scratch, ignored, relative};
+use super::capture::walk::{self, Walked};
+use super::site::Site;
+use super::workspace::Workspace;
+use crate::model::digest::Oid;
+use crate::model::name::is_dot_git;
+
+/// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
+///
+/// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
+/// that are too large for a product and what cannot be read are left out. A failure leaves at most unreferenced objects.
+pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error> {
+    if !workspace.index().exists() {
+        // The checkout was not complete, so nothing ever ran here.
+        return Ok(None);
+    }
+    let base = site.base(workspace.base).map_err(Error::Workspace)?;
+    let walked = match walk::walk(workspace, &base) {
+        // Nothing is left.
+        Err(Error::Refused(_)) => return Ok(None),
+        other => other?,
+    };
+    let scratch = Scratch::new(workspace, &base, Some(site.store.objects_dir()))?;
+    let outputs = relative(workspace, workspace.outputs());
+    let skip = left_out(site, &walked, &scratch)?;
+    let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
+    let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
+    // What git could not add it has told of; the rest is added all the same.
+    let _ = scratch.add(&["-A", "--ignore-errors"], &without(all));
+    if let Some(skip) = outputs_left_out(workspace, site) {
+        let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
+        let _ = scratch.add(&["-A", "-f", "--ignore-errors"], &paths);
+    }
+    let tree = scratch.write()?;
+    Ok((tree != base.tree).then_some(tree))
+}
+
+/// The paths that git must not enter or need not take.
+fn left_out(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Error> {
+    let large = walked.files.iter().filter(|(_, size)| *size > site.max_product).map(|(path, _)| path);
+    let asked = walked.nested.iter().chain(&walked.closed).chain(large).chain(&walked.odd);
+    let asked: BTreeSet<BString> = asked.cloned().collect();
+    let ignored = ignored(scratch, &asked.iter().cloned().collect::<Vec<_>>())?;
+    Ok(asked.into_iter().filter(|path| !ignored.contains(path)).collect())
+}
+
+/// What to leave out of the outputs; none where there is nothing to take.
+fn outputs_left_out(workspace: &Workspace, site: &Site) -> Option<Vec<Vec<u8>>> {
+    let root = workspace.outputs();
+    let mut folders = vec![root.to_owned()];
+    let (mut skip, mut any) = (Vec::new(), false);
+    if !fs::symlink_metadata(root).is_ok_and(|meta| meta.is_dir()) {
+        return None;
+    }
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            skip.push(relative(workspace, &folder).to_owned());
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let Ok(meta) = entry.metadata() else { continue };
+            if is_dot_git(&entry.file_name().to_string_lossy()) {
+                let nested = if folder == root { &path } else { &folder };
+                skip.push(relative(workspace, nested).to_owned());
+            } else if meta.is_dir() {
+                folders.push(path);
+            } else if meta.len() > site.max_product {
+                skip.push(relative(workspace, &path).to_owned());
+            } else {
+                any = true;
+            }
+        }
+    }
+    any.then_some(skip)
+}

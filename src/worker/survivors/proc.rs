@@ -1,0 +1,163 @@
+//! Finding escaped processes in `/proc`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+
+use super::{ADOPTING, mains};
+use crate::worker::workspace::task_file;
+
+/// The variable that every process of an attempt starts with.
+const MARK: &[u8] = b"HANDOFF_TASK=";
+
+/// Whose a process is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// The attempt's that is being ended.
+    This,
+    /// Another attempt's.
+    Other,
+    /// It does not say.
+    Unknown,
+}
+
+/// What is known of a process.
+struct Process {
+    parent: i32,
+    group: i32,
+    zombie: bool,
+    owner: Owner,
+}
+
+/// Kills the processes of an attempt that are not in its group; returns how many.
+///
+/// `ours` says that this process started the attempt: then, where orphans become our children, nothing can be left if we have
+/// no children but the main processes of other attempts.
+pub(super) fn end_escaped(attempt_dir: &Path, ours: bool, deadline: Instant) -> usize {
+    if ours && ADOPTING.load(Ordering::SeqCst) && children().is_some_and(|pids| mains(|mains| pids.is_subset(mains))) {
+        return 0;
+    }
+    let mut killed = BTreeSet::new();
+    loop {
+        // Under the lock, so that no attempt starts between the look and the kill.
+        let alive = mains(|running| round(attempt_dir, running, &mut killed));
+        // One more look after the last kill: what it started meanwhile is an orphan by then.
+        if !alive || Instant::now() > deadline {
+            return killed.len();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Looks once and kills what is found; returns whether anything was alive.
+fn round(attempt_dir: &Path, running: &BTreeSet<i32>, killed: &mut BTreeSet<i32>) -> bool {
+    let processes = scan(attempt_dir);
+    let mut alive = false;
+    for pid in victims(&processes, running) {
+        let Some(id) = Pid::from_raw(pid) else { continue };
+        if processes[&pid].zombie {
+            // Only an orphan of the attempt gets here, never a child that somebody else waits for.
+            let _ = rustix::process::waitpid(Some(id), WaitOptions::NOHANG);
+            continue;
+        }
+        alive |= kill(id, processes[&pid].parent);
+        killed.insert(pid);
+    }
+    alive
+}
+
+/// The children of all our threads; none where the kernel does not list them.
+fn children() -> Option<BTreeSet<i32>> {
+    let mut pids = BTreeSet::new();
+    for task in fs::read_dir("/proc/self/task").ok()? {
+        let list = match fs::read_to_string(task.ok()?.path().join("children")) {
+            Ok(list) => list,
+            // A thread that ended meanwhile; its children are another thread's now, or the list is not supported at all.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && Path::new("/proc/thread-self/children").exists() => {
+                continue;
+            }
+            Err(_) => return None,
+        };
+        pids.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Some(pids)
+}
+
+/// Reads all processes.
+fn scan(attempt_dir: &Path) -> BTreeMap<i32, Process> {
+    let mark = [MARK, task_file(attempt_dir).as_os_str().as_bytes()].concat();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| Some((pid, read(pid, &mark, attempt_dir)?))).collect()
+}
+
+fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses can hold anything, so the fields are counted from its end.
+    let after = stat.iter().rposition(|byte| *byte == b')')? + 2;
+    let mut fields = stat.get(after..)?.split(|byte| *byte == b' ').map(String::from_utf8_lossy);
+    let zombie = matches!(fields.next()?.as_ref(), "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let inside = || fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(attempt_dir));
+    let marked = environ.split(|byte| *byte == 0).find(|variable| variable.starts_with(MARK));
+    let owner = match marked {
+        Some(marked) if marked == mark => Owner::This,
+        Some(_) => Owner::Other,
+        None if inside() => Owner::This,
+        None => Owner::Unknown,
+    };
+    Some(Process { parent, group, zombie, owner })
+}
+
+/// Picks the processes that belong to the attempt.
+///
+/// Those that say so, and all below them that do not belong to another. An orphan of ours that says nothing is taken as well
+/// unless other attempts run, whose it could be: then it is left to the last of them.
+fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>) -> BTreeSet<i32> {
+    let own = rustix::process::getpid();
+    let (me, my_group) = (own.as_raw_nonzero().get(), rustix::process::getpgrp().as_raw_nonzero().get());
+    let alone = running.is_empty() && ADOPTING.load(Ordering::SeqCst);
+    let mut spared: BTreeSet<i32> = running.clone();
+    let mut at = me;
+    while at > 0 && spared.insert(at) {
+        at = processes.get(&at).map_or(0, |process| process.parent);
+    }
+    let orphan = |p: &Process| alone && p.parent == me && p.group != my_group && p.owner == Owner::Unknown;
+    let first = processes.iter().filter(|(_, p)| p.owner == Owner::This || orphan(p));
+    let mut found: BTreeSet<i32> = first.map(|(pid, _)| *pid).filter(|pid| !spared.contains(pid)).collect();
+    loop {
+        let below = processes.iter().filter(|(pid, p)| found.contains(&p.parent) && !spared.contains(pid));
+        let below: Vec<i32> = below.filter(|(_, p)| p.owner != Owner::Other).map(|(pid, _)| *pid).collect();
+        let before = found.len();
+        found.extend(below);
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// Kills a process if it still is the one that was looked at; returns whether it was there.
+fn kill(pid: Pid, parent: i32) -> bool {
+    let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    // The number could have become another process's between the scan and the opening, but then with another parent, unless
+    // that is one of the attempt's again.
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    let now = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    match now {
+        // Its parent may just have been killed, which makes it ours, or init's.
+        Some(now) if now == parent || now == me || now == 1 => {}
+        _ => return true,
+    }
+    rustix::process::pidfd_send_signal(fd, Signal::KILL).is_ok()
+}

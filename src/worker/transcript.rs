@@ -1,0 +1,101 @@
+//! The transcript of one attempt: what its commands wrote to stdout and stderr, redacted, in the order it came.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::redact::Redactor;
+use crate::model::digest::Hasher;
+use crate::model::entry::Transcript;
+
+/// Room for the line that tells of dropped bytes.
+const MARKER: u64 = 64;
+
+/// Which stream of a command bytes came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// A transcript being written; the setup, main and verify commands of an attempt write to one.
+///
+/// Each stream is redacted by itself and reaches the file in whole lines, so that neither can cut a secret of the other in
+/// two. Beyond the limit bytes are counted and dropped. A failure leaves the file with what was written so far.
+pub struct TranscriptWriter {
+    path: PathBuf,
+    file: File,
+    streams: [Redactor; 2],
+    hasher: Hasher,
+    room: u64,
+    dropped: u64,
+}
+
+impl TranscriptWriter {
+    /// Creates the file, which must not exist; `limit` is the most that it will hold.
+    pub fn create(path: &Path, secrets: &[Vec<u8>], limit: u64) -> Result<Self, Error> {
+        let file = File::create_new(path).map_err(|e| Error(path.to_owned(), e))?;
+        let redactor = Redactor::new(secrets);
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            streams: [redactor.clone(), redactor],
+            hasher: Hasher::default(),
+            room: limit.saturating_sub(MARKER),
+            dropped: 0,
+        })
+    }
+
+    /// Takes in bytes of a stream.
+    pub fn push(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), Error> {
+        if self.dropped > 0 {
+            // What will not be kept need not be redacted.
+            self.dropped += bytes.len() as u64;
+            return Ok(());
+        }
+        let mut out = Vec::with_capacity(bytes.len());
+        self.streams[stream as usize].push(bytes, &mut out);
+        self.write(&out)
+    }
+
+    /// Writes what is held back of unfinished lines; to be called when a command has ended.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        for stream in 0..self.streams.len() {
+            let mut out = Vec::new();
+            self.streams[stream].finish(&mut out);
+            self.write(&out)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the transcript and returns its digest and size; the file is complete and stays where it is.
+    pub fn finish(mut self) -> Result<Transcript, Error> {
+        self.flush()?;
+        if self.dropped > 0 {
+            let line = format!("\n[git-handoff: {} more bytes were dropped]\n", self.dropped);
+            self.append(line.as_bytes())?;
+        }
+        let (sha256, size) = self.hasher.finish();
+        Ok(Transcript { sha256, size })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let kept = usize::try_from(self.room).map_or(bytes.len(), |room| room.min(bytes.len()));
+        let kept = if self.dropped > 0 { 0 } else { kept };
+        self.room -= kept as u64;
+        self.dropped += (bytes.len() - kept) as u64;
+        self.append(&bytes[..kept])
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.hasher.update(bytes);
+        self.file.write_all(bytes).map_err(|e| Error(self.path.clone(), e))
+    }
+}
+
+/// The transcript could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the transcript {} could not be written", .0.display())]
+pub struct Error(PathBuf, #[source] io::Error);

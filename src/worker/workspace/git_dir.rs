@@ -1,0 +1,218 @@
+//! Git directories that the repository knows nothing of: one for each worker, and one for our own captures.
+//!
+//! They borrow the repository's objects through alternates. What a worker commits there does not exist for the repository:
+//! its `git gc`, `git fsck` and refs are not affected.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::config::Source;
+
+use super::Error;
+use crate::model::digest::Oid;
+use crate::worker::site::Site;
+
+/// Settings that decide how bytes and names in a worktree become bytes and names in git.
+const CONVERSIONS: [&str; 10] = [
+    "autocrlf",
+    "eol",
+    "filemode",
+    "symlinks",
+    "ignorecase",
+    "precomposeunicode",
+    "checkRoundtripEncoding",
+    "bigFileThreshold",
+    "excludesFile",
+    "attributesFile",
+];
+
+/// The content of a git directory, but for objects, refs and index.
+pub(in crate::worker) struct GitDir {
+    files: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl GitDir {
+    /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
+    pub(super) fn for_worker(site: &Site, head: Oid) -> Result<Self, Error> {
+        let mut config = Config::new(site);
+        config.copy(site, |source| matches!(source, Source::Local | Source::Worktree));
+        if let Some((name, email)) = &site.user {
+            config.section("user", None);
+            config.value("name", name.as_bytes());
+            config.value("email", email.as_bytes());
+        }
+        Self::new(site, head, config)
+    }
+
+    /// Returns the git directory that we capture with.
+    ///
+    /// It holds every setting that decides what is captured, of whatever scope, as it was before any worker ran, so that git
+    /// needs none of the files that a worker could have changed in the meantime.
+    pub(super) fn for_capture(site: &Site, head: Oid) -> Result<Self, Error> {
+        let mut config = Config::new(site);
+        config.copy(site, |_| true);
+        // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
+        config.section("core", None);
+        config.value("safecrlf", b"false");
+        // Objects of git-lfs that the clean filter makes must outlive this directory.
+        config.section("lfs", None);
+        config.value("storage", site.store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
+        Self::new(site, head, config)
+    }
+
+    fn new(site: &Site, head: Oid, config: Config) -> Result<Self, Error> {
+        let common = site.store.common_dir();
+        let mut files = vec![
+            ("HEAD", format!("{head}\n").into_bytes()),
+            ("config", config.text),
+            ("objects/info/alternates", alternates(site)?),
+            ("info/exclude", exclude(site, &common)?),
+        ];
+        for name in ["info/attributes", "shallow"] {
+            if let Some(bytes) = read_if_any(&common.join(name))? {
+                files.push((name, bytes));
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// Makes the git directory at `dir`, which must not exist.
+    pub(in crate::worker) fn write(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir(dir)?;
+        for name in ["objects", "objects/info", "refs", "refs/heads", "info"] {
+            fs::create_dir(dir.join(name))?;
+        }
+        self.files.iter().try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes))
+    }
+}
+
+/// The object directories that objects are borrowed from.
+///
+/// The repository's own alternates are listed too: git takes relative ones only in the repository that names them.
+fn alternates(site: &Site) -> Result<Vec<u8>, Error> {
+    let objects = site.store.objects_dir();
+    let repo = site.store.local();
+    let more = repo.objects.store_ref().alternate_db_paths().map_err(|e| Error::Checkout(Box::new(e)))?;
+    let mut lines = Vec::new();
+    for dir in std::iter::once(objects).chain(more) {
+        let dir: PathBuf = fs::canonicalize(&dir).unwrap_or(dir);
+        let path = dir.as_os_str().as_encoded_bytes();
+        if path.contains(&b'\n') {
+            lines.extend_from_slice(&quoted(path));
+        } else {
+            lines.extend_from_slice(path);
+        }
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// The repository's own `info/exclude` and our two folders, which are never part of a change.
+fn exclude(site: &Site, common: &Path) -> Result<Vec<u8>, Error> {
+    let mut lines = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
+    if !lines.is_empty() && !lines.ends_with(b"\n") {
+        lines.push(b'\n');
+    }
+    for folder in [&site.inputs, &site.outputs] {
+        lines.push(b'/');
+        for byte in folder.bytes() {
+            if matches!(byte, b'\\' | b'*' | b'?' | b'[' | b' ') {
+                lines.push(b'\\');
+            }
+            lines.push(byte);
+        }
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+fn read_if_any(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io(path, e)),
+    }
+}
+
+/// A git configuration file being written.
+struct Config {
+    text: Vec<u8>,
+}
+
+impl Config {
+    fn new(site: &Site) -> Self {
+        let mut config = Self { text: Vec::new() };
+        let sha256 = site.store.object_format() == "sha256";
+        config.section("core", None);
+        config.value("repositoryformatversion", if sha256 { b"1" } else { b"0" });
+        config.value("bare", b"false");
+        config.value("logallrefupdates", b"true");
+        if sha256 {
+            config.section("extensions", None);
+            config.value("objectformat", b"sha256");
+        }
+        config.section("gc", None);
+        config.value("auto", b"0");
+        config.section("maintenance", None);
+        config.value("auto", b"false");
+        config
+    }
+
+    /// Copies conversions and filters from the scopes that `wanted` picks.
+    fn copy(&mut self, site: &Site, wanted: impl Fn(Source) -> bool) {
+        let repo = site.store.local();
+        let snapshot = repo.config_snapshot();
+        let file = snapshot.plumbing();
+        self.section("core", None);
+        for name in CONVERSIONS {
+            if let Some(value) = file.string_filter(format!("core.{name}").as_str(), |meta| wanted(meta.source)) {
+                self.value(name, &value);
+            }
+        }
+        for section in file.sections_by_name("filter").into_iter().flatten().filter(|s| wanted(s.meta().source)) {
+            self.section("filter", section.header().subsection_name());
+            for (name, value) in filter_settings(&section) {
+                self.value(name, &value);
+            }
+        }
+    }
+
+    fn section(&mut self, name: &str, sub: Option<&BStr>) {
+        self.text.push(b'[');
+        self.text.extend_from_slice(name.as_bytes());
+        if let Some(sub) = sub {
+            self.text.push(b' ');
+            self.text.extend_from_slice(&quoted(sub));
+        }
+        self.text.extend_from_slice(b"]\n");
+    }
+
+    fn value(&mut self, name: &str, value: &[u8]) {
+        self.text.extend_from_slice(name.as_bytes());
+        self.text.extend_from_slice(b" = ");
+        self.text.extend_from_slice(&quoted(value));
+        self.text.push(b'\n');
+    }
+}
+
+fn filter_settings(section: &gix::config::file::SectionRef<'_>) -> Vec<(&'static str, BString)> {
+    let known = ["clean", "smudge", "process", "required"];
+    known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned()))).collect()
+}
+
+/// Quotes as git's configuration and alternates files take it.
+fn quoted(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+    out
+}
