@@ -110,10 +110,9 @@ impl Writer {
             pinned: self.clock.is_pinned(),
             event: draft.event,
         };
-        let tree = if draft.edits.is_empty() && head.tree.is_some() {
-            head.tree.expect("checked in the line before")
-        } else {
-            self.store.edit_tree(head.tree, &draft.edits)?
+        let tree = match head.tree {
+            Some(unchanged) if draft.edits.is_empty() => unchanged,
+            base => self.store.edit_tree(base, &draft.edits)?,
         };
         let parents: Vec<Oid> = head.commit.into_iter().collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;

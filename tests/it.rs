@@ -1,3 +1,4 @@
 //! The single integration-test binary.
 
 mod plan;
+mod verify;

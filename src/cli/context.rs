@@ -45,6 +45,7 @@ impl Context {
             Some(text) => {
                 let moment = text.to_str().and_then(|text| text.parse().ok());
                 Clock::Pinned(moment.ok_or_else(|| {
+                    let text = text.to_string_lossy();
                     Failure::usage(format!("{CLOCK} is {text:?}, which is no time like 2026-06-04T02:00:00.000Z"))
                 })?)
             }

@@ -33,14 +33,14 @@ use output::Output;
 /// Hand work from one agent, person or machine to the next, provably
 ///
 /// A plan's items run each in a git worktree of its own; what they produce is recorded by hash in signed commits under
-/// refs/handoff/, and `git handoff verify` proves afterwards who made what from what.
+/// `refs/handoff/`, and `git handoff verify` proves afterwards who made what from what.
 #[derive(Parser)]
 #[command(name = "git-handoff", bin_name = "git handoff", version, max_term_width = 100)]
 struct Arguments {
     /// Answer in JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Act in this name [default: $HANDOFF_ACTOR, else human:<user.name or login>]
+    /// Act in this name [default: `$HANDOFF_ACTOR`, else `human:<user.name or login>`]
     #[arg(long, global = true, value_name = "NAME")]
     actor: Option<String>,
     #[command(subcommand)]

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         }
         match submit::submit(path, &submit::Wanted::default(), context)? {
             Ok(submitted) => runs.push(submitted.run),
-            Err(problems) => return validate::report(output, Err(&problems)),
+            Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
     if arguments.runs.is_empty() {

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
     let submitted = match submit(&arguments.plan, &wanted, context)? {
         Ok(submitted) => submitted,
-        Err(problems) => return validate::report(output, Err(&problems)),
+        Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     if arguments.run {
         return run::drive(&[submitted.run], false, context, output);

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_plan(&arguments.plan)?;
     let result = check(context, &bytes, arguments.base.as_deref());
-    report(output, result.as_ref())
+    Ok(report(output, result.as_ref()))
 }
 
 /// Reads a plan's bytes; one more than a plan may have, so that a larger one is told.
@@ -54,7 +54,7 @@ pub(crate) fn revision(asked: Option<&str>, plan: Option<&Plan>) -> String {
 }
 
 /// Prints a verdict: the problems are the answer.
-pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Problem>>) -> Result<Ending, Failure> {
+pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Problem>>) -> Ending {
     let none = Vec::new();
     let (valid, items, problems) = match result {
         Ok(plan) => (true, plan.plan().items.len(), &none),
@@ -75,11 +75,11 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Proble
         }
         output.note(&format!("{} problem{}", problems.len(), if problems.len() == 1 { "" } else { "s" }));
     }
-    Ok(if valid { Ending::Done } else { Ending::Refused })
+    if valid { Ending::Done } else { Ending::Refused }
 }
 
 fn unreadable(failure: &Failure) -> Problem {
     let root = git_handoff::model::json::JsonPath::root();
-    let causes = failure.causes.iter().map(|cause| format!(": {cause}")).collect::<String>();
-    Problem::new(git_handoff::validate::Code::UnknownShape, &root, format!("{}{causes}", failure.message))
+    let message = std::iter::once(&failure.message).chain(&failure.causes).cloned().collect::<Vec<_>>().join(": ");
+    Problem::new(git_handoff::validate::Code::UnknownShape, &root, message)
 }

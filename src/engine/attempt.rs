@@ -11,14 +11,10 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::command::Resolved;
-use crate::git::refs;
-use crate::git::store::{self, Edit};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
-use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::ProductKey;
-use crate::run::OpenRun;
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
 use crate::worker::capture;
 use crate::worker::inputs;
@@ -84,7 +80,7 @@ impl Verdict {
 /// A transcript whose bytes are in the object database.
 pub(super) struct Kept {
     pub(super) transcript: Transcript,
-    oid: Option<Oid>,
+    pub(super) oid: Option<Oid>,
 }
 
 /// What came of an attempt.
@@ -99,7 +95,7 @@ pub(super) struct Finished {
     pub(super) verify: Option<Verified>,
     pub(super) transcript: Option<Kept>,
     /// The work of an attempt without products, as a tree.
-    salvaged: Option<Oid>,
+    pub(super) salvaged: Option<Oid>,
     /// What to tell the operator.
     pub(super) notes: Vec<String>,
 }
@@ -301,7 +297,7 @@ fn wind_up(
             }
             Err(capture::Error::Refused(why)) => finished.verdict = Verdict::failed(why),
             Err(error) => {
-                finished.verdict = Verdict::failed(format!("the products could not be taken: {}", chain_of(&error)))
+                finished.verdict = Verdict::failed(format!("the products could not be taken: {}", chain_of(&error)));
             }
         }
     }
@@ -341,34 +337,6 @@ fn keep_transcript(site: &Site, workspace: &Workspace, transcript: TranscriptWri
     Ok(Kept { transcript: Transcript { sha256, size }, oid: Some(oid) })
 }
 
-/// Files transcripts and salvaged work under their refs, which nothing in the chain depends on.
-pub(super) fn keep(run: &OpenRun, finished: &[Finished]) -> Result<(), KeepError> {
-    let mut transcripts = Vec::new();
-    let mut salvage = Vec::new();
-    for one in finished {
-        let path = format::transcript_path(&one.item, one.attempt);
-        if let Some(oid) = one.transcript.as_ref().and_then(|kept| kept.oid) {
-            transcripts.push((path.clone(), Edit::Blob(oid)));
-        }
-        if let Some(oid) = one.salvaged {
-            salvage.push((path, Edit::Tree(oid)));
-        }
-    }
-    add(run, &format::transcripts_ref(run.run()), &transcripts)?;
-    add(run, &format::salvage_ref(run.run()), &salvage)
-}
-
-/// Adds to the tree that a ref holds; only the holder of the run writes these refs.
-pub(super) fn add(run: &OpenRun, name: &str, edits: &[(String, Edit)]) -> Result<(), KeepError> {
-    if edits.is_empty() {
-        return Ok(());
-    }
-    let before = refs::read(run.store(), name)?;
-    let tree = run.store().edit_tree(before, edits)?;
-    run.store().sync()?;
-    Ok(refs::set(run.store(), name, tree)?)
-}
-
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
@@ -388,15 +356,4 @@ pub(super) fn chain_of(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
-}
-
-/// What can go wrong with keeping transcripts and salvage.
-#[derive(Debug, thiserror::Error)]
-pub enum KeepError {
-    /// Objects could not be written.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// The ref could not be moved.
-    #[error(transparent)]
-    Ref(#[from] refs::Error),
 }

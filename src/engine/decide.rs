@@ -3,7 +3,7 @@
 //! The schedule is told what happened and keeps its own ready set, so that deciding costs what changed and not what there is:
 //! the run is looked at as a whole only once, when the schedule is made.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
@@ -137,18 +137,19 @@ impl Schedule {
     }
 
     fn release(&mut self, state: &RunState, at: usize) {
-        let mut heads = BTreeMap::new();
+        let mut heads = BTreeSet::new();
         for key in &state.graph.item(at).resource_locks {
-            if let Some(queue) = self.queues.get_mut(key) {
-                let was_head = queue.front() == Some(&at);
-                queue.retain(|waiting| *waiting != at);
-                if let (true, Some(&next)) = (was_head, queue.front()) {
-                    heads.insert(next, ());
-                }
+            let Some(queue) = self.queues.get_mut(key) else { continue };
+            queue.retain(|waiting| *waiting != at);
+            match queue.front() {
+                Some(&next) => drop(heads.insert(next)),
+                None => drop(self.queues.remove(key)),
             }
         }
-        for next in heads.into_keys().filter(|next| !self.running.contains(next)).collect::<Vec<_>>() {
-            self.promote(state, next);
+        for next in heads {
+            if !self.running.contains(&next) {
+                self.promote(state, next);
+            }
         }
     }
 }

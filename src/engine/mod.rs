@@ -7,4 +7,7 @@ pub mod needs;
 pub mod tick;
 
 mod attempt;
+mod keep;
+mod outcome;
+mod prepare;
 mod stranded;

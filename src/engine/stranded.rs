@@ -1,6 +1,7 @@
 //! Clears away what a dead conductor left on the disk, before anything is dispatched again.
 
-use super::attempt::{KeepError, add, chain_of};
+use super::attempt::chain_of;
+use super::keep;
 use crate::git::store::Edit;
 use crate::model::format;
 use crate::run::OpenRun;
@@ -44,6 +45,6 @@ pub(super) fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::ti
     Ok(notes)
 }
 
-fn save(run: &OpenRun, path: &str, tree: crate::model::digest::Oid) -> Result<(), KeepError> {
-    add(run, &format::salvage_ref(run.run()), &[(path.to_owned(), Edit::Tree(tree))])
+fn save(run: &OpenRun, path: &str, tree: crate::model::digest::Oid) -> Result<(), keep::Error> {
+    keep::add(run, &format::salvage_ref(run.run()), &[(path.to_owned(), Edit::Tree(tree))])
 }

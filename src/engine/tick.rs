@@ -2,27 +2,28 @@
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::attempt::{Finished, Job, Verdict};
-use super::decide::{Limits, Schedule, lost_with};
+use super::attempt::{Finished, Job};
+use super::decide::{Limits, Schedule};
 use super::hold::{self, Hold};
-use super::{attempt, command, needs, stranded};
+use super::outcome::Batch;
+use super::{attempt, command, keep, prepare, stranded};
 use crate::config::Config;
 use crate::event::Progress;
 use crate::git::refs;
-use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunSealed};
+use crate::model::entry::{Event, RunSealed};
 use crate::model::format;
-use crate::model::manifest::{self, Manifest};
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
 use crate::worker::site::Site;
+use crate::worker::survivors;
 use crate::worker::workspace;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
@@ -76,6 +77,8 @@ pub async fn drive(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
     let hold = Hold::take(&run.store().common_dir(), run.run())?;
+    // What a worker detaches from itself then falls to us, and is found and ended with it.
+    survivors::become_subreaper();
     run.refresh()?;
     if run.state.sealed {
         run.mend_seal()?;
@@ -105,31 +108,17 @@ impl Conductor<'_> {
         }
         let stranded: Vec<usize> =
             (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
-        let mut skipped = BTreeSet::new();
-        let mut happenings = Vec::new();
+        let mut batch = Batch::default();
         for at in stranded {
             let detail = "the conductor died while the attempt ran".to_owned();
+            let state = &self.run.state;
             if self.attempts_left(at) {
-                let e = ItemEnded { reason: Again::Crash, detail: Some(detail), ..self.ended_plainly(at) };
-                happenings.push(Happening::Plain(Event::ItemRequeued(e)));
+                batch.crashed(state, at, detail);
             } else {
-                let reason = format!("{detail}, and no attempt is left");
-                happenings.push(Happening::Plain(self.failed(at, self.run.state.items[at].attempts, reason)));
-                self.cascade(at, &mut skipped, &mut happenings);
+                batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
             }
         }
-        self.record(&happenings)?;
-        // What a lost race or an older version left waiting for something that is lost.
-        let orphans: Vec<usize> = (0..self.run.state.items.len())
-            .filter(|at| {
-                self.run.state.items[*at].phase.is_terminal() && self.run.state.items[*at].phase != Phase::Done
-            })
-            .collect();
-        let mut happenings = Vec::new();
-        for at in orphans {
-            self.cascade(at, &mut skipped, &mut happenings);
-        }
-        self.record(&happenings)
+        self.record(&batch.happenings)
     }
 
     async fn turn(
@@ -157,7 +146,7 @@ impl Conductor<'_> {
                     while let Ok(next) = finished.try_recv() {
                         batch.push(next);
                     }
-                    self.reconcile(batch)?;
+                    self.reconcile(&batch)?;
                 }
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
                 _ = poll.tick() => {
@@ -176,22 +165,18 @@ impl Conductor<'_> {
             if decision.fire.is_empty() {
                 return Ok(decision.wake);
             }
-            let mut happenings = Vec::new();
+            let mut batch = Batch::default();
             let mut jobs = BTreeMap::new();
-            let mut skipped = BTreeSet::new();
             for at in decision.fire {
-                match self.prepare(at) {
+                match prepare::prepare(self.run, &self.setting, at) {
                     Ok((fired, manifest, job)) => {
                         jobs.insert(at, job);
-                        happenings.push(Happening::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                        batch.happenings.push(Happening::Fired(Event::ItemFired(fired), Box::new(manifest)));
                     }
-                    Err(reason) => {
-                        happenings.push(Happening::Plain(self.failed(at, 0, reason)));
-                        self.cascade(at, &mut skipped, &mut happenings);
-                    }
+                    Err(reason) => batch.failed(&self.run.state, at, 0, reason),
                 }
             }
-            self.record(&happenings)?;
+            self.record(&batch.happenings)?;
             for (at, job) in jobs {
                 let state = &self.run.state.items[at];
                 if state.phase == Phase::Running && state.attempts == job.attempt {
@@ -199,61 +184,6 @@ impl Conductor<'_> {
                 }
             }
         }
-    }
-
-    /// Puts together what an item will be given; an error is the reason it fails for.
-    fn prepare(&self, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
-        let state = &self.run.state;
-        let item = state.graph.item(at);
-        let inputs = needs::resolve(self.run, at).map_err(|e| e.to_string())?;
-        let resolved = command::resolve(item, &self.setting.config).map_err(|e| e.to_string())?;
-        let attempt = state.items[at].attempts + 1;
-        let env = command::environment(&self.setting.ambient, &resolved.settings);
-        let submitted = serde_json::Value::Object(item.inputs.clone());
-        let manifest = Manifest {
-            schema: manifest::SCHEMA.into(),
-            run: self.run.run().clone(),
-            item: item.id.clone(),
-            attempt,
-            base: state.submitted.base,
-            executor: item.executor.clone(),
-            subagent: resolved.subagent.clone(),
-            argv: resolved.argv.clone(),
-            setup: resolved.setup.clone(),
-            verify: resolved.verify.clone(),
-            inputs: format::digest_of(&submitted),
-            input_refs: inputs.refs.clone(),
-            env: env
-                .keys()
-                .cloned()
-                .chain(attempt::OWN_VARIABLES.map(str::to_owned))
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect(),
-            secret_env: resolved.settings.secret_env.clone(),
-            timeout: resolved.timeout,
-            sandbox: "none".into(),
-            tool: format::TOOL.into(),
-        };
-        let fired = ItemFired {
-            item: item.id.clone(),
-            attempt,
-            manifest: crate::model::digest::Digest::of(&manifest.canonical()),
-            input_refs: inputs.refs.clone(),
-        };
-        let job = Job {
-            at,
-            run: self.run.run().clone(),
-            item: item.id.clone(),
-            attempt,
-            base: state.submitted.base,
-            task: attempt::task(&item.inputs, &inputs.refs),
-            inputs: inputs.blobs,
-            command: resolved,
-            env,
-            keep: self.setting.config.keep,
-        };
-        Ok((fired, manifest, job))
     }
 
     fn start(&mut self, at: usize, job: Job) {
@@ -269,11 +199,9 @@ impl Conductor<'_> {
     }
 
     /// Records what came of attempts.
-    fn reconcile(&mut self, batch: Vec<Finished>) -> Result<(), Error> {
-        let mut happenings = Vec::new();
-        let mut skipped = BTreeSet::new();
-        let mut kept = Vec::new();
-        for finished in batch {
+    fn reconcile(&mut self, reports: &[Finished]) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        for finished in reports {
             self.running.remove(&finished.at);
             for note in &finished.notes {
                 (self.tell)(Progress::Note(note.clone()));
@@ -281,70 +209,13 @@ impl Conductor<'_> {
             let state = &self.run.state.items[finished.at];
             // An attempt that was cancelled meanwhile has its end in the chain already.
             if state.phase == Phase::Running && state.attempts == finished.attempt {
-                self.result(&finished, &mut skipped, &mut happenings);
+                let now = self.run.writer().clock.now();
+                batch.finished(&self.run.state, finished, self.attempts_left(finished.at), now);
             }
-            kept.push(finished);
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        attempt::keep(self.run, &kept)?;
-        self.record(&happenings)
-    }
-
-    /// Adds the event that a finished attempt comes to.
-    fn result(&self, finished: &Finished, skipped: &mut BTreeSet<usize>, happenings: &mut Vec<Happening>) {
-        let at = finished.at;
-        let transcript = finished.transcript.as_ref().map(|kept| kept.transcript);
-        let item = self.run.state.graph.item(at).id.clone();
-        let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
-            item: item.clone(),
-            attempt: finished.attempt,
-            reason,
-            detail: Some(detail.to_owned()),
-            exit: finished.exit,
-            duration_ms: Some(finished.duration_ms),
-            transcript,
-            not_before,
-        };
-        let event = match &finished.verdict {
-            Verdict::Interrupted => Event::ItemRequeued(ended(Again::Operator, "the conductor was interrupted", None)),
-            Verdict::Failed { reason, hopeless } if !hopeless && self.attempts_left(at) => {
-                let state = &self.run.state.items[at];
-                let wait = 1000u64 << (state.attempts - state.granted_at).min(20);
-                let due = self.run.writer().clock.now().plus_millis(wait);
-                Event::ItemRetried(ended(Again::Failure, reason, Some(due)))
-            }
-            verdict => Event::ItemReconciled(ItemReconciled {
-                item: item.clone(),
-                attempt: finished.attempt,
-                status: if matches!(verdict, Verdict::Done) { Outcome::Done } else { Outcome::Failed },
-                reason: verdict.reason().map(str::to_owned),
-                exit: finished.exit,
-                duration_ms: finished.duration_ms,
-                products: finished.products.clone(),
-                verify: finished.verify,
-                transcript,
-            }),
-        };
-        let failed = matches!(&event, Event::ItemReconciled(e) if e.status == Outcome::Failed);
-        happenings.push(Happening::Plain(event));
-        if failed {
-            self.cascade(at, skipped, happenings);
-        }
-    }
-
-    /// Adds the skipping of everything that is lost with an item, through the whole graph at once.
-    fn cascade(&self, at: usize, skipped: &mut BTreeSet<usize>, happenings: &mut Vec<Happening>) {
-        let state = &self.run.state;
-        let cause = &state.graph.item(at).id;
-        for lost in lost_with(state, at) {
-            if skipped.insert(lost) {
-                happenings.push(Happening::Plain(Event::ItemSkipped(ItemDropped {
-                    item: state.graph.item(lost).id.clone(),
-                    attempt: state.items[lost].attempts,
-                    reason: format!("it depends on {cause:?}, which did not get done"),
-                })));
-            }
-        }
+        keep::file(self.run, reports)?;
+        self.record(&batch.happenings)
     }
 
     fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
@@ -382,7 +253,7 @@ impl Conductor<'_> {
 
     async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
         let batch = self.collect(finished).await;
-        self.reconcile(batch)?;
+        self.reconcile(&batch)?;
         Ok(Settled { interrupted: true, sealed: None })
     }
 
@@ -423,33 +294,6 @@ impl Conductor<'_> {
         state.items[at].attempts - state.items[at].granted_at < most
     }
 
-    fn failed(&self, at: usize, attempt: u32, reason: String) -> Event {
-        Event::ItemReconciled(ItemReconciled {
-            item: self.run.state.graph.item(at).id.clone(),
-            attempt,
-            status: Outcome::Failed,
-            reason: Some(reason),
-            exit: None,
-            duration_ms: 0,
-            products: BTreeMap::new(),
-            verify: None,
-            transcript: None,
-        })
-    }
-
-    fn ended_plainly(&self, at: usize) -> ItemEnded {
-        ItemEnded {
-            item: self.run.state.graph.item(at).id.clone(),
-            attempt: self.run.state.items[at].attempts,
-            reason: Again::Crash,
-            detail: None,
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            not_before: None,
-        }
-    }
-
     fn limits(&self) -> Limits {
         let queue = self.setting.config.queues.get(&self.run.state.submitted.queue);
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -488,7 +332,7 @@ pub enum Error {
     Aside(#[source] std::io::Error),
     /// Transcripts or salvage could not be kept.
     #[error("the transcript or the salvaged work of an attempt could not be kept")]
-    Keep(#[from] attempt::KeepError),
+    Keep(#[from] keep::Error),
     /// Nothing runs, nothing can run, and yet the run has not settled.
     #[error("nothing is left to run, yet the run has not settled; this is a defect of git-handoff")]
     Stuck,

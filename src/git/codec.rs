@@ -108,15 +108,12 @@ fn signature_header(tree: Oid) -> &'static str {
 }
 
 fn headers(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
-    let mut out = format!("tree {tree}\n");
-    for parent in parents {
-        out.push_str(&format!("parent {parent}\n"));
-    }
+    let parents: String = parents.iter().fold(String::new(), |lines, parent| lines + &format!("parent {parent}\n"));
     let date = entry.at.seconds();
     let author = author(&entry.actor);
-    out.push_str(&format!("author {author} <{EMAIL}> {date} +0000\n"));
-    out.push_str(&format!("committer {COMMITTER} <{EMAIL}> {date} +0000\n"));
-    out.into_bytes()
+    let author = format!("author {author} <{EMAIL}> {date} +0000");
+    let committer = format!("committer {COMMITTER} <{EMAIL}> {date} +0000");
+    format!("tree {tree}\n{parents}{author}\n{committer}\n").into_bytes()
 }
 
 fn push_message(out: &mut Vec<u8>, entry: &Entry) {

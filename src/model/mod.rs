@@ -3,8 +3,10 @@
 pub mod catalog;
 pub mod digest;
 pub mod entry;
+pub mod event;
 pub mod format;
 pub mod graph;
+pub mod item_state;
 pub mod json;
 pub mod manifest;
 pub mod name;

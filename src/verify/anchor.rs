@@ -14,6 +14,9 @@ pub(super) struct Anchor {
 /// A log counts if it stands beside the run, or if it is by one of the run's writers. All that count must agree; those that
 /// are themselves broken are named and count for nothing.
 pub(super) fn row(case: &Case<'_>, logs: &Logs) -> Anchor {
+    if let Some(verdict) = case.cut_off() {
+        return Anchor { verdict, missing: false };
+    }
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     let counts = |log: &&Log| log.stands_by(case.reference) || writers.contains(&log.fingerprint);
     let mut findings = Findings::default();

@@ -24,6 +24,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         }
         match &entry.event {
             Event::RunSubmitted(_) if at == 0 => {}
+            _ if at == 0 && case.story.cut => {}
             _ if at == 0 => findings.add(format!("the first entry is {}, not run.submitted", entry.event.kind())),
             Event::RunSubmitted(_) | Event::LogSubmitted(_) | Event::LogSealed(_) => {
                 findings.add(format!("entry {} is {}, which has no place here", entry.seq, entry.event.kind()));
@@ -33,8 +34,9 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         }
         check_names(entry, &mut findings);
     }
+    findings.extend(&case.story.tree_findings);
     let entries = counted(case.story.links.len(), "entry", "entries");
-    findings.verdict(case.lazy, || format!("{entries}, hash-linked, no gaps"))
+    findings.verdict(case.shallow, || format!("{entries}, hash-linked, no gaps"))
 }
 
 /// Refuses names that cannot stand side by side: on another system, one would hide the other.
@@ -42,8 +44,18 @@ fn check_names(entry: &Entry, findings: &mut Findings) {
     let names: Vec<&FilePath> = match &entry.event {
         Event::RunSubmitted(e) => e.artifacts.keys().collect(),
         Event::ItemReconciled(e) => {
-            let keys = e.products.keys();
-            keys.filter_map(|key| if let ProductKey::Output(path) = key { Some(path) } else { None }).collect()
+            let mut outputs = Vec::new();
+            for key in e.products.keys() {
+                match key {
+                    ProductKey::Patch => {}
+                    ProductKey::Output(path) => outputs.push(path),
+                    ProductKey::Document(name) => {
+                        findings
+                            .add(format!("entry {}: there is no product documents/{name} in this version", entry.seq));
+                    }
+                }
+            }
+            outputs
         }
         _ => return,
     };

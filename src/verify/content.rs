@@ -53,7 +53,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         what = format!("{what} and {}", counted(sealed, "artifact", "artifacts"));
     }
     if findings.first().is_none() && missing > 0 {
-        return Verdict::not_applicable(format!("{missing} of {what} not in this partial clone"));
+        return Verdict::not_applicable(format!("{missing} of the bytes of {what} are not in this partial clone"));
     }
     findings.verdict(false, || format!("{what}, {} re-hashed", bytes_for_people(bytes)))
 }

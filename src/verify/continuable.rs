@@ -33,6 +33,13 @@ pub struct Continuable {
     pub state: RunState,
 }
 
+impl Continuable {
+    /// Returns how many entries there are; the next one has this number.
+    pub fn entries(&self) -> u64 {
+        self.frontier.len()
+    }
+}
+
 /// Verifies everything of an open run that can be verified: chain, signatures, plan, handoffs and manifests.
 pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Continuable, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };

@@ -33,7 +33,9 @@ impl Findings {
 
     /// Adds all of another's.
     pub(super) fn extend(&mut self, other: &Self) {
-        other.wrong.iter().cloned().for_each(|finding| self.add(finding));
+        for finding in &other.wrong {
+            self.add(finding.clone());
+        }
         self.count += other.count - other.wrong.len();
         self.missing.extend(other.missing.iter().cloned());
     }
@@ -46,8 +48,9 @@ impl Findings {
     /// Returns the verdict: what is not here is held against the row unless the repository is one that leaves things out.
     pub(super) fn verdict(mut self, lazy: bool, fine: impl FnOnce() -> String) -> Verdict {
         if !lazy {
-            let missing = std::mem::take(&mut self.missing);
-            missing.into_iter().for_each(|finding| self.add(finding));
+            for finding in std::mem::take(&mut self.missing) {
+                self.add(finding);
+            }
         }
         if let Some(first) = self.wrong.first() {
             return Verdict::failed(and_more(first, self.count));

@@ -28,7 +28,7 @@ impl Handoff {
         for (key, need) in needs {
             match fired.input_refs.get(key) {
                 None => {
-                    self.findings.add(format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt))
+                    self.findings.add(format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt));
                 }
                 Some(input) => {
                     if let Err(why) = answers(state, need, input) {

@@ -102,6 +102,7 @@ impl Log {
                 findings.add(format!("entry {seq} contradicts what the log said of run {} before", link.entry.run));
             }
         }
+        findings.extend(&story.tree_findings);
         Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs }
     }
 

@@ -210,17 +210,26 @@ struct Case<'a> {
     reference: &'a str,
     options: &'a Options,
     story: Story,
-    /// Whether the repository says of itself that it leaves objects out.
+    /// Whether the repository is a partial clone: blobs may be elsewhere.
     lazy: bool,
+    /// Whether it is partial or shallow: commits and trees may be elsewhere.
+    shallow: bool,
 }
 
 impl<'a> Case<'a> {
     fn open(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options) -> Result<Self, Error> {
-        let story = match resolve(store, reference)? {
+        let told = match resolve(store, reference)? {
             Ok(tip) => Story::read(store, tip),
             Err(why) => Story::unreadable(why),
         };
-        Ok(Self { store, run, reference, options, story, lazy: leaves_out(store) })
+        let lazy = is_partial(store);
+        let shallow = lazy || store.local().is_shallow().unwrap_or(false);
+        Ok(Self { store, run, reference, options, story: told, lazy, shallow })
+    }
+
+    /// Returns what a row says that needs the chain from its first entry on, where that could not be read.
+    fn cut_off(&self) -> Option<Verdict> {
+        self.story.cut.then(|| Verdict::incomplete("the chain could not be read to its first entry"))
     }
 
     /// Returns the place of the seal among the entries.
@@ -297,7 +306,7 @@ impl Judged {
             failure,
             headline,
             entries: case.story.links.len() as u64,
-            root: case.seal().map(|seal| root::over(case, seal)),
+            root: case.seal().filter(|_| !case.story.cut).map(|seal| root::over(case, seal)),
             plan: submitted.map(|e| e.plan),
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.story.links.first()).map(|link| link.entry.actor.clone()),
@@ -358,8 +367,8 @@ fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error>
     }
 }
 
-/// Whether missing objects are what this repository was made for: a partial or shallow clone.
-fn leaves_out(store: &Store) -> bool {
+/// Whether missing objects are what this repository was made for: a partial clone.
+fn is_partial(store: &Store) -> bool {
     let repo = store.local();
     let config = repo.config_snapshot();
     let partial = config.string("extensions.partialClone").is_some();
@@ -367,7 +376,7 @@ fn leaves_out(store: &Store) -> bool {
         let remotes = repo.remote_names();
         remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
     };
-    partial || promised() || repo.is_shallow().unwrap_or(false)
+    partial || promised()
 }
 
 /// Why there is no report.

@@ -37,13 +37,15 @@ impl Replay {
 
 /// Reads the plan and replays the entries over it.
 pub(super) fn replay(case: &Case<'_>) -> Replay {
+    if let Some(cut_off) = case.cut_off() {
+        return Replay::without_plan(cut_off);
+    }
     let Some(submitted) = case.story.submitted() else {
         return Replay::without_plan(Verdict::not_applicable("there is no entry 0 that names a plan"));
     };
     let mut findings = Findings::default();
-    let plan = match read(case, submitted, &mut findings) {
-        Some(plan) => plan,
-        None => return Replay::without_plan(findings.verdict(case.lazy, String::new)),
+    let Some(plan) = read(case, submitted, &mut findings) else {
+        return Replay::without_plan(findings.verdict(case.lazy, String::new));
     };
     check_submitted(case, submitted, &plan, &mut findings);
     let graph = Graph::new(&plan);
@@ -55,12 +57,11 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
         if let Event::ItemFired(fired) = &link.entry.event {
             handoff.see(&state, fired);
         }
-        match state.apply(&link.entry.event) {
-            Err(illegal) => findings.add(format!("entry {}: {illegal}", link.entry.seq)),
-            Ok(()) => {
-                let item = link.entry.event.item().and_then(|(item, _)| state.graph.position(item));
-                expected.extend(item.map(|at| (link, state.items[at].canonical())));
-            }
+        if let Err(illegal) = state.apply(&link.entry.event) {
+            findings.add(format!("entry {}: {illegal}", link.entry.seq));
+        } else if let Some((item, _)) = link.entry.event.item() {
+            let at = state.graph.position(item).expect("the rules allow only items of the plan");
+            expected.push(Expected { item, link, bytes: state.items[at].canonical() });
         }
     }
     check_states(case, &expected, &mut findings);
@@ -136,34 +137,33 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
 
 /// Holds every stored state against the one that the replay gives. It is known by its bytes, so that no blob is needed for
 /// it; a blob that is here is read all the same, because a damaged one would not be noticed otherwise.
-fn check_states(case: &Case<'_>, expected: &[(&Link, Vec<u8>)], findings: &mut Findings) {
-    let read = each(case.store, expected, |objects, (link, bytes)| {
-        let stored = link.state?;
-        let item = || link.entry.event.item().map(|(item, _)| item.clone());
-        if objects.hash(Kind::Blob, bytes) != Some(stored) {
-            return Some(StateFinding::Differs(link.entry.seq, item()));
-        }
+fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findings) {
+    let checked = each(case.store, expected, |objects, state| {
+        let given = objects.hash(Kind::Blob, &state.bytes);
+        let stored = state.link.state.filter(|stored| given == Some(*stored)).ok_or(Wrong::Differs)?;
         match objects.read(stored, Kind::Blob) {
-            Err(fault) if !(case.lazy && matches!(fault, Fault::Missing(_))) => {
-                Some(StateFinding::Fault(link.entry.seq, fault))
-            }
-            _ => None,
+            Err(Fault::Missing(_)) if case.lazy => Ok(()),
+            read => read.map(drop).map_err(Wrong::Fault),
         }
     });
-    for found in read.into_iter().flatten() {
-        match found {
-            StateFinding::Differs(seq, Some(item)) => {
-                findings.add(format!("entry {seq}: state.json of item {item} is not what the entries give"));
-            }
-            StateFinding::Differs(seq, None) => {
-                findings.add(format!("entry {seq}: a state is not what the entries give"))
-            }
-            StateFinding::Fault(seq, fault) => findings.fault(&format!("state.json of entry {seq}"), &fault),
+    for (state, checked) in expected.iter().zip(checked) {
+        let whose = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
+        match checked {
+            Ok(()) => {}
+            Err(Wrong::Differs) => findings.add(format!("{} is not what the entries give", whose())),
+            Err(Wrong::Fault(fault)) => findings.fault(&whose(), &fault),
         }
     }
 }
 
-enum StateFinding {
-    Differs(u64, Option<ItemId>),
-    Fault(u64, Fault),
+/// The state that an entry gives its item.
+struct Expected<'a> {
+    item: &'a ItemId,
+    link: &'a Link,
+    bytes: Vec<u8>,
+}
+
+enum Wrong {
+    Differs,
+    Fault(Fault),
 }

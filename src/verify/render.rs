@@ -44,7 +44,7 @@ impl Report {
             let mark = painted(mark(row.state), row.state, color);
             lines.push(format!("{mark} {:<10} {}", row.name, plain(&row.detail)));
         }
-        lines.push(self.footer());
+        lines.extend(Some(self.footer()).filter(|footer| !footer.is_empty()));
         lines.join("\n") + "\n"
     }
 

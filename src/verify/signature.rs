@@ -26,7 +26,7 @@ pub(super) fn row(case: &Case<'_>) -> Signature {
                 continue;
             }
         };
-        if !writers.contains(key) {
+        if !writers.contains(key) && !case.story.cut {
             bad.add(format!("entry {seq} is signed by {key}, which is not among the run's writers"));
         }
         let (principal, distrust) = standing(case, key, link.entry.at);
@@ -44,6 +44,8 @@ pub(super) fn row(case: &Case<'_>) -> Signature {
     let mut verdict = bad.verdict(false, || detail(&signers));
     if case.story.links.is_empty() {
         verdict = Verdict::not_applicable("no entry could be read");
+    } else if let (State::Ok, Some(cut_off)) = (verdict.state, case.cut_off()) {
+        verdict = cut_off;
     } else if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
         verdict.state = State::NotApplicable;
     }

@@ -27,8 +27,12 @@ const MOST_STRANGERS: usize = 100;
 pub(super) struct Story {
     /// The entries, oldest first; commits that are none are left out and found fault with.
     pub(super) links: Vec<Link>,
-    /// What is wrong with commits and trees.
+    /// What is wrong with the commits.
     pub(super) findings: Findings,
+    /// Whether the walk ended before a first entry, for want of an object or because one is damaged.
+    pub(super) cut: bool,
+    /// What is wrong with the trees.
+    pub(super) tree_findings: Findings,
     /// The blob at `plan.json` after entry 0.
     pub(super) plan: Option<Oid>,
     /// The blobs sealed at submit.
@@ -60,9 +64,9 @@ struct Step {
 
 impl Story {
     /// Reads the chain that ends at `tip`. Whatever the ref points at, this ends and says what it found.
-    pub(super) fn read(store: &Store, tip: Oid) -> Self {
+    pub(super) fn read(from: &Store, tip: Oid) -> Self {
         let mut story = Self::default();
-        let mut steps = walk(store, tip, &mut story.findings);
+        let mut steps = walk(from, tip, &mut story);
         steps.reverse();
         let mut before = None;
         for step in steps {
@@ -73,11 +77,15 @@ impl Story {
             }
             before = tree;
         }
+        if story.cut {
+            // Without the entry before, and without the layout in entry 0, nothing can be said of any tree.
+            return story;
+        }
         let layout = Layout { fan_out: story.submitted().is_some_and(|e| e.fan_out) };
-        let changes = each(store, &story.links, |objects, link| {
+        let changes = each(from, &story.links, |objects, link| {
             tree::changes(objects, link.before, link.tree, &Accounted::by(&link.entry, layout, objects))
         });
-        story.fold(&Objects::new(store), layout, changes);
+        story.fold(&Objects::new(from), layout, changes);
         story
     }
 
@@ -102,10 +110,10 @@ impl Story {
         for (link, changes) in self.links.iter_mut().zip(changes) {
             let seq = link.entry.seq;
             for fault in changes.faults {
-                self.findings.fault(&format!("entry {seq}"), &fault);
+                self.tree_findings.fault(&format!("entry {seq}"), &fault);
             }
             for problem in changes.problems {
-                self.findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
+                self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
             }
             for (path, blob) in changes.paths {
                 match blob {
@@ -116,7 +124,8 @@ impl Story {
             for (path, wanted) in Accounted::by(&link.entry, layout, objects).set {
                 let found = tree.get(&path).copied();
                 if found.is_none() || (wanted.is_some() && wanted != found) {
-                    self.findings.add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
+                    self.tree_findings
+                        .add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
                 }
             }
             match &link.entry.event {
@@ -137,7 +146,11 @@ impl Story {
         let mut last: Option<&Link> = None;
         for link in &self.links {
             let seq = link.entry.seq;
-            let due = last.map_or(0, |last| last.entry.seq + 1);
+            if self.cut && last.is_none() {
+                last = Some(link);
+                continue;
+            }
+            let due = last.map_or(0, |last| last.entry.seq.saturating_add(1));
             if seq != due {
                 findings.add(format!("entry {seq} stands where entry {due} belongs"));
             }
@@ -172,8 +185,9 @@ impl Link {
 }
 
 /// Reads the commits from `tip` to the first, along first parents, whatever git believes about them.
-fn walk(store: &Store, tip: Oid, findings: &mut Findings) -> Vec<Step> {
-    let objects = Objects::new(store);
+fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
+    let findings = &mut story.findings;
+    let objects = Objects::new(from);
     let mut steps = Vec::new();
     let mut strangers = 0;
     let mut next = Some(tip);
@@ -194,11 +208,12 @@ fn walk(store: &Store, tip: Oid, findings: &mut Findings) -> Vec<Step> {
                 }
                 Err(fault) => {
                     findings.fault("the chain", &fault);
+                    story.cut = true;
                     next = None;
                 }
             }
         }
-        let read = each(store, &batch, |_, (commit, tree, raw)| {
+        let read = each(from, &batch, |_, (commit, tree, raw)| {
             let read = codec::decode(raw).map(|decoded| {
                 let signer = signer(&decoded);
                 (Box::new(decoded), signer)

@@ -110,12 +110,11 @@ impl Walk<'_> {
             (Ok(before), Ok(after)) => (before, after),
             (Err(fault), _) | (_, Err(fault)) => return self.out.faults.push(fault),
         };
-        let (before, after) = match (parse(&before, old), parse(&after, new)) {
-            (Some(before), Some(after)) => (before, after),
-            _ => return self.problem(format!("the folder {} is not a well-formed tree", shown(dir))),
+        let (Some(before), Some(after)) = (parse(&before, old), parse(&after, new)) else {
+            return self.problem(format!("{}, which is not a well-formed tree", shown(dir)));
         };
         if new.is_some() && after.is_empty() && !dir.is_empty() {
-            self.problem(format!("{} is an empty folder", shown(dir)));
+            self.problem(format!("{} (an empty folder)", shown(dir)));
         }
         let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
         loop {

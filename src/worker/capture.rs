@@ -10,12 +10,14 @@ pub(super) mod tree;
 pub(super) mod walk;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::site::Site;
 use super::workspace::{self, Workspace};
-use crate::git::{program, store};
+use crate::git::program;
+use crate::git::store::{self, Store};
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
 
@@ -38,6 +40,12 @@ pub fn capture(workspace: &Workspace, site: &Site) -> Result<Captured, Error> {
     let patch = if walked.changed { patch::capture(workspace, site, &base, &walked)? } else { None };
     let outputs = outputs::capture(workspace, site)?;
     Ok(Captured { patch, outputs })
+}
+
+/// Writes a file into the repository.
+fn store(store: &Store, file: &mut File) -> Result<Product, Error> {
+    let (oid, sha256, size) = store.write_file(file).map_err(Error::Store)?;
+    Ok(Product { sha256, oid, size })
 }
 
 /// Why there are no products.

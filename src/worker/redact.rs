@@ -57,8 +57,7 @@ impl Redactor {
         // Where one secret begins with another, the longer one is the one to find.
         lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
         let longest = lines.first().map_or(0, |line| line.len());
-        let patterns: Vec<String> =
-            lines.iter().map(|line| line.iter().map(|byte| format!(r"\x{byte:02x}")).collect()).collect();
+        let patterns: Vec<String> = lines.into_iter().map(escaped).collect();
         let secrets = (!patterns.is_empty()).then(|| {
             let pattern = format!("(?-u:{})", patterns.join("|"));
             RegexBuilder::new(&pattern).size_limit(usize::MAX).build().expect("escaped bytes are a pattern")
@@ -156,6 +155,11 @@ impl Redactor {
     }
 }
 
+/// Returns a pattern that matches exactly these bytes.
+fn escaped(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |pattern, byte| pattern + &format!(r"\x{byte:02x}"))
+}
+
 fn shapes() -> impl Iterator<Item = (&'static str, &'static Regex, bool)> {
     static COMPILED: OnceLock<Vec<Regex>> = OnceLock::new();
     let compiled = COMPILED.get_or_init(|| SHAPES.iter().map(|(_, pattern, _)| compiled(pattern)).collect());
@@ -185,7 +189,7 @@ mod tests {
             redactor.push(piece, &mut out);
         }
         redactor.finish(&mut out);
-        String::from_utf8(out).unwrap()
+        String::from_utf8(out).expect("redacting text gives text")
     }
 
     #[test]
@@ -258,7 +262,10 @@ mod tests {
                 assert!(redactor.pending.len() <= 2 * LONGEST_LINE);
             }
             redactor.finish(&mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), text.replace("hunter2hunter2", "[redacted:secret]"));
+            assert_eq!(
+                String::from_utf8(out).expect("redacting text gives text"),
+                text.replace("hunter2hunter2", "[redacted:secret]")
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use super::{Error, store};
 use crate::model::entry::Product;
 use crate::model::name::{FilePath, clashes};
 use crate::worker::site::Site;
@@ -26,20 +26,20 @@ pub(super) fn capture(workspace: &Workspace, site: &Site) -> Result<BTreeMap<Fil
     }
     let mut outputs = BTreeMap::new();
     for name in &names {
-        let size = fs::symlink_metadata(root.join(name.as_str())).map_err(Error::at(root))?.len();
-        if size > site.max_product {
-            return Err(too_large(site, name, size));
+        let bytes = fs::symlink_metadata(root.join(name.as_str())).map_err(Error::at(root))?.len();
+        if bytes > site.max_product {
+            return Err(too_large(site, name, bytes));
         }
     }
     for name in names {
         let path = root.join(name.as_str());
         let mut file = open(&path, &site.outputs, &name)?;
-        let size = file.metadata().map_err(Error::at(&path))?.len();
-        if size > site.max_product {
-            return Err(too_large(site, &name, size));
+        let bytes = file.metadata().map_err(Error::at(&path))?.len();
+        if bytes > site.max_product {
+            return Err(too_large(site, &name, bytes));
         }
-        let (oid, sha256, size) = site.store.write_file(&mut file).map_err(Error::Store)?;
-        outputs.insert(name, Product { sha256, oid, size });
+        let product = store(&site.store, &mut file)?;
+        outputs.insert(name, product);
     }
     Ok(outputs)
 }
@@ -55,7 +55,7 @@ fn list(root: &Path, folder: &str) -> Result<Vec<FilePath>, Error> {
     let mut names = Vec::new();
     let mut folders: Vec<(PathBuf, String)> = vec![(root.to_owned(), String::new())];
     while let Some((dir, prefix)) = folders.pop() {
-        let entries = fs::read_dir(&dir).map_err(|e| unreadable(&dir, format!("{folder}/{prefix}"), e))?;
+        let entries = fs::read_dir(&dir).map_err(|e| unreadable(&dir, &format!("{folder}/{prefix}"), e))?;
         for entry in entries {
             let entry = entry.map_err(Error::at(&dir))?;
             let file_name = entry.file_name();
@@ -95,19 +95,19 @@ fn open(path: &Path, folder: &str, name: &FilePath) -> Result<File, Error> {
         if link || e.kind() == io::ErrorKind::InvalidInput {
             return Error::refused(format!("the output `{folder}/{name}` is no plain file"));
         }
-        unreadable(path, format!("{folder}/{name}"), e)
+        unreadable(path, &format!("{folder}/{name}"), e)
     })
 }
 
 /// The worker may have taken away permissions, which is its own doing; anything else is not.
-fn unreadable(path: &Path, shown: String, error: io::Error) -> Error {
+fn unreadable(path: &Path, shown: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Error::refused(format!("the output `{shown}` cannot be read")),
         _ => Error::Io(path.to_owned(), error),
     }
 }
 
-fn too_large(site: &Site, name: &FilePath, size: u64) -> Error {
+fn too_large(site: &Site, name: &FilePath, bytes: u64) -> Error {
     let (folder, limit) = (&site.outputs, site.max_product);
-    Error::refused(format!("the output `{folder}/{name}` has {size} bytes, more than the {limit} that are taken"))
+    Error::refused(format!("the output `{folder}/{name}` has {bytes} bytes, more than the {limit} that are taken"))
 }

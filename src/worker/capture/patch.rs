@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 
 use gix::bstr::BString;
 
-use super::Error;
 use super::tree::{Paths, Scratch, ignored, relative};
 use super::walk::{Walked, shown};
+use super::{Error, store};
 use crate::git::program;
 use crate::model::digest::Oid;
 use crate::model::entry::Product;
@@ -71,21 +71,20 @@ fn write(site: &Site, scratch: &Scratch, base: Oid, tree: Oid) -> Result<Product
     let path = scratch.file("patch");
     let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
     let mut out = io::BufWriter::new(file);
-    let (mut size, limit) = (0, site.max_product);
+    let (mut bytes, limit) = (0, site.max_product);
     let options = ["-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
     let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
     let streamed = diff.stream(&mut |chunk| {
-        size += chunk.len() as u64;
-        if size > limit {
+        bytes += chunk.len() as u64;
+        if bytes > limit {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         out.write_all(chunk)
     });
-    if size > limit {
+    if bytes > limit {
         return Err(Error::refused(format!("the patch is larger than {limit} bytes, the most that is taken")));
     }
     streamed.map_err(Error::git)?;
     let mut file = out.into_inner().map_err(|e| Error::Io(path, e.into_error()))?;
-    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(Error::Store)?;
-    Ok(Product { sha256, oid, size })
+    store(&site.store, &mut file)
 }

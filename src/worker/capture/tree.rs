@@ -102,9 +102,19 @@ impl Paths {
 
     /// Leaves one path out, with all below it.
     ///
-    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it.
+    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it. The path is written as a pattern that begins
+    /// with an escape: for a literal one that is ignored as well, `git add` fails as if it had been asked to add it.
     pub(in crate::worker) fn without(mut self, path: &[u8]) -> Self {
-        self.push(b":(top,exclude,literal)", path);
+        let mut pattern = Vec::with_capacity(path.len() + 8);
+        for (at, &byte) in path.iter().enumerate() {
+            if at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+                pattern.push(b'\\');
+            }
+            pattern.push(byte);
+        }
+        self.push(b":(top,exclude,glob)", &pattern);
+        pattern.extend_from_slice(b"/**");
+        self.push(b":(top,exclude,glob)", &pattern);
         self
     }
 
@@ -115,7 +125,7 @@ impl Paths {
     }
 }
 
-/// Returns those of the paths that git ignores in this worktree; `is_folder` paths are given with a slash at the end.
+/// Returns those of the paths that git ignores in this worktree.
 pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[BString]) -> Result<Vec<BString>, Error> {
     if paths.is_empty() {
         return Ok(Vec::new());

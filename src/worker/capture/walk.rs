@@ -171,24 +171,24 @@ impl Walker<'_> {
             return false;
         }
         let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
-        changed < self.written || self.same_bytes(path, entry, meta)
+        changed < self.written || same_bytes(path, entry, meta)
     }
+}
 
-    /// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.
-    fn same_bytes(&self, path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Metadata) -> bool {
-        if meta.len() > REHASH_BELOW {
-            return false;
-        }
-        let bytes = if meta.is_symlink() {
-            fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
-        } else {
-            open_regular(path).and_then(|mut file| {
-                let mut bytes = Vec::new();
-                io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
-            })
-        };
-        bytes.is_ok_and(|bytes| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes).0 == entry.id)
+/// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.
+fn same_bytes(path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Metadata) -> bool {
+    if meta.len() > REHASH_BELOW {
+        return false;
     }
+    let bytes = if meta.is_symlink() {
+        fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
+    } else {
+        open_regular(path).and_then(|mut file| {
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
+        })
+    };
+    bytes.is_ok_and(|bytes| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes).0 == entry.id)
 }
 
 /// A path as messages show it: quoted, and whatever is not text replaced.

@@ -1,0 +1,115 @@
+//! The entries that the end of an attempt comes to. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::attempt::{Finished, Verdict};
+use super::decide::lost_with;
+use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
+use crate::model::state::RunState;
+use crate::model::time::Moment;
+use crate::run::Happening;
+
+/// What is to be recorded next, with no item skipped twice.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// The events in order.
+    pub(super) happenings: Vec<Happening>,
+    skipped: BTreeSet<usize>,
+}
+
+impl Batch {
+    /// Adds what a finished attempt comes to: done, failed for good, or to be tried again.
+    pub(super) fn finished(&mut self, state: &RunState, finished: &Finished, attempts_left: bool, now: Moment) {
+        let at = finished.at;
+        let transcript = finished.transcript.as_ref().map(|kept| kept.transcript);
+        let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
+            item: finished.item.clone(),
+            attempt: finished.attempt,
+            reason,
+            detail: Some(detail.to_owned()),
+            exit: finished.exit,
+            duration_ms: Some(finished.duration_ms),
+            transcript,
+            not_before,
+        };
+        match &finished.verdict {
+            Verdict::Interrupted => {
+                self.push(Event::ItemRequeued(ended(Again::Operator, "the conductor was interrupted", None)));
+            }
+            Verdict::Failed { reason, hopeless } if !hopeless && attempts_left => {
+                let due = now.plus_millis(backoff(state.items[at].attempts - state.items[at].granted_at));
+                self.push(Event::ItemRetried(ended(Again::Failure, reason, Some(due))));
+            }
+            verdict => {
+                let done = matches!(verdict, Verdict::Done);
+                self.push(Event::ItemReconciled(ItemReconciled {
+                    item: finished.item.clone(),
+                    attempt: finished.attempt,
+                    status: if done { Outcome::Done } else { Outcome::Failed },
+                    reason: verdict.reason().map(str::to_owned),
+                    exit: finished.exit,
+                    duration_ms: finished.duration_ms,
+                    products: finished.products.clone(),
+                    verify: finished.verify,
+                    transcript,
+                }));
+                if !done {
+                    self.cascade(state, at);
+                }
+            }
+        }
+    }
+
+    /// Adds the failure of an item without a process, and all that is lost with it; attempt 0 where nothing was dispatched.
+    pub(super) fn failed(&mut self, state: &RunState, at: usize, attempt: u32, reason: String) {
+        self.push(Event::ItemReconciled(ItemReconciled {
+            item: state.graph.item(at).id.clone(),
+            attempt,
+            status: Outcome::Failed,
+            reason: Some(reason),
+            exit: None,
+            duration_ms: 0,
+            products: BTreeMap::new(),
+            verify: None,
+            transcript: None,
+        }));
+        self.cascade(state, at);
+    }
+
+    /// Adds that a crash took an attempt, and that another will follow.
+    pub(super) fn crashed(&mut self, state: &RunState, at: usize, detail: String) {
+        self.push(Event::ItemRequeued(ItemEnded {
+            item: state.graph.item(at).id.clone(),
+            attempt: state.items[at].attempts,
+            reason: Again::Crash,
+            detail: Some(detail),
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            not_before: None,
+        }));
+    }
+
+    /// Adds the skipping of everything that is lost with an item, through the whole graph at once.
+    pub(super) fn cascade(&mut self, state: &RunState, at: usize) {
+        let cause = &state.graph.item(at).id;
+        for lost in lost_with(state, at) {
+            if self.skipped.insert(lost) {
+                self.push(Event::ItemSkipped(ItemDropped {
+                    item: state.graph.item(lost).id.clone(),
+                    attempt: state.items[lost].attempts,
+                    reason: format!("it depends on {cause:?}, which did not get done"),
+                }));
+            }
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.happenings.push(Happening::Plain(event));
+    }
+}
+
+/// Returns how many milliseconds to wait after the nth failure in a row.
+fn backoff(failures: u32) -> u64 {
+    1000 << failures.min(20)
+}

@@ -1,0 +1,68 @@
+//! Puts together what one dispatch is given: the entry, the manifest it seals, and the job.
+
+use std::collections::BTreeSet;
+
+use super::attempt::{self, Job};
+use super::tick::Setting;
+use super::{command, needs};
+use crate::model::digest::Digest;
+use crate::model::entry::ItemFired;
+use crate::model::format;
+use crate::model::manifest::{self, Manifest};
+use crate::run::OpenRun;
+use crate::worker::sandbox;
+
+/// Puts together what an item will be given; an error is the reason it fails for.
+pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
+    let state = &run.state;
+    let item = state.graph.item(at);
+    let inputs = needs::resolve(run, at).map_err(|e| e.to_string())?;
+    let resolved = command::resolve(item, &setting.config).map_err(|e| e.to_string())?;
+    let attempt = state.items[at].attempts + 1;
+    let env = command::environment(&setting.ambient, &resolved.settings);
+    let submitted = serde_json::Value::Object(item.inputs.clone());
+    let manifest = Manifest {
+        schema: manifest::SCHEMA.into(),
+        run: run.run().clone(),
+        item: item.id.clone(),
+        attempt,
+        base: state.submitted.base,
+        executor: item.executor.clone(),
+        subagent: resolved.subagent.clone(),
+        argv: resolved.argv.clone(),
+        setup: resolved.setup.clone(),
+        verify: resolved.verify.clone(),
+        inputs: format::digest_of(&submitted),
+        input_refs: inputs.refs.clone(),
+        env: env
+            .keys()
+            .cloned()
+            .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect(),
+        secret_env: resolved.settings.secret_env.clone(),
+        timeout: resolved.timeout,
+        sandbox: sandbox::enforced().into(),
+        tool: format::TOOL.into(),
+    };
+    let fired = ItemFired {
+        item: item.id.clone(),
+        attempt,
+        manifest: Digest::of(&manifest.canonical()),
+        input_refs: inputs.refs.clone(),
+    };
+    let job = Job {
+        at,
+        run: run.run().clone(),
+        item: item.id.clone(),
+        attempt,
+        base: state.submitted.base,
+        task: attempt::task(&item.inputs, &inputs.refs),
+        inputs: inputs.blobs,
+        command: resolved,
+        env,
+        keep: setting.config.keep,
+    };
+    Ok((fired, manifest, job))
+}

@@ -1,0 +1,353 @@
+//! The events of a run and of a repository log, with the fields of each kind.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::digest::{Digest, Oid};
+use super::entry::Error;
+use super::name::{FilePath, ItemId};
+use super::plan::{ProductKey, Selector, Source};
+use super::time::Moment;
+
+/// What happened, with the fields of its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The run was submitted; entry 0 of a run and only it.
+    RunSubmitted(RunSubmitted),
+    /// An attempt was dispatched.
+    ItemFired(ItemFired),
+    /// An attempt came to its final result, or an item failed before dispatch.
+    ItemReconciled(ItemReconciled),
+    /// An attempt failed and another will follow.
+    ItemRetried(ItemEnded),
+    /// An attempt was lost to a crash, or an operator asked for the item again.
+    ItemRequeued(ItemEnded),
+    /// The item will not run because something it depends on did not get done.
+    ItemSkipped(ItemDropped),
+    /// The item was cancelled, with its running attempt if there is one.
+    ItemCancelled(ItemDropped),
+    /// The run was closed: what is not done stays so.
+    RunClosed(RunEnded),
+    /// The whole run was cancelled.
+    RunCancelled(RunEnded),
+    /// The last entry: the Merkle root over all before it.
+    RunSealed(RunSealed),
+    /// In a repository log: a run was submitted.
+    LogSubmitted(LogSubmitted),
+    /// In a repository log: a run was sealed.
+    LogSealed(LogSealed),
+}
+
+/// The fields of `run.submitted`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunSubmitted {
+    /// The digest of `plan.json`.
+    pub plan: Digest,
+    /// The digests of the files sealed at submit, by path.
+    pub artifacts: BTreeMap<FilePath, Digest>,
+    /// The commit that every item starts from.
+    pub base: Oid,
+    /// The queue that the run is placed on.
+    pub queue: String,
+    /// The queue's pattern.
+    pub pattern: String,
+    /// Whether items may be added until the run is closed.
+    pub open_ended: bool,
+    /// The fingerprints of the keys that may append to the run.
+    pub writers: Vec<String>,
+    /// Whether `items/` fans out by hash.
+    pub fan_out: bool,
+    /// The repository's object format, `sha1` or `sha256`.
+    pub object_format: String,
+    /// The program that submitted the run.
+    pub tool: String,
+}
+
+/// The fields of `item.fired`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemFired {
+    /// The item.
+    pub item: ItemId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The digest of the dispatch manifest.
+    pub manifest: Digest,
+    /// What each input key was resolved to.
+    pub input_refs: BTreeMap<FilePath, InputRef>,
+}
+
+/// What an input key was resolved to: the need, and the digest of the bytes that answered it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputRef {
+    /// Where the bytes came from.
+    pub from: Source,
+    /// Which of its products.
+    pub select: Selector,
+    /// The digest of the bytes.
+    #[serde(rename = "ref")]
+    pub digest: Digest,
+}
+
+/// The fields of `item.reconciled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemReconciled {
+    /// The item.
+    pub item: ItemId,
+    /// The attempt that ended; 0 where nothing was dispatched.
+    pub attempt: u32,
+    /// How it ended.
+    pub status: Outcome,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How the process ended; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Milliseconds from dispatch to the end of capture.
+    pub duration_ms: u64,
+    /// What the item hands over; empty unless it is done.
+    pub products: BTreeMap<ProductKey, Product>,
+    /// What the verify command, or the item itself, said of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verified>,
+    /// The captured stdout and stderr.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Transcript>,
+}
+
+/// The final status of an attempt that ended by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The executor exited with 0 and its products are recorded.
+    Done,
+    /// Anything else.
+    Failed,
+}
+
+/// How a process ended; exactly one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exit {
+    /// The exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that ended the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+}
+
+/// One product: its bytes by SHA-256, by git object name, and their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Product {
+    /// The digest of the raw bytes.
+    pub sha256: Digest,
+    /// The blob that holds them.
+    pub oid: Oid,
+    /// How many there are.
+    pub size: u64,
+}
+
+/// The outcome of checking a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verified {
+    /// Whether the check passed.
+    pub passed: bool,
+    /// Who checked.
+    pub by: VerifiedBy,
+}
+
+/// Who checked a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerifiedBy {
+    /// The configured verify command.
+    Command,
+    /// The item itself, in its result file: a claim.
+    #[serde(rename = "self")]
+    Itself,
+}
+
+/// Digest and size of a captured transcript, whose bytes may be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transcript {
+    /// The digest of the transcript as kept.
+    pub sha256: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The fields of `item.retried` and `item.requeued`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemEnded {
+    /// The item.
+    pub item: ItemId,
+    /// The attempt that ended; 0 where there was none.
+    pub attempt: u32,
+    /// Why it goes round again.
+    pub reason: Again,
+    /// A sentence about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// How the process ended; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Milliseconds from dispatch to the end, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The captured stdout and stderr.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Transcript>,
+    /// The moment before which the next attempt is not dispatched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Moment>,
+}
+
+/// Why an item goes round again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Again {
+    /// The attempt failed and attempts are left.
+    Failure,
+    /// The conductor died while the attempt ran.
+    Crash,
+    /// An operator asked for it.
+    Operator,
+}
+
+/// The fields of `item.skipped` and `item.cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemDropped {
+    /// The item.
+    pub item: ItemId,
+    /// The latest attempt, which ends with this if it was running; 0 where there was none.
+    pub attempt: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// The fields of `run.closed` and `run.cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunEnded {
+    /// Why.
+    pub reason: String,
+}
+
+/// The fields of `run.sealed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunSealed {
+    /// The RFC 6962 tree hash over the leaf hashes of all entries before this one.
+    pub root: Digest,
+    /// How many entries that is.
+    pub entries: u64,
+    /// How many items ended with each status; statuses of no item are left out.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// The fields of `log.submitted`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogSubmitted {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The leaf hash of the run's entry 0.
+    pub first: Digest,
+}
+
+/// The fields of `log.sealed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogSealed {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The root that the run's seal states.
+    pub root: Digest,
+    /// The number of entries that the root is over.
+    pub entries: u64,
+    /// The leaf hash of the seal entry.
+    pub seal: Digest,
+    /// The commit of the seal entry.
+    pub commit: Oid,
+}
+
+/// Pairs each kind with its variant, once for both directions.
+macro_rules! kinds {
+    ($($kind:literal => $variant:ident),* $(,)?) => {
+        impl Event {
+            /// Returns the event's kind as entries write it.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Event::$variant(_) => $kind),* }
+            }
+
+            /// Returns the fields of the kind as a JSON object.
+            pub(super) fn fields(&self) -> Value {
+                match self { $(Event::$variant(fields) => serde_json::to_value(fields)),* }
+                    .expect("event fields serialise to an object")
+            }
+
+            /// Reads the fields of a kind; refuses any that it does not have.
+            pub(super) fn from_fields(kind: &str, fields: Value) -> Result<Self, Error> {
+                match kind {
+                    $($kind => Ok(Event::$variant(
+                        serde_json::from_value(fields).map_err(|source| Error::Fields { kind: kind.to_owned(), source })?,
+                    )),)*
+                    _ => Err(Error::Kind(kind.to_owned())),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    "run.submitted" => RunSubmitted,
+    "item.fired" => ItemFired,
+    "item.reconciled" => ItemReconciled,
+    "item.retried" => ItemRetried,
+    "item.requeued" => ItemRequeued,
+    "item.skipped" => ItemSkipped,
+    "item.cancelled" => ItemCancelled,
+    "run.closed" => RunClosed,
+    "run.cancelled" => RunCancelled,
+    "run.sealed" => RunSealed,
+    "log.submitted" => LogSubmitted,
+    "log.sealed" => LogSealed,
+}
+
+impl Event {
+    /// Returns the item that the event is about and the attempt it names.
+    pub fn item(&self) -> Option<(&ItemId, u32)> {
+        match self {
+            Event::ItemFired(e) => Some((&e.item, e.attempt)),
+            Event::ItemReconciled(e) => Some((&e.item, e.attempt)),
+            Event::ItemRetried(e) | Event::ItemRequeued(e) => Some((&e.item, e.attempt)),
+            Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some((&e.item, e.attempt)),
+            _ => None,
+        }
+    }
+
+    /// Returns the status that the subject line shows.
+    pub(super) fn shown_status(&self) -> Option<&'static str> {
+        match self {
+            Event::ItemFired(_) => Some("running"),
+            Event::ItemReconciled(e) if e.status == Outcome::Done => Some("done"),
+            Event::ItemReconciled(_) => Some("failed"),
+            Event::ItemRetried(_) | Event::ItemRequeued(_) => Some("pending"),
+            Event::ItemSkipped(_) => Some("skipped"),
+            Event::ItemCancelled(_) => Some("cancelled"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Verification: honest runs pass, and each way of tampering is found by the row that should find it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod format;
+mod interop;
+mod lab;
+mod objects;
+mod size;
+mod story;
+mod trust;

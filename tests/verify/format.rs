@@ -1,0 +1,131 @@
+//! The vectors of docs/format.md are what the code computes, so that the document cannot drift.
+
+use git_handoff::git::codec;
+use git_handoff::merkle;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Entry, Event, RunSealed, RunSubmitted};
+use git_handoff::model::format::{self, Layout};
+use git_handoff::model::graph::Graph;
+use git_handoff::model::name::{FilePath, encode_segment};
+use git_handoff::model::state::RunState;
+use git_handoff::model::time::Moment;
+
+const DOCUMENT: &str = include_str!("../../docs/format.md");
+
+#[track_caller]
+fn stands(block: &str) {
+    assert!(DOCUMENT.contains(block), "docs/format.md does not hold:\n{block}");
+}
+
+const PLAN: &str = r#"{"id":"nightly","items":[{"id":"a","executor":"command","inputs":{"command":["true"]}}]}"#;
+
+fn submitted() -> RunSubmitted {
+    RunSubmitted {
+        plan: Digest::of(PLAN.as_bytes()),
+        artifacts: std::collections::BTreeMap::new(),
+        base: "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap(),
+        queue: "default".to_owned(),
+        pattern: "dag".to_owned(),
+        open_ended: false,
+        writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
+        fan_out: false,
+        object_format: "sha1".to_owned(),
+        tool: "git-handoff 0.1.0".to_owned(),
+    }
+}
+
+fn entry(seq: u64, prev: Option<Digest>, event: Event) -> Entry {
+    Entry {
+        run: "nightly".parse().unwrap(),
+        seq,
+        at: Moment::from_millis(1_780_538_400_123),
+        actor: "human:Ada <ada@example.com>".to_owned(),
+        prev,
+        pinned: false,
+        event,
+    }
+}
+
+#[test]
+fn the_worked_entry_is_what_the_code_makes() {
+    stands(PLAN);
+    let first = entry(0, None, Event::RunSubmitted(submitted()));
+    stands(std::str::from_utf8(&first.canonical()).unwrap());
+    stands(&first.hash().to_string());
+    let tree: Oid = "4b825dc642cb6eb9a060e54bf8d69288fbee4904".parse().unwrap();
+    stands(&String::from_utf8(codec::payload(&first, tree, &[])).unwrap());
+    let root = merkle::root([first.hash()]);
+    let seal = RunSealed { root, entries: 1, counts: [("cancelled".to_owned(), 1)].into() };
+    let second = entry(1, Some(first.hash()), Event::RunSealed(seal));
+    stands(std::str::from_utf8(&second.canonical()).unwrap());
+    stands(&second.hash().to_string());
+}
+
+#[test]
+fn the_worked_state_is_what_the_code_makes() {
+    let plan = git_handoff::plan::parse(PLAN.as_bytes()).unwrap();
+    let mut state = RunState::new(submitted(), Graph::new(&plan));
+    stands(std::str::from_utf8(&state.items[0].canonical()).unwrap());
+    let dropped = git_handoff::model::entry::ItemDropped {
+        item: "a".parse().unwrap(),
+        attempt: 0,
+        reason: "not needed".to_owned(),
+    };
+    state.apply(&Event::ItemCancelled(dropped)).unwrap();
+    stands(std::str::from_utf8(&state.items[0].canonical()).unwrap());
+}
+
+#[test]
+fn the_roots_are_what_the_code_computes() {
+    let leaves: Vec<Digest> = [&b""[..], b"\x00", b"\x10", b"\x20\x21", b"\x30\x31"].map(format::leaf_hash).into();
+    for count in 0..=leaves.len() {
+        let root = merkle::root(leaves[..count].iter().copied());
+        stands(&format!("| {count} | `{}` |", root.hex()));
+    }
+}
+
+#[test]
+fn the_encodings_are_what_the_code_writes() {
+    let names = [
+        "nightly@2026-06-04T02:00:00Z",
+        "we ird.bin",
+        ".gitmodules",
+        "v1..2",
+        "trailing.",
+        "a.lock",
+        "a.LOCK",
+        "ünï",
+        "100%",
+        "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8",
+    ];
+    for name in names {
+        stands(&format!("| `{name}` | `{}` |", encode_segment(name)));
+    }
+    let path = FilePath::parse("docs/we ird.md").unwrap();
+    let layout = Layout { fan_out: true };
+    stands(&format!("`{}`", layout.output(&"edit-a".parse().unwrap(), &path)));
+    stands(&format!("`{}`", format::log_path(&"nightly".parse().unwrap())));
+}
+
+#[test]
+fn every_kind_has_its_section() {
+    for kind in [
+        "run.submitted",
+        "item.fired",
+        "item.reconciled",
+        "item.retried",
+        "item.requeued",
+        "item.skipped",
+        "item.cancelled",
+        "run.closed",
+        "run.cancelled",
+        "run.sealed",
+        "log.submitted",
+        "log.sealed",
+    ] {
+        stands(&format!("`{kind}`"));
+    }
+    for row in git_handoff::verify::ROWS {
+        stands(&format!("**{row}**"));
+    }
+}

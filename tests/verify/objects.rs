@@ -1,0 +1,269 @@
+//! Tampering with what lies on disk: objects, refs, and the files by which git can be told to look elsewhere.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use super::lab::{Lab, Told, assert_fails, assert_intact, relink};
+
+use git_handoff::git::codec;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::time::Moment;
+use git_handoff::verify::{Error, Failure, State};
+
+const RUN: &str = "refs/handoff/runs/handoff-dag-1";
+
+fn entries(told: &Told) -> Vec<(Entry, Oid)> {
+    told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect()
+}
+
+/// The files of all objects that the run consists of.
+fn files(lab: &Lab) -> Vec<std::path::PathBuf> {
+    let listed = lab.git(&["rev-list", "--objects", "--no-object-names", RUN]);
+    listed.lines().map(|id| lab.path().join(".git/objects").join(&id[..2]).join(&id[2..])).collect()
+}
+
+#[test]
+fn every_object_is_missed() {
+    let lab = Lab::new();
+    lab.honest();
+    for file in files(&lab) {
+        let aside = file.with_extension("aside");
+        fs::rename(&file, &aside).unwrap();
+        let report = lab.verify();
+        assert!(!report.intact, "without {}:\n{}", file.display(), report.to_text(false));
+        assert_ne!(report.headline, "INCOMPLETE", "this is no partial clone");
+        fs::rename(&aside, &file).unwrap();
+    }
+    assert_intact(&lab.verify());
+}
+
+#[test]
+fn every_object_is_read_and_hashed_again() {
+    let lab = Lab::new();
+    lab.honest();
+    for file in files(&lab) {
+        let bytes = fs::read(&file).unwrap();
+        let name = file.to_str().unwrap().split("objects/").last().unwrap().replace('/', "");
+        let oid = name.parse().unwrap();
+        let content = lab.store.read(oid).unwrap().1;
+        for at in (0..bytes.len()).step_by(29) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, &flipped).unwrap();
+            // Some bits of a compressed file (its level, padding, the checksum at its end) are not its content.
+            if lab.store.read(oid).is_ok_and(|(_, read)| read == content) {
+                continue;
+            }
+            let report = lab.verify();
+            assert!(!report.intact, "byte {at} of {}:\n{}", file.display(), report.to_text(false));
+        }
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, &bytes).unwrap();
+    }
+    assert_intact(&lab.verify());
+}
+
+type Bend = fn(&mut Vec<(Entry, Oid)>);
+
+#[test]
+fn entries_cannot_be_dropped_doubled_or_moved() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let honest = entries(&told);
+    let try_with = |bend: Bend, wanted: &str| {
+        let mut bent = honest.clone();
+        bend(&mut bent);
+        lab.point_at(relink(&lab, &bent));
+        assert_fails(&lab.verify(), "chain", wanted);
+    };
+    try_with(|e| drop(e.remove(2)), "entry 3 stands where entry 2 belongs");
+    try_with(|e| e.insert(2, e[2].clone()), "entry 2 stands where entry 3 belongs");
+    try_with(|e| e.swap(2, 3), "entry 3 stands where entry 2 belongs");
+    try_with(|e| e[3].0.prev = e[1].0.prev, "entry 3 does not name the hash");
+    try_with(|e| e[5].0.at = Moment::from_millis(0), "entry 5 is dated before");
+    try_with(|e| e[4].0.actor = "human:eve".to_owned(), "entry 5 does not name the hash");
+    lab.point_at(relink(&lab, &honest));
+    assert_intact(&lab.verify());
+}
+
+#[test]
+fn a_cut_back_run_contradicts_the_log() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    lab.point_at(told.links[4].commit);
+    let report = lab.verify();
+    assert_fails(&report, "anchor", "says that the run was sealed after 5 entries");
+    assert_eq!((report.failure, report.headline), (Some(Failure::Root), "TAMPERED"));
+}
+
+#[test]
+fn a_commit_is_byte_for_byte_what_its_entry_makes() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let tip = told.head.commit.unwrap();
+    let raw = String::from_utf8(lab.store.read(tip).unwrap().1).unwrap();
+    let try_with = |raw: String, wanted: &str| {
+        lab.point_at(lab.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
+        assert_fails(&lab.verify(), "chain", wanted);
+    };
+    try_with(raw.replace("author human:ada", "author human:eve"), "not byte for byte");
+    try_with(raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"), "not byte for byte");
+    try_with(raw.replace("{\"actor\":", "{ \"actor\":"), "not in canonical form");
+    try_with(raw.replace("\n\nrun.sealed", "\n\nrun.SEALED"), "not byte for byte");
+    try_with(raw.replace("\"v\":1", "\"v\":2"), "format version 2");
+    for number in ["1152921504606846976", "18446744073709551615", "1e400", "5.0", "-5", "null"] {
+        try_with(raw.replace("\"seq\":5", &format!("\"seq\":{number}")), "");
+        try_with(raw.replace("\"entries\":5", &format!("\"entries\":{number}")), "");
+    }
+    let parent = format!("parent {}\n", told.links[4].commit);
+    try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "has 2 parents");
+}
+
+#[test]
+fn a_folder_is_what_git_would_write() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let hex = |oid: Oid| oid.0.as_slice().to_vec();
+    let tip = told.links[5].tree;
+    let (_, root) = lab.store.read(tip).unwrap();
+    let empty = lab.store.edit_tree(None, &[]).unwrap();
+    let mut with_empty = [b"40000 aaa\0".to_vec(), hex(empty)].concat();
+    with_empty.extend(&root);
+    let blob = lab.store.write_blob(b"x").unwrap();
+    let mut unsorted = root.clone();
+    unsorted.extend([b"100644 aaa\0".to_vec(), hex(blob)].concat());
+    let mut script = root.clone();
+    script.extend([b"100755 run.sh\0".to_vec(), hex(blob)].concat());
+    for (bytes, wanted) in [(with_empty, "change of aaa/"), (unsorted, "well-formed"), (script, "run.sh")] {
+        let tree = lab.store.write(gix::objs::Kind::Tree, &bytes).unwrap();
+        let mut bent = entries(&told);
+        bent[5].1 = tree;
+        lab.point_at(relink(&lab, &bent));
+        assert_fails(&lab.verify(), "chain", wanted);
+    }
+}
+
+#[test]
+fn an_unsigned_entry_fails_the_signature() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let last = &told.links[5];
+    let raw = codec::payload(&last.entry, last.tree, &[told.links[4].commit]);
+    lab.point_at(lab.store.write(gix::objs::Kind::Commit, &raw).unwrap());
+    assert_fails(&lab.verify(), "signature", "entry 5: it is not signed");
+    let other = codec::payload(&told.links[4].entry, last.tree, &[]);
+    let raw = codec::signed(&last.entry, last.tree, &[told.links[4].commit], &lab.signer.sign(&other).unwrap());
+    lab.point_at(lab.store.write(gix::objs::Kind::Commit, &raw).unwrap());
+    let report = lab.verify();
+    assert_fails(&report, "signature", "entry 5: the signature does not match");
+    assert_eq!(report.headline, "TAMPERED");
+}
+
+#[test]
+fn whatever_a_ref_points_at_gets_a_report() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let blob = lab.store.write_blob(b"x").unwrap();
+    lab.git(&["tag", "-a", "-m", "x", "release", "HEAD"]);
+    let tag = lab.git(&["rev-parse", "refs/tags/release"]).parse().unwrap();
+    let cases =
+        [(blob, "is a blob"), (told.head.tree.unwrap(), "is a tree"), (tag, "is a tag"), (lab.base, "is not an entry")];
+    for (oid, wanted) in cases {
+        lab.point_at(oid);
+        assert_fails(&lab.verify(), "chain", wanted);
+    }
+    lab.git(&["symbolic-ref", RUN, "refs/heads/main"]);
+    assert_fails(&lab.verify(), "chain", "symbolic");
+    fs::write(lab.path().join(".git").join(RUN), "garbage\n").unwrap();
+    assert_fails(&lab.verify(), "chain", "cannot be read");
+    fs::write(lab.path().join(".git").join(RUN), "1".repeat(40)).unwrap();
+    assert_fails(&lab.verify(), "chain", "not in the repository");
+}
+
+#[test]
+fn a_long_history_of_something_else_ends() {
+    let lab = Lab::new();
+    let mut stream = String::new();
+    for at in 0..20_000 {
+        let commit = format!("commit {RUN}\ncommitter a <a@b> {at} +0000\ndata 1\nx\n");
+        stream.push_str(&commit);
+    }
+    let mut import = Command::new("git");
+    import.args(["fast-import", "--quiet"]).current_dir(lab.path()).stdin(Stdio::piped());
+    let mut child = import.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_fails(&lab.verify(), "chain", "are no entries");
+}
+
+#[test]
+fn replace_refs_grafts_and_shallow_files_have_no_say() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let before = lab.verify().to_text(false);
+    let commit = told.links[3].commit.to_string();
+    lab.git(&["replace", &commit, &told.links[2].commit.to_string()]);
+    let patch = lab.git(&["rev-parse", &format!("{RUN}:items/edit-a/patch")]);
+    let other = lab.store.write_blob(b"another\n").unwrap().to_string();
+    lab.git(&["replace", &patch, &other]);
+    fs::create_dir_all(lab.path().join(".git/info")).unwrap();
+    fs::write(lab.path().join(".git/info/grafts"), format!("{commit}\n")).unwrap();
+    fs::write(lab.path().join(".git/shallow"), format!("{commit}\n")).unwrap();
+    assert_eq!(lab.verify().to_text(false), before);
+    // A tampered object behind the replaced and grafted one is found all the same.
+    let mut bent = entries(&told);
+    bent[1].0.actor = "human:eve".to_owned();
+    lab.point_at(relink(&lab, &bent));
+    assert_fails(&lab.verify(), "chain", "entry 2 does not name the hash");
+}
+
+#[test]
+fn a_large_replaced_product_is_read_as_it_is_stored() {
+    let lab = Lab::new();
+    let large = vec![7; (4 << 20) + 1];
+    let mut run = super::lab::Teller::submit(&lab, super::lab::PLAN);
+    run.fire("edit-a");
+    run.done("edit-a", &[("patch", &large)]);
+    run.fire("edit-b");
+    run.done("edit-b", &[]);
+    run.seal();
+    let told = lab.finish(run);
+    let Event::ItemReconciled(e) = &told.links[2].entry.event else { panic!() };
+    let other = lab.store.write_blob(b"another\n").unwrap().to_string();
+    lab.git(&["replace", "-f", &e.products.values().next().unwrap().oid.to_string(), &other]);
+    assert_intact(&lab.verify());
+}
+
+#[test]
+fn a_run_that_nothing_knows_is_no_report() {
+    let lab = Lab::new();
+    let run = "nobody".parse().unwrap();
+    lab.git(&["branch", "refs/handoff/runs/nobody"]);
+    let found = git_handoff::verify::verify(&lab.store, &run, "refs/handoff/runs/nobody", &lab.options());
+    assert!(matches!(found, Err(Error::NoSuchRun(_))), "{found:?}");
+}
+
+#[test]
+fn a_run_that_a_log_remembers_has_vanished() {
+    let lab = Lab::new();
+    lab.honest();
+    lab.git(&["update-ref", "-d", RUN]);
+    let run = "handoff-dag-1".parse().unwrap();
+    let found = git_handoff::verify::verify(&lab.store, &run, RUN, &lab.options());
+    assert!(matches!(found, Err(Error::Vanished { .. })), "{found:?}");
+}
+
+#[test]
+fn what_others_wrote_cannot_move_the_cursor() {
+    let lab = Lab::new();
+    lab.point_at(lab.base);
+    let mut report = lab.verify();
+    report.actor = Some("eve\x1b[2J\u{202e}".to_owned());
+    report.rows[0].detail = "a\nb".to_owned();
+    let text = report.to_text(false);
+    assert!(!text.contains('\x1b') && !text.contains('\u{202e}') && text.lines().count() == 10, "{text}");
+    assert_eq!(report.row("content").unwrap().state, State::NotApplicable);
+}

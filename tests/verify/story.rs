@@ -1,0 +1,378 @@
+//! Stories that are linked, sealed and signed with the right key, and yet cannot have happened.
+
+use super::lab::{Lab, PLAN, Teller, assert_fails, assert_intact, blob, path};
+
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Again, Event};
+use git_handoff::verify::{Failure, State};
+
+/// Writes a bent story and reports on it.
+fn tell(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> git_handoff::verify::Report {
+    let lab = Lab::new();
+    let mut teller = Teller::submit(&lab, PLAN);
+    bend(&lab, &mut teller);
+    lab.finish(teller);
+    lab.verify()
+}
+
+/// An honest run in which one entry is bent before it is written.
+fn bent(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> git_handoff::verify::Report {
+    let lab = Lab::new();
+    let mut teller = Teller::honest(&lab);
+    bend(&lab, &mut teller);
+    lab.finish(teller);
+    lab.verify()
+}
+
+const PATCH: &[(&str, &[u8])] = &[("patch", b"diff\n")];
+
+#[test]
+fn an_honest_run_is_intact() {
+    let report = bent(|_, _| {});
+    assert_intact(&report);
+    let text = report.to_text(false);
+    let wanted = [
+        "git handoff verify · handoff-dag-1                              ✓ TAMPER-DETECTING",
+        "✓ chain      6 entries, hash-linked, no gaps",
+        "✓ anchor     local (detect)",
+        "✓ handoff    2 input refs accounted for",
+        "✓ plan       2 of 2 items accounted for, every transition legal",
+        "✓ manifest   2 manifests bound to their entries",
+        "✓ content    3 products and 1 artifact, 34 B re-hashed",
+    ];
+    for line in wanted {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let last = text.lines().last().unwrap();
+    assert!(last.ends_with("  by human:ada  sandbox none: 2  clock pinned"), "{last}");
+    let json = report.to_json();
+    assert_eq!(json["checks"]["root"]["ok"], true);
+    assert_eq!(json["failure"], serde_json::Value::Null);
+    assert_eq!(json["sandbox"]["none"], 2);
+}
+
+#[test]
+fn failures_retries_skips_and_a_close_are_a_story_too() {
+    let report = tell(|_, run| {
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Crash);
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Failure);
+        run.fire("edit-a");
+        run.fail("edit-a");
+        run.skip("edit-b");
+        run.close();
+        run.seal();
+    });
+    assert_intact(&report);
+}
+
+#[test]
+fn an_open_run_is_not_sealed_and_nothing_worse() {
+    let report = tell(|_, run| run.fire("edit-a"));
+    assert_eq!(report.failure, Some(Failure::NotSealed), "{}", report.to_text(false));
+    assert_eq!(report.headline, "NOT SEALED");
+    assert!(report.row("plan").unwrap().detail.starts_with("0 of 2 items"));
+}
+
+#[test]
+fn a_settled_run_without_a_seal_is_not_sealed() {
+    let report = tell(|_, run| {
+        run.fire("edit-a");
+        run.fail("edit-a");
+        run.skip("edit-b");
+    });
+    assert_eq!(report.failure, Some(Failure::NotSealed));
+}
+
+#[test]
+fn a_product_of_another_item_is_not_the_one_that_was_bound() {
+    let report = tell(|_, run| {
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n"), ("outputs/other", b"other\n")]);
+        run.fire_with("edit-b", |manifest| {
+            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = Digest::of(b"other\n");
+        });
+        run.done("edit-b", &[]);
+        run.seal();
+    });
+    assert_fails(&report, "handoff", "was consumed, but patch of edit-a is");
+    assert_eq!(report.failure, Some(Failure::Handoff));
+}
+
+#[test]
+fn a_product_must_come_before_its_consumer() {
+    let report = tell(|_, run| {
+        run.fire_with("edit-b", |manifest| {
+            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = Digest::of(b"diff\n");
+        });
+        run.done("edit-b", &[]);
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.seal();
+    });
+    assert_fails(&report, "handoff", "edit-a was not done");
+    assert_fails(&report, "plan", "was dispatched before");
+}
+
+#[test]
+fn needs_must_be_consumed_and_nothing_else() {
+    let missing = tell(|_, run| {
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.fire_with("edit-b", |manifest| drop(manifest.input_refs.remove(&path("spec"))));
+        run.done("edit-b", &[]);
+        run.seal();
+    });
+    assert_fails(&missing, "handoff", "need spec was not consumed");
+    assert_fails(&missing, "manifest", "inputRefs is not the plan's");
+    let more = tell(|_, run| {
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.fire_with("edit-b", |manifest| {
+            let extra = manifest.input_refs[&path("patch")].clone();
+            manifest.input_refs.insert(path("more"), extra);
+        });
+        run.done("edit-b", &[]);
+        run.seal();
+    });
+    assert_fails(&more, "handoff", "consumed more, which answers to no need");
+}
+
+#[test]
+fn an_artifact_is_the_one_that_was_sealed() {
+    let report = tell(|_, run| {
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.fire_with("edit-b", |manifest| {
+            manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another spec\n");
+        });
+        run.done("edit-b", &[]);
+        run.seal();
+    });
+    assert_fails(&report, "handoff", "item edit-b, input spec");
+}
+
+#[test]
+fn two_items_cannot_hold_one_lock() {
+    let plan = r#"{"id":"handoff-dag-1","items":[
+      {"id":"a","executor":"command","inputs":{"command":["true"]},"resourceLocks":["k"]},
+      {"id":"b","executor":"command","inputs":{"command":["true"]},"resourceLocks":["k"]}]}"#;
+    let lab = Lab::new();
+    let mut run = Teller::submit(&lab, plan);
+    run.fire("a");
+    run.fire("b");
+    run.done("a", &[]);
+    run.done("b", &[]);
+    run.seal();
+    lab.finish(run);
+    assert_fails(&lab.verify(), "plan", "held the lock");
+}
+
+#[test]
+fn an_item_without_an_end_cannot_be_sealed() {
+    let report = tell(|_, run| {
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.seal();
+    });
+    assert_fails(&report, "plan", "sealed before every item had ended");
+    assert_eq!(report.failure, Some(Failure::Plan));
+}
+
+#[test]
+fn an_attempt_cannot_come_twice() {
+    let report = tell(|_, run| {
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Crash);
+        run.fire_with("edit-a", |manifest| manifest.attempt = 1);
+        run.done("edit-a", PATCH);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+    });
+    assert_fails(&report, "plan", "out of order");
+}
+
+#[test]
+fn a_manifest_says_what_the_plan_says() {
+    type Bend = fn(&mut git_handoff::model::manifest::Manifest);
+    let bends: [(Bend, &str); 9] = [
+        (|m| m.argv = vec!["rm".to_owned()], "argv is not the plan's"),
+        (|m| m.executor = "dispatch".to_owned(), "executor is not the plan's"),
+        (|m| m.setup = Some(vec!["true".to_owned()]), "setup is not the plan's"),
+        (|m| m.verify = Some(vec!["true".to_owned()]), "verify is not the plan's"),
+        (|m| m.inputs = Digest::of(b"{}"), "inputs is not the plan's"),
+        (|m| m.subagent = Some("x".to_owned()), "subagent is not the plan's"),
+        (|m| m.run = "another".parse().unwrap(), "run is not the entry's"),
+        (|m| m.item = "edit-b".parse().unwrap(), "item is not the entry's"),
+        (|m| m.base = "0".repeat(40).parse().unwrap(), "base is not the entry's"),
+    ];
+    for (bend, wanted) in bends {
+        let report = tell(|_, run| {
+            run.fire_with("edit-a", bend);
+            run.done("edit-a", PATCH);
+            run.fire("edit-b");
+            run.done("edit-b", &[]);
+            run.seal();
+        });
+        assert_fails(&report, "manifest", wanted);
+    }
+}
+
+#[test]
+fn a_dispatch_needs_its_manifest() {
+    let without = bent(|_, run| run.drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
+    assert_fails(&without, "manifest", "is not in the tree");
+    let other = bent(|lab, run| run.drafts[1].edits[0].1 = blob(lab, b"{}"));
+    assert_fails(&other, "manifest", "is not the one that the entry names");
+    let forged = bent(|lab, run| run.drafts[2].edits.push(("items/edit-a/manifest.json".to_owned(), blob(lab, b"{}"))));
+    assert_fails(&forged, "chain", "does not account for the change of items/edit-a/manifest.json");
+}
+
+#[test]
+fn a_stored_state_is_what_the_entries_give() {
+    let report = bent(|lab, run| {
+        let state = run.drafts[2].edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap();
+        state.1 = blob(lab, br#"{"attempts":1,"products":{},"status":"failed"}"#);
+    });
+    assert_fails(&report, "plan", "state.json of item edit-a");
+    let missing = bent(|_, run| run.drafts[4].edits.retain(|(path, _)| !path.ends_with("state.json")));
+    assert_fails(&missing, "plan", "state.json of item edit-b");
+}
+
+#[test]
+fn the_plan_is_the_one_that_was_submitted() {
+    let other = PLAN.replace("true", "false");
+    let report = bent(|lab, run| run.drafts[0].edits[0].1 = blob(lab, other.as_bytes()));
+    assert_fails(&report, "plan", "submitted was");
+    let none = bent(|_, run| drop(run.drafts[0].edits.remove(0)));
+    assert_fails(&none, "plan", "holds no plan.json");
+    let renamed = bent(|lab, run| {
+        let bytes = PLAN.replace("handoff-dag-1", "another");
+        run.drafts[0].edits[0].1 = blob(lab, bytes.as_bytes());
+        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+        e.plan = Digest::of(bytes.as_bytes());
+    });
+    assert_fails(&renamed, "plan", "the plan is of another run");
+    let no_plan = bent(|lab, run| {
+        run.drafts[0].edits[0].1 = blob(lab, b"{}");
+        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+        e.plan = Digest::of(b"{}");
+    });
+    assert_fails(&no_plan, "plan", "plan.json is no plan");
+    assert_eq!(no_plan.row("handoff").unwrap().state, State::NotApplicable);
+}
+
+#[test]
+fn entry_0_repeats_the_plan_truly() {
+    type Bend = fn(&mut git_handoff::model::entry::RunSubmitted);
+    let bends: [(Bend, &str); 4] = [
+        (|e| e.queue = "fast".to_owned(), "the queue"),
+        (|e| e.open_ended = true, "openEnded"),
+        (|e| e.object_format = "sha256".to_owned(), "object format"),
+        (|e| e.artifacts.clear(), "the artifacts"),
+    ];
+    for (bend, wanted) in bends {
+        let report = bent(|_, run| {
+            let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+            bend(e);
+        });
+        assert_fails(&report, "plan", wanted);
+    }
+}
+
+#[test]
+fn the_tree_changes_only_where_an_entry_accounts_for_it() {
+    let smuggle = |path: &'static str, wanted: &str| {
+        let report = bent(|lab, run| run.drafts[2].edits.push((path.to_owned(), blob(lab, b"smuggled"))));
+        assert_fails(&report, "chain", wanted);
+    };
+    smuggle("README", "change of README");
+    smuggle("items/edit-a/outputs/extra", "outputs/extra");
+    smuggle("items/edit-b/patch", "items/edit-b/");
+    smuggle("items/edit-a/deep/er/file", "items/edit-a/deep/");
+    smuggle("plan.json", "plan.json");
+    let gone = bent(|_, run| run.drafts[3].edits.push(("items/edit-a/patch".to_owned(), Edit::Remove)));
+    assert_fails(&gone, "chain", "items/edit-a/");
+}
+
+#[test]
+fn an_output_in_the_tree_is_the_one_in_the_entry() {
+    let report = bent(|lab, run| {
+        let output = run.drafts[2].edits.iter_mut().find(|(path, _)| path.contains("outputs/")).unwrap();
+        output.1 = blob(lab, b"another");
+    });
+    assert_fails(&report, "chain", "does not hold at items/edit-a/outputs/we%20ird.bin");
+}
+
+#[test]
+fn a_product_hashes_to_its_ref() {
+    let report = bent(|_, run| {
+        let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
+        e.products.values_mut().next().unwrap().sha256 = Digest::of(b"better");
+    });
+    assert_fails(&report, "content", "outputs/report.md of edit-b hashes to");
+    let size = bent(|_, run| {
+        let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
+        e.products.values_mut().next().unwrap().size += 1;
+    });
+    assert_fails(&size, "content", "outputs/report.md");
+    let artifact = bent(|lab, run| run.drafts[0].edits[1].1 = blob(lab, b"# Another spec\n"));
+    assert_fails(&artifact, "content", "artifact docs/spec.md hashes to");
+}
+
+#[test]
+fn the_seal_says_what_stands_before_it() {
+    let lie = |bend: fn(&mut git_handoff::model::entry::RunSealed), wanted: &str| {
+        let lab = Lab::new();
+        let mut run = Teller::honest(&lab);
+        run.true_seal = false;
+        let true_root = {
+            let mut honest = Teller::honest(&lab);
+            honest.drafts.pop();
+            let told = honest.write(&lab.signer);
+            git_handoff::merkle::root(told.links.iter().map(|link| link.hash))
+        };
+        let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+        (seal.root, seal.entries) = (true_root, 5);
+        bend(seal);
+        lab.finish(run);
+        let report = lab.verify();
+        assert_fails(&report, "root", wanted);
+        assert_eq!(report.failure, Some(Failure::Root));
+    };
+    lie(|seal| seal.root = Digest::of(b"x"), "but the seal says");
+    lie(|seal| seal.entries = 6, "the seal is over 6 entries");
+    lie(|seal| seal.counts = [("done".to_owned(), 3)].into(), "the seal counts");
+}
+
+#[test]
+fn nothing_follows_a_seal() {
+    let report = bent(|_, run| run.close());
+    assert_fails(&report, "chain", "entry 6 follows the seal, entry 5");
+}
+
+#[test]
+fn every_entry_is_of_the_run() {
+    let one = bent(|_, run| run.drafts[3].run = "another".parse().unwrap());
+    assert_fails(&one, "chain", "entry 3 is of another run");
+    let lab = Lab::new();
+    let told = lab.honest();
+    let other = "other".parse().unwrap();
+    git_handoff::git::refs::set(&lab.store, "refs/handoff/runs/other", told.head.commit.unwrap()).unwrap();
+    let report = git_handoff::verify::verify(&lab.store, &other, "refs/handoff/runs/other", &lab.options()).unwrap();
+    assert_fails(&report, "chain", "entry 0 is of another run");
+}
+
+#[test]
+fn the_first_entry_submits_and_no_other_does() {
+    let second = bent(|_, run| {
+        let again = run.drafts[0].event.clone();
+        run.drafts.insert(3, git_handoff::chain::Draft { event: again, edits: Vec::new(), ..run.drafts[3].clone() });
+    });
+    assert_fails(&second, "chain", "entry 3 is run.submitted");
+    let none = bent(|_, run| drop(run.drafts.remove(0)));
+    assert_fails(&none, "chain", "the first entry is item.fired");
+}

@@ -1,0 +1,191 @@
+//! Keys, logs, and who may go on.
+
+use super::lab::{Lab, PLAN, Teller, assert_fails, assert_intact, key};
+
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::Event;
+use git_handoff::sign;
+use git_handoff::verify::{Failure, Options, Refusal, Signers, SignersError, State, continuable};
+
+const RUN: &str = "refs/handoff/runs/handoff-dag-1";
+
+fn signers(lab: &Lab, options: &str) -> Signers {
+    let line = sign::allowed_signers_line("ci@example.com", lab.signer.public()).unwrap();
+    Signers::parse(&line.replace("namespaces=\"git\"", options)).unwrap()
+}
+
+#[test]
+fn an_unknown_key_is_neither_tampering_nor_trusted() {
+    let lab = Lab::new();
+    lab.honest();
+    let report = lab.verify_with(&Options::default());
+    let row = report.row("signature").unwrap();
+    assert_eq!(row.state, State::NotApplicable);
+    assert_eq!(row.detail, format!("valid, key {} not known to you", lab.signer.fingerprint()));
+    assert!(report.intact && !report.signers[0].trusted);
+    assert_eq!(report.to_json()["checks"]["signature"]["ok"], "n/a");
+}
+
+#[test]
+fn a_known_key_has_a_name() {
+    let lab = Lab::new();
+    lab.honest();
+    let options =
+        Options { signers: Some(signers(&lab, "namespaces=\"file,git\"")), strict_signers: true, ..Options::default() };
+    let report = lab.verify_with(&options);
+    assert_intact(&report);
+    assert!(report.row("signature").unwrap().detail.ends_with("… · trusted as ci@example.com"));
+    assert_eq!(report.to_json()["signers"][0]["principal"], "ci@example.com");
+}
+
+#[test]
+fn strict_signers_refuse_an_unknown_key_and_our_own() {
+    let lab = Lab::new();
+    lab.honest();
+    for signers in [None, Some(signers(&lab, "namespaces=\"file\""))] {
+        let report = lab.verify_with(&Options { signers, strict_signers: true, ..lab.options() });
+        assert_fails(&report, "signature", "is not known to the signers");
+        assert_eq!((report.failure, report.headline), (Some(Failure::Signature), "UNTRUSTED"));
+    }
+}
+
+#[test]
+fn a_revoked_or_expired_key_is_not_trusted() {
+    let lab = Lab::new();
+    lab.honest();
+    let revoked = Options { revoked: [lab.signer.fingerprint()].into(), ..lab.options() };
+    assert_fails(&lab.verify_with(&revoked), "signature", "is revoked");
+    for (option, valid) in [
+        ("valid-after=\"20260604\"", true),
+        ("valid-after=\"20260604020000Z\"", true),
+        ("valid-before=\"202606040200\"", true),
+        ("valid-before=\"20260603\"", false),
+        ("valid-after=\"20260604020001Z\"", false),
+    ] {
+        let report = lab.verify_with(&Options { signers: Some(signers(&lab, option)), ..lab.options() });
+        assert_eq!(report.intact, valid, "{option}\n{}", report.to_text(false));
+        assert_eq!(report.signers[0].trusted, valid);
+    }
+}
+
+#[test]
+fn only_a_writer_may_sign() {
+    let lab = Lab::new();
+    let told = Teller::honest(&lab).write(&key(lab.path(), 2));
+    lab.log(&told, &lab.signer);
+    let report = lab.verify();
+    assert_fails(&report, "signature", "is not among the run's writers");
+    assert_eq!(report.headline, "TAMPERED");
+}
+
+#[test]
+fn signers_files_are_read_whole_or_not_at_all() {
+    let lab = Lab::new();
+    let key = lab.signer.public().to_openssh().unwrap();
+    let ca = Signers::parse(&format!("# team\n\n*@example.com cert-authority {key}"));
+    assert!(matches!(ca, Err(SignersError::CertAuthority(3))), "{ca:?}");
+    assert!(matches!(Signers::parse("ada"), Err(SignersError::Line(1))));
+    assert!(matches!(Signers::parse(&format!("ada valid-after=\"soon\" {key}")), Err(SignersError::Time(1))));
+    assert!(matches!(Signers::parse(&format!("ada touch-me {key}")), Err(SignersError::Option(1, _))));
+    assert!(matches!(Signers::parse("ada ssh-ed25519 AAAA"), Err(SignersError::Key(1, _))));
+    Signers::parse(&format!("\"ada, of course\",bob namespaces=\"git\",valid-after=\"20200101\" {key} ada@host"))
+        .unwrap();
+}
+
+#[test]
+fn a_run_that_no_log_holds_is_not_anchored() {
+    let lab = Lab::new();
+    Teller::honest(&lab).write(&lab.signer);
+    let report = lab.verify();
+    assert_fails(&report, "anchor", "no log at hand holds the run");
+    assert_eq!((report.failure, report.headline), (Some(Failure::AnchorMissing), "NOT ANCHORED"));
+}
+
+#[test]
+fn a_log_that_holds_something_else_fails_the_anchor() {
+    type Bend = fn(&mut git_handoff::model::entry::LogSealed);
+    let bends: [(Bend, &str); 3] = [
+        (|e| e.root = Digest::of(b"x"), "holds the root"),
+        (|e| e.entries = 3, "holds 3 entries"),
+        (|e| e.seal = Digest::of(b"x"), "holds another seal"),
+    ];
+    for (bend, wanted) in bends {
+        let lab = Lab::new();
+        let told = Teller::honest(&lab).write(&lab.signer);
+        lab.log_as(&told, &lab.signer, bend);
+        let report = lab.verify();
+        assert_fails(&report, "anchor", wanted);
+        assert_eq!(report.failure, Some(Failure::Root));
+    }
+}
+
+#[test]
+fn a_run_that_was_made_anew_is_not_the_one_in_the_log() {
+    let lab = Lab::new();
+    lab.honest();
+    let stranger = key(lab.path(), 3);
+    let mut again = Teller::honest(&lab);
+    let Event::RunSubmitted(e) = &mut again.drafts[0].event else { panic!() };
+    e.writers = vec![stranger.fingerprint()];
+    let told = again.write(&stranger);
+    lab.log(&told, &stranger);
+    assert_fails(&lab.verify(), "anchor", "holds another run by this name");
+}
+
+#[test]
+fn a_broken_log_anchors_nothing() {
+    let lab = Lab::new();
+    let told = Teller::honest(&lab).write(&lab.signer);
+    // A log at another key's place.
+    lab.log(&told, &lab.signer);
+    let log = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
+    let other = git_handoff::model::format::log_ref(&key(lab.path(), 2).fingerprint());
+    lab.git(&["update-ref", &other, &log]);
+    let report = lab.verify();
+    assert!(report.intact && report.row("anchor").unwrap().detail.contains("is broken"), "{}", report.to_text(false));
+    lab.git(&["update-ref", "-d", &log]);
+    let report = lab.verify();
+    assert_eq!(report.failure, Some(Failure::AnchorMissing), "{}", report.to_text(false));
+    assert!(report.row("anchor").unwrap().detail.contains("is broken: entry 0 is signed by"));
+}
+
+#[test]
+fn a_fetched_log_of_a_writer_anchors_a_fetched_run() {
+    let lab = Lab::new();
+    lab.honest();
+    let log = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
+    let there = log.replace("refs/handoff/", "refs/handoff/remotes/origin/");
+    lab.git(&["update-ref", "refs/handoff/remotes/origin/runs/handoff-dag-1", RUN]);
+    lab.git(&["update-ref", &there, &log]);
+    lab.git(&["update-ref", "-d", &log]);
+    let run = "handoff-dag-1".parse().unwrap();
+    let name = "refs/handoff/remotes/origin/runs/handoff-dag-1";
+    assert_intact(&git_handoff::verify::verify(&lab.store, &run, name, &lab.options()).unwrap());
+    assert_intact(&lab.verify());
+}
+
+#[test]
+fn an_open_run_that_verifies_may_go_on() {
+    let lab = Lab::new();
+    let mut run = Teller::submit(&lab, PLAN);
+    run.fire("edit-a");
+    let told = run.write(&lab.signer);
+    let go = continuable(&lab.store, &told.run, RUN, &lab.signer.fingerprint()).unwrap();
+    assert_eq!((Some(go.commit), go.entries(), Some(go.last)), (told.head.commit, 2, told.head.last));
+    assert_eq!(go.state.items[0].attempts, 1);
+    let other = continuable(&lab.store, &told.run, RUN, "SHA256:somebody");
+    assert!(matches!(other, Err(Refusal::NotAWriter { .. })), "{other:?}");
+}
+
+#[test]
+fn a_sealed_or_broken_run_may_not_go_on() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let own = lab.signer.fingerprint();
+    assert!(matches!(continuable(&lab.store, &told.run, RUN, &own), Err(Refusal::Sealed(_))));
+    let mut run = Teller::submit(&lab, PLAN);
+    run.fire_with("edit-a", |manifest| manifest.argv = vec!["rm".to_owned()]);
+    run.write(&lab.signer);
+    let Err(Refusal::Broken(report)) = continuable(&lab.store, &told.run, RUN, &own) else { panic!() };
+    assert_fails(&report, "manifest", "argv is not the plan's");
+}

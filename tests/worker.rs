@@ -1,0 +1,11 @@
+//! One attempt, from the checkout to the products, against real repositories and stock git.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod attacks;
+mod capturing;
+mod harness;
+mod outputs;
+mod running;
+mod survivors;
+mod worktree;

@@ -1,0 +1,77 @@
+//! Outputs: taken whole, or refused with the reason.
+
+use std::fs;
+
+use git_handoff::model::digest::Digest;
+use git_handoff::worker::capture::{Error, capture};
+
+use crate::worker::harness::{FORMATS, Repo};
+
+#[test]
+fn files_are_taken_with_their_exact_bytes() {
+    for format in FORMATS {
+        let repo = Repo::new(format);
+        let captured = repo
+            .captured("printf 'a\\r\\n' >outputs/a.win; mkdir -p outputs/d/e; : >outputs/d/e/empty; ln outputs/a.win outputs/hard")
+            .unwrap();
+        assert_eq!(captured.patch, None);
+        let names: Vec<&str> = captured.outputs.keys().map(|name| name.as_str()).collect();
+        assert_eq!(names, ["a.win", "d/e/empty", "hard"]);
+        let first = captured.outputs.values().next().unwrap();
+        assert_eq!((first.sha256, first.size), (Digest::of(b"a\r\n"), 3));
+        assert_eq!(repo.git(&["cat-file", "-s", &first.oid.to_string()]), "3");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_product_is_refused_by_name() {
+    let repo = Repo::new("sha1");
+    for (script, named) in [
+        ("ln -s /etc/passwd outputs/l", "outputs/l"),
+        ("mkdir outputs/d; ln -s /etc outputs/d/l", "outputs/d/l"),
+        ("mkfifo outputs/f", "outputs/f"),
+        ("mknod outputs/n c 1 3 || mkfifo outputs/n", "outputs/n"),
+        ("git init -q outputs/r", "outputs/r/.git"),
+        ("mkdir outputs/.GIT", ".GIT"),
+        ("echo >\"$(printf 'outputs/\\351')\"", "UTF-8"),
+        ("echo >\"$(printf 'outputs/e\\314\\201')\"", "NFC"),
+        ("echo >\"$(printf 'outputs/new\\nline')\"", "control"),
+        ("echo >'outputs/back\\slash'", "slash"),
+        ("echo >'outputs/ space'", "space"),
+        ("echo >outputs/README; echo >outputs/readme", "readme"),
+        ("rmdir outputs; ln -s /etc outputs", "outputs"),
+        ("rmdir outputs; echo >outputs", "outputs"),
+        (
+            "p=outputs; for i in 1 2 3 4 5 6 7 8 9; do p=$p/$(printf '%0150d' 1); done; mkdir -p $p; echo >$p/x",
+            "at most",
+        ),
+    ] {
+        let sentence = repo.refused(script);
+        assert!(sentence.contains(named), "{script}: {sentence}");
+    }
+    assert!(repo.captured("rmdir outputs").unwrap().outputs.is_empty());
+}
+
+#[test]
+fn too_many_and_too_large_are_refused_fast() {
+    let repo = Repo::new("sha1");
+    let mut site = repo.site();
+    let workspace = repo.workspace(&site);
+    for number in 0..10_000 {
+        fs::File::create(workspace.outputs().join(number.to_string())).unwrap();
+    }
+    assert_eq!(capture(&workspace, &site).unwrap().outputs.len(), 10_000);
+    fs::File::create(workspace.outputs().join("one more")).unwrap();
+    let started = std::time::Instant::now();
+    assert!(matches!(capture(&workspace, &site), Err(Error::Refused(sentence)) if sentence.contains("10000")));
+    assert!(started.elapsed().as_secs() < 2);
+    workspace.remove().unwrap();
+
+    site.max_product = 100;
+    let workspace = repo.workspace(&site);
+    fs::File::create(workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
+    assert_eq!(capture(&workspace, &site).unwrap().outputs.len(), 1);
+    fs::File::create(workspace.outputs().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+    assert!(matches!(capture(&workspace, &site), Err(Error::Refused(sentence)) if sentence.contains("sparse")));
+    workspace.remove().unwrap();
+}

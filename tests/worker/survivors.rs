@@ -1,0 +1,113 @@
+//! Nothing that a worker started outlives its attempt. Each test runs in a process of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use git_handoff::worker::survivors;
+
+use crate::worker::running::{run, shell};
+
+fn alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn pid_in(path: &Path) -> String {
+    let until = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < until {
+        match fs::read_to_string(path) {
+            Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+    panic!("no pid in {}", path.display());
+}
+
+fn dir() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = fs::canonicalize(dir.path()).unwrap();
+    (dir, path)
+}
+
+/// Ways to get out of the process group, each leaving its number in `pid`.
+const ESCAPES: [&str; 5] = [
+    "setsid sh -c 'echo $$ >pid; exec sleep 100' & while ! test -s pid; do sleep 0.01; done",
+    "(setsid sh -c 'echo $$ >pid; cd /; exec sleep 100' >/dev/null 2>&1 &) ; while ! test -s pid; do sleep 0.01; done",
+    "setsid env -i PATH=\"$PATH\" sh -c 'echo $$ >pid; exec sleep 100' & while ! test -s pid; do sleep 0.01; done",
+    "P=$PWD; setsid env -i PATH=\"$PATH\" P=$P sh -c 'cd /; echo $$ >$P/pid; exec sleep 100' & while ! test -s pid; do sleep 0.01; done",
+    "setsid sh -c 'trap \"\" TERM HUP INT; setsid sh -c \"cd /; echo \\$\\$ >$PWD/pid; exec sleep 100\" & wait' & while ! test -s pid; do sleep 0.01; done",
+];
+
+#[test]
+fn no_daemon_outlives_its_attempt() {
+    survivors::become_subreaper();
+    for script in ESCAPES {
+        let (_guard, dir) = dir();
+        let started = Instant::now();
+        run(&shell(&dir, script), 1000).0.unwrap();
+        assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
+        assert!(started.elapsed() < Duration::from_secs(3), "{script}: {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn without_adoption_the_marked_are_found() {
+    for script in &ESCAPES[..3] {
+        let (_guard, dir) = dir();
+        run(&shell(&dir, script), 1000).0.unwrap();
+        assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
+    }
+}
+
+#[test]
+fn no_other_process_is_touched() {
+    survivors::become_subreaper();
+    let ((_guard, one), (_other_guard, other)) = (dir(), dir());
+    // Of another attempt, of nobody in our own group, and of an outsider who looks into the folder's neighbour.
+    let mut theirs = Command::new("setsid");
+    theirs.args(["sleep", "100"]).current_dir(&other).env("HANDOFF_TASK", other.join("task.json"));
+    let mut plain = Command::new("sleep");
+    plain.arg("100").current_dir("/");
+    let mut children = [theirs, plain].map(|mut command| command.stdout(Stdio::null()).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(50));
+    run(&shell(&one, ESCAPES[0]), 1000).0.unwrap();
+    survivors::end(None, &one);
+    for child in &mut children {
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn survivors_of_a_dead_conductor_are_found() {
+    let (_guard, dir) = dir();
+    // The shell that starts it is gone at once, so that it is nobody's child.
+    let script = "setsid sh -c 'echo $$ >pid; sleep 100 & wait' >/dev/null 2>&1 & exit 0";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(&dir).env("HANDOFF_TASK", dir.join("task.json"));
+    assert!(command.status().unwrap().success());
+    let pid = pid_in(&dir.join("pid"));
+    assert!(alive(&pid));
+    assert!(survivors::end(None, &dir) >= 1);
+    assert!(!alive(&pid));
+    assert_eq!(survivors::end(None, &dir), 0);
+}
+
+#[test]
+fn a_fork_bomb_in_new_sessions_is_ended() {
+    survivors::become_subreaper();
+    let (_guard, dir) = dir();
+    let script = "f() { test $1 -gt 6 || { setsid sh -c \"$F; f $(($1+1))\" & setsid sh -c \"$F; f $(($1+1))\" & }; sleep 100; }";
+    let mut invocation = shell(&dir, &format!("export F='{script}'; eval \"$F\"; (f 1 >/dev/null 2>&1 &); sleep 0.2"));
+    invocation.timeout = Duration::from_secs(10);
+    run(&invocation, 1000).0.unwrap();
+    let ours = |pid: &str| {
+        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        alive(pid) && String::from_utf8_lossy(&environ).contains(dir.to_str().unwrap())
+    };
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    assert_eq!(pids.filter(|pid| pid.parse::<i32>().is_ok() && ours(pid)).count(), 0);
+}
