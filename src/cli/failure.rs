@@ -6,7 +6,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
-use git_handoff::{apply, chain, config, log, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -229,6 +229,31 @@ impl From<apply::Error> for Failure {
             }
             apply::Error::Ref(refs::Error::LostRace(_) | refs::Error::Locked(_)) => failure.race(),
             _ => failure,
+        }
+    }
+}
+
+impl From<clean::Error> for Failure {
+    fn from(error: clean::Error) -> Self {
+        match error {
+            clean::Error::Run(inner) => inner.into(),
+            clean::Error::Store(inner) => inner.into(),
+            clean::Error::Ref(inner) => inner.into(),
+            clean::Error::Clear(inner) => inner.into(),
+            clean::Error::Hold(_) | clean::Error::Workspace(_) => Self::of("clean", &error),
+        }
+    }
+}
+
+impl From<doctor::Error> for Failure {
+    fn from(error: doctor::Error) -> Self {
+        match error {
+            doctor::Error::Run(inner) => inner.into(),
+            doctor::Error::Chain(inner) => inner.into(),
+            doctor::Error::Store(inner) => inner.into(),
+            doctor::Error::Ref(inner) => inner.into(),
+            doctor::Error::Git(inner) => inner.into(),
+            doctor::Error::Log(_) | doctor::Error::Hold(_) | doctor::Error::Workspace(_) => Self::of("doctor", &error),
         }
     }
 }
