@@ -1,10 +1,10 @@
 //! Puts what a run's items changed onto a commit, a branch or the work tree.
 //!
-//! Everything is merged as trees, in memory: an item's result is the run's base with its patch, and it is merged with what
-//! stands there so far over that base. So an item that built on another's patch, and therefore contains it, fits as well as
-//! one that did not. Nothing moves before every item has merged.
+//! Everything is merged as trees, in memory: an item's result is the run's base with its patch, and the results are merged
+//! over that base. So an item that built on another's patch, and therefore contains it, fits as well as one that did not.
+//! What all of them come to is then merged with what stands at the target. Nothing moves before all of it has merged.
 
-use std::collections::BTreeSet;
+mod parts;
 
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
@@ -12,10 +12,7 @@ use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
-use crate::model::graph::Graph;
 use crate::model::name::{ItemId, RunId};
-use crate::model::plan::{ProductKey, Selector, Source};
-use crate::model::state::Phase;
 use crate::run::View;
 
 /// What to apply, and onto what.
@@ -50,6 +47,8 @@ pub struct Step {
     pub tree: Oid,
     /// Whether it changed anything that was not there already.
     pub changed: bool,
+    /// Whether it fits only together with the item after it, because what stands there has gone further already.
+    pub folded: bool,
     /// The commit made for it.
     pub commit: Option<Oid>,
 }
@@ -76,159 +75,25 @@ pub struct Applied {
     pub moved: Option<String>,
 }
 
-/// An item's patch, and the tree that it makes of the base.
-struct Part {
-    at: usize,
-    item: ItemId,
-    product: Digest,
-    result: Oid,
-}
-
 /// Applies a run's patches. After an error or a conflict, nothing has changed.
 pub fn apply(store: &Store, view: &View, request: &Request) -> Result<Applied, Error> {
-    let chosen = chosen(view, request.item)?;
+    let chosen = parts::chosen(view, request.item)?;
     let base = view.state.submitted.base;
     if !store.contains(base) {
         return Err(Error::NoBase(base));
     }
     let target = Target::find(store, &request.onto, base)?;
     let scratch = Scratch::new(store, base)?;
-    let mut parts = Vec::new();
-    for at in chosen {
-        parts.push(part(store, &scratch, view, at)?);
+    let parts = parts::read(store, &scratch, view, &chosen)?;
+    let mut applied = parts::join(&scratch, view, &parts)?;
+    if applied.conflicts.is_empty() {
+        let onto = scratch.tree_of(target.onto)?;
+        applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
-    let mut applied = merge_all(&scratch, view, &parts, scratch.tree_of(target.onto)?)?;
-    if !applied.conflicts.is_empty() || applied.steps.iter().all(|step| !step.changed) {
-        return Ok(applied);
-    }
-    target.finish(store, &view.run, &mut applied)?;
-    Ok(applied)
-}
-
-/// Returns the positions of the items to apply, every producer before its consumers, otherwise in plan order.
-fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Error> {
-    let state = &view.state;
-    let has_patch = |at: usize| state.items[at].products.contains_key(&ProductKey::Patch);
-    if let Some(at) = only {
-        let id = || state.graph.item(at).id.clone();
-        return match state.items[at].phase {
-            Phase::Done if has_patch(at) => Ok(vec![at]),
-            Phase::Done => Err(Error::NoPatch(id())),
-            _ => Err(Error::NotDone(id(), state.status(at))),
-        };
-    }
-    let done = |at: &usize| state.items[*at].phase == Phase::Done && has_patch(*at);
-    Ok(in_order(&state.graph).into_iter().filter(done).collect())
-}
-
-/// Returns all positions, dependencies first; what is free to go first goes in plan order.
-fn in_order(graph: &Graph) -> Vec<usize> {
-    let count = graph.items().len();
-    let mut missing: Vec<usize> = (0..count).map(|at| graph.dependencies(at).len()).collect();
-    let mut free: BTreeSet<usize> = (0..count).filter(|at| missing[*at] == 0).collect();
-    let mut order = Vec::with_capacity(count);
-    while let Some(at) = free.pop_first() {
-        order.push(at);
-        for &next in graph.dependents(at) {
-            missing[next] -= 1;
-            if missing[next] == 0 {
-                free.insert(next);
-            }
-        }
-    }
-    order
-}
-
-fn part(store: &Store, scratch: &Scratch, view: &View, at: usize) -> Result<Part, Error> {
-    let item = view.state.graph.item(at).id.clone();
-    let product = view.state.items[at].products[&ProductKey::Patch];
-    let mut patch = Vec::new();
-    let (digest, _) = store.copy_blob(product.oid, &mut patch)?;
-    // What is put into somebody's work is what the chain says, or nothing.
-    if digest != product.sha256 {
-        return Err(Error::Altered(item, product.sha256));
-    }
-    let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;
-    Ok(Part { at, item, product: digest, result })
-}
-
-fn merge_all(scratch: &Scratch, view: &View, parts: &[Part], onto: Oid) -> Result<Applied, Error> {
-    let mut applied = Applied { steps: Vec::new(), conflicts: Vec::new(), moved: None };
-    let mut tree = onto;
-    let mut lost = BTreeSet::new();
-    for part in parts {
-        // What builds on something that did not merge would only repeat its conflicts.
-        if view.state.graph.dependencies(part.at).iter().any(|on| lost.contains(on)) {
-            lost.insert(part.at);
-            continue;
-        }
-        match merge_one(scratch, view, parts, part, tree)? {
-            Ok(merged) => {
-                let (item, product) = (part.item.clone(), part.product);
-                applied.steps.push(Step { item, product, tree: merged, changed: merged != tree, commit: None });
-                tree = merged;
-            }
-            Err(paths) => {
-                let with = others(scratch, parts, part, &paths)?;
-                applied.conflicts.push(Conflict { item: part.item.clone(), paths, with });
-                lost.insert(part.at);
-            }
-        }
+    if applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed) {
+        target.finish(store, &view.run, &mut applied)?;
     }
     Ok(applied)
-}
-
-/// Merges one item's result into a tree; the paths in conflict if that cannot be done.
-///
-/// An item that was given others' patches may have rewritten the very lines that they changed. If it kept everything else of
-/// theirs, it built on them, and what it made of those lines stands.
-fn merge_one(
-    scratch: &Scratch,
-    view: &View,
-    parts: &[Part],
-    part: &Part,
-    tree: Oid,
-) -> Result<Result<Oid, Vec<String>>, Error> {
-    let paths = match scratch.merge(scratch.base(), tree, part.result)? {
-        Ok(merged) => return Ok(Ok(merged)),
-        Err(paths) => paths,
-    };
-    let mut given = scratch.base();
-    for producer in consumed(view, parts, part.at) {
-        match scratch.merge(scratch.base(), given, producer.result)? {
-            Ok(both) => given = both,
-            Err(_) => return Ok(Err(paths)),
-        }
-    }
-    if given == scratch.base() {
-        return Ok(Err(paths));
-    }
-    let built_upon = scratch.merge(given, tree, part.result)?;
-    let preferred = scratch.merge_preferring_theirs(scratch.base(), tree, part.result)?;
-    match (built_upon, preferred) {
-        (Ok(one), Some(other)) if one == other => Ok(Ok(one)),
-        _ => Ok(Err(paths)),
-    }
-}
-
-/// Returns the parts whose patches an item was given, in their order.
-fn consumed<'a>(view: &'a View, parts: &'a [Part], at: usize) -> impl Iterator<Item = &'a Part> {
-    let inputs = &view.state.items[at].inputs;
-    parts.iter().filter(move |part| {
-        let this = Source::Item(part.item.clone());
-        inputs.values().any(|input| input.from == this && input.select == Selector::Patch)
-    })
-}
-
-fn others(scratch: &Scratch, parts: &[Part], part: &Part, paths: &[String]) -> Result<Vec<ItemId>, Error> {
-    let mut others = Vec::new();
-    for other in parts.iter().take_while(|other| other.at != part.at) {
-        let touched = scratch.changed(scratch.base(), other.result)?;
-        if paths.iter().any(|path| touched.contains(path)) {
-            others.push(other.item.clone());
-        }
-    }
-    Ok(others)
 }
 
 /// The place that the changes go to, as it was when it was looked at.
@@ -294,19 +159,34 @@ impl Found {
     }
 }
 
-/// Makes one commit for each item that changed something; returns the last.
+/// Makes a commit for each item that changed something; returns the last.
+///
+/// An item whose result has no place of its own on the target shares the commit of the one after it.
 fn commits(store: &Store, run: &RunId, steps: &mut [Step], onto: Oid) -> Result<Oid, Error> {
     let mut tip = onto;
-    for step in steps.iter_mut().filter(|step| step.changed) {
-        let message = format!(
-            "{item}: apply the patch of {run}\n\nHandoff-Run: {run}\nHandoff-Item: {item}\nHandoff-Product: {product}\n",
-            item = step.item,
-            product = step.product,
-        );
-        tip = merge::commit(store, step.tree, tip, &message).map_err(Error::Commit)?;
-        step.commit = Some(tip);
+    let mut first = 0;
+    for last in 0..steps.len() {
+        if steps[last].folded {
+            continue;
+        }
+        let together = &mut steps[first..=last];
+        first = last + 1;
+        if let Some(Step { tree, changed: true, .. }) = together.last() {
+            tip = merge::commit(store, *tree, tip, &message(run, together)).map_err(Error::Commit)?;
+            together.iter_mut().for_each(|step| step.commit = Some(tip));
+        }
     }
     Ok(tip)
+}
+
+fn message(run: &RunId, steps: &[Step]) -> String {
+    let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
+    let patches = if steps.len() == 1 { "patch" } else { "patches" };
+    let mut message = format!("{}: apply the {patches} of {run}\n\nHandoff-Run: {run}\n", items.join(", "));
+    for step in steps {
+        message.push_str(&format!("Handoff-Item: {}\nHandoff-Product: {}\n", step.item, step.product));
+    }
+    message
 }
 
 /// Why a run's patches could not be applied.

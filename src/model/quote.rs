@@ -5,7 +5,7 @@
 /// Names come from whoever wrote a plan: pasted without quotes, one could run a command.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
