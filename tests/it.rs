@@ -2,3 +2,4 @@
 
 mod plan;
 mod verify;
+mod worker;
