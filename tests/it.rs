@@ -1,5 +1,9 @@
 //! The single integration-test binary.
 
+mod cli;
+mod common;
+mod docs;
+mod layers;
 mod plan;
 mod verify;
 mod worker;

@@ -205,7 +205,12 @@ impl From<verify::Refusal> for Failure {
 
 impl From<verify::Error> for Failure {
     fn from(error: verify::Error) -> Self {
-        Self::of("verify", &error)
+        let failure = Self::of("verify", &error);
+        match error {
+            // A check that did not pass: something that was recorded is not there any more.
+            verify::Error::Vanished { .. } => Self { code: "vanished", exit: 3, ..failure },
+            _ => failure,
+        }
     }
 }
 
