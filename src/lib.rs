@@ -16,6 +16,9 @@
 //! [`verify`] recomputes all of it from the objects alone and shares nothing with the writer but the data [`model`], the
 //! codec in [`git`] and the check of a signature in [`sign`].
 //!
+//! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
+//! mends what crashes left half-done, and [`clean`] what they left on the disk.
+//!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 
@@ -38,6 +41,11 @@ pub mod merkle;
 pub mod log;
 
 pub mod verify;
+
+pub mod apply;
+
+pub mod clean;
+pub mod doctor;
 
 pub mod git;
 pub mod sign;

@@ -1,12 +1,116 @@
 //! `git handoff apply`
 
+use git_handoff::apply::{self as stage, Applied, Onto, Request};
+use git_handoff::model::quote::quoted;
+use git_handoff::model::state::Phase;
+use git_handoff::run::View;
+use git_handoff::verify::{Refusal, continuable};
+use serde_json::json;
+
 use super::context::Context;
+use super::target::{self, Target};
 use super::{Ending, Failure, Output};
 
-/// (being written)
+/// Put what a run's items changed into the index and the work tree, or onto a branch
+///
+/// Items are applied in the order of their dependencies and merged, so that an item which built on another's patch fits.
+/// If any of it conflicts, nothing is changed. Local changes are never touched.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// The run, or one item of it
+    #[arg(value_name = "RUN[/ITEM]")]
+    target: String,
+    /// Commit onto this branch instead, one commit for each item; it is made at the run's base if it is not there
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<String>,
+    /// Commit onto HEAD as well, one commit for each item
+    #[arg(long)]
+    commit: bool,
+}
 
-pub(crate) fn run(_: &Arguments, _: &Context, _: &mut Output) -> Result<Ending, Failure> {
-    Err(Failure::refused("unfinished", "not there yet".into()))
+/// Applies.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
+    let view = target.view(&context.store)?;
+    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
+    sound(&target, context)?;
+    let onto = match &arguments.branch {
+        Some(branch) => Onto::Branch(branch.clone()),
+        None => Onto::WorkTree { commit: arguments.commit },
+    };
+    let applied = stage::apply(&context.store, &view, &Request { item, onto })?;
+    if output.json {
+        output.value(&value(&view, &applied));
+    } else {
+        print(&view, &applied, output);
+    }
+    if !applied.conflicts.is_empty() {
+        return Ok(Ending::Refused);
+    }
+    if item.is_none() {
+        let undone = view.state.items.iter().filter(|item| item.phase != Phase::Done).count();
+        if undone > 0 {
+            output.warn(&format!(
+                "{undone} of {} items are not done; nothing of them was applied",
+                view.state.items.len()
+            ));
+        }
+    }
+    Ok(Ending::Done)
+}
+
+/// Refuses a run that does not verify as far as it goes: nobody's work tree is the place for bytes that were tampered with.
+fn sound(target: &Target, context: &Context) -> Result<(), Failure> {
+    match continuable(&context.store, &target.run, &target.reference, &context.own_fingerprint().unwrap_or_default()) {
+        // Whether we may append to it does not matter here.
+        Ok(_) | Err(Refusal::Sealed(_) | Refusal::NotAWriter { .. }) => Ok(()),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+fn value(view: &View, applied: &Applied) -> serde_json::Value {
+    let refused = !applied.conflicts.is_empty();
+    let items = applied.steps.iter().filter(|_| !refused).map(
+        |step| json!({ "item": step.item, "product": step.product, "changed": step.changed, "commit": step.commit }),
+    );
+    let conflicts = applied
+        .conflicts
+        .iter()
+        .map(|conflict| json!({ "item": conflict.item, "paths": conflict.paths, "with": conflict.with }));
+    json!({
+        "schema": "git-handoff.apply/1",
+        "run": view.run,
+        "applied": !refused,
+        "branch": applied.moved,
+        "items": items.collect::<Vec<_>>(),
+        "commits": applied.steps.iter().filter_map(|step| step.commit).collect::<Vec<_>>(),
+        "conflicts": conflicts.collect::<Vec<_>>(),
+    })
+}
+
+fn print(view: &View, applied: &Applied, output: &mut Output) {
+    if !applied.conflicts.is_empty() {
+        for conflict in &applied.conflicts {
+            let with: Vec<_> = conflict.with.iter().map(|item| item.as_str()).collect();
+            let with = if with.is_empty() { "what is there".into() } else { with.join(", ") };
+            for path in &conflict.paths {
+                output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));
+            }
+        }
+        output.note("nothing was changed");
+        let item = &applied.conflicts[0].item;
+        output.hint(&format!("git handoff cat {}", quoted(&format!("{}/{item}:patch", view.run))));
+        return;
+    }
+    for step in &applied.steps {
+        let what = match (step.changed, step.commit) {
+            (false, _) => "was there already".to_owned(),
+            (true, Some(commit)) => format!("committed as {commit}"),
+            (true, None) => "applied".to_owned(),
+        };
+        output.line(&format!("{}: {what}", step.item));
+    }
+    if applied.steps.is_empty() {
+        output.note("no item that is done has a patch; there is nothing to apply");
+    }
 }

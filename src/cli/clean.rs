@@ -1,12 +1,127 @@
 //! `git handoff clean`
 
+use git_handoff::clean::{self as stage, Piece, Request, What};
+use git_handoff::model::format;
+use serde_json::{Value, json};
+
 use super::context::Context;
-use super::{Ending, Failure, Output};
+use super::target::{Target, own_runs};
+use super::{Ending, Failure, Output, table};
 
-/// (being written)
+/// Free what runs left on the disk
+///
+/// Worktrees of attempts that nobody runs any more, after their work is saved to refs/handoff/salvage/. Without --force it
+/// only lists. Runs themselves are never removed, and one that is being driven is left alone.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Only these runs
+    #[arg(value_name = "RUN")]
+    runs: Vec<String>,
+    /// Remove it
+    #[arg(long, short)]
+    force: bool,
+    /// Only list what would be removed, also with --force
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Transcripts of sealed runs as well; the runs still verify
+    #[arg(long)]
+    transcripts: bool,
+    /// Work saved from interrupted attempts of sealed runs as well
+    #[arg(long)]
+    salvage: bool,
+}
 
-pub(crate) fn run(_: &Arguments, _: &Context, _: &mut Output) -> Result<Ending, Failure> {
-    Err(Failure::refused("unfinished", "not there yet".into()))
+/// Lists, and removes if that is asked for.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let remove = arguments.force && !arguments.dry_run;
+    let request = Request { transcripts: arguments.transcripts, salvage: arguments.salvage, remove };
+    let mut runs = Vec::new();
+    for named in &arguments.runs {
+        let target = Target::find(&context.store, named)?;
+        if target.reference != format::run_ref(&target.run) {
+            let message = format!("the run {named:?} was fetched; there is nothing of it to clean here");
+            return Err(Failure::refused("not-ours", message));
+        }
+        runs.push(target.run);
+    }
+    if arguments.runs.is_empty() {
+        runs = own_runs(&context.store)?;
+    }
+    if runs.is_empty() {
+        return Ok(tell(&[], &[], remove, output));
+    }
+    let (writer, site) = (context.writer()?, context.site()?);
+    let (mut pieces, mut notes) = (Vec::new(), Vec::new());
+    for run in &runs {
+        match stage::clean(&writer, &site, run, request) {
+            Ok(cleaned) => {
+                pieces.extend(cleaned.pieces);
+                notes.extend(cleaned.notes);
+            }
+            // One run that cannot be read does not keep the others' worktrees on the disk.
+            Err(stage::Error::Run(error)) if arguments.runs.is_empty() => notes.push(format!("{run}: {error}")),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(tell(&pieces, &notes, remove, output))
+}
+
+fn tell(pieces: &[Piece], notes: &[String], remove: bool, output: &mut Output) -> Ending {
+    notes.iter().for_each(|note| output.note(note));
+    let bytes: u64 = pieces.iter().filter(|piece| piece.removed || !remove).map(|piece| piece.bytes).sum();
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.clean/1",
+            "dryRun": !remove,
+            "pieces": pieces.iter().map(value).collect::<Vec<_>>(),
+            "bytes": bytes,
+            "notes": notes,
+        }));
+        return Ending::Done;
+    }
+    for piece in pieces {
+        let verb = match (remove, piece.removed) {
+            (false, _) => "would remove",
+            (true, true) => "removed",
+            (true, false) => "kept",
+        };
+        let (kind, place) = place(&piece.what);
+        output.line(&format!("{verb} {kind} {place} ({})", table::size(piece.bytes)));
+    }
+    if pieces.is_empty() {
+        output.note("there is nothing to clean");
+        return Ending::Done;
+    }
+    if remove {
+        output.note(&format!("{} freed", table::size(bytes)));
+    } else {
+        output.note(&format!("{} would be freed", table::size(bytes)));
+        output.hint("the same command with --force");
+    }
+    if pieces.iter().any(|piece| piece.removed && !matches!(piece.what, What::Worktree { .. })) {
+        output.note("objects that only a deleted ref held go with git's next gc");
+    }
+    Ending::Done
+}
+
+fn place(what: &What) -> (&'static str, String) {
+    match what {
+        What::Worktree { path, .. } => ("worktree", path.display().to_string()),
+        What::Transcripts(reference) => ("transcripts", reference.clone()),
+        What::Salvage(reference) => ("salvage", reference.clone()),
+    }
+}
+
+fn value(piece: &Piece) -> Value {
+    let (kind, place) = place(&piece.what);
+    let mut value = json!({ "kind": kind, "run": piece.run, "bytes": piece.bytes, "removed": piece.removed });
+    match &piece.what {
+        What::Worktree { item, attempt, .. } => {
+            value["item"] = json!(item);
+            value["attempt"] = json!(attempt);
+            value["path"] = json!(place);
+        }
+        What::Transcripts(_) | What::Salvage(_) => value["ref"] = json!(place),
+    }
+    value
 }

@@ -1,12 +1,73 @@
 //! `git handoff doctor`
 
+use std::path::Path;
+
+use git_handoff::doctor::{Finding, Patient, Severity, examine};
+use serde_json::{Value, json};
+
 use super::context::Context;
 use super::{Ending, Failure, Output};
 
-/// (being written)
+/// Find what is half-done, missing or dangerous here, and the command that mends it
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Mend what cannot lose anything
+    #[arg(long)]
+    fix: bool,
+}
 
-pub(crate) fn run(_: &Arguments, _: &Context, _: &mut Output) -> Result<Ending, Failure> {
-    Err(Failure::refused("unfinished", "not there yet".into()))
+/// Prints what was found.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    // A key is made by those who write, not by those who look.
+    let writer = context.own_fingerprint().map(|_| context.writer()).transpose()?;
+    let key_file = match &context.config.signing_key {
+        Some(key) if key.starts_with("key::") || key.starts_with("ssh-") || is_public(key) => None,
+        Some(key) => Some(context.expand(Path::new(key))),
+        None => Some(context.store.common_dir().join("handoff/signing_key")),
+    };
+    let patient = Patient { store: context.store.clone(), writer, key_file, site: context.site()? };
+    let findings = examine(&patient, arguments.fix)?;
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.doctor/1",
+            "findings": findings.iter().map(value).collect::<Vec<_>>(),
+        }));
+    } else {
+        findings.iter().for_each(|finding| print(finding, output));
+        if findings.is_empty() {
+            output.note("nothing to complain about");
+        }
+    }
+    Ok(if findings.iter().any(Finding::needs_attention) { Ending::CheckFailed } else { Ending::Done })
+}
+
+/// Returns whether the key is a public one, which anybody may read; its private half is with an agent.
+fn is_public(key: &str) -> bool {
+    Path::new(key).extension().is_some_and(|extension| extension == "pub")
+}
+
+fn print(finding: &Finding, output: &mut Output) {
+    let word = match (finding.fixed, finding.severity) {
+        (true, _) => "mended",
+        (false, Severity::Problem) => "problem",
+        (false, Severity::Note) => "note",
+    };
+    output.line(&format!("{word}: {}", finding.message));
+    if let Some(hint) = finding.hint.as_ref().filter(|_| !finding.fixed) {
+        output.line(&format!("  {hint}"));
+    }
+}
+
+fn value(finding: &Finding) -> Value {
+    let severity = match finding.severity {
+        Severity::Problem => "problem",
+        Severity::Note => "note",
+    };
+    json!({
+        "code": finding.code,
+        "severity": severity,
+        "message": finding.message,
+        "hint": finding.hint,
+        "fixed": finding.fixed,
+    })
 }

@@ -5,7 +5,8 @@ use std::io;
 
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
-use git_handoff::{chain, config, log, run, sign, submit, verify};
+use git_handoff::model::quote::quoted;
+use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -209,6 +210,55 @@ impl From<verify::Error> for Failure {
             // A check that did not pass: something that was recorded is not there any more.
             verify::Error::Vanished { .. } => Self { code: "vanished", exit: 3, ..failure },
             _ => failure,
+        }
+    }
+}
+
+impl From<apply::Error> for Failure {
+    fn from(error: apply::Error) -> Self {
+        let failure = Self::of("apply", &error);
+        match &error {
+            apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(format!("git fetch origin {base}")),
+            apply::Error::NoPatch(_) => Self { code: "no-patch", ..failure },
+            apply::Error::NotDone(..) => Self { code: "not-done", ..failure },
+            apply::Error::Altered(..) => Self { code: "altered", ..failure }.hint("git handoff verify --all"),
+            apply::Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
+            apply::Error::CheckedOut(_, place) => Self { code: "checked-out", ..failure }
+                .hint(format!("run `git handoff apply` without --branch in {}", quoted(place))),
+            apply::Error::Bare => Self { code: "bare", ..failure }.hint("say which branch: --branch NAME"),
+            apply::Error::Unborn => Self { code: "unborn", ..failure }.hint("say which branch: --branch NAME"),
+            apply::Error::LocalChanges(_) => Self { code: "local-changes", ..failure }
+                .hint("git stash --include-untracked   # or apply onto a branch: --branch NAME"),
+            apply::Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
+                failure.hint("git config user.name 'Your Name' && git config user.email you@example.com")
+            }
+            apply::Error::Ref(refs::Error::LostRace(_) | refs::Error::Locked(_)) => failure.race(),
+            _ => failure,
+        }
+    }
+}
+
+impl From<clean::Error> for Failure {
+    fn from(error: clean::Error) -> Self {
+        match error {
+            clean::Error::Run(inner) => inner.into(),
+            clean::Error::Store(inner) => inner.into(),
+            clean::Error::Ref(inner) => inner.into(),
+            clean::Error::Clear(inner) => inner.into(),
+            clean::Error::Hold(_) | clean::Error::Workspace(_) => Self::of("clean", &error),
+        }
+    }
+}
+
+impl From<doctor::Error> for Failure {
+    fn from(error: doctor::Error) -> Self {
+        match error {
+            doctor::Error::Run(inner) => inner.into(),
+            doctor::Error::Chain(inner) => inner.into(),
+            doctor::Error::Store(inner) => inner.into(),
+            doctor::Error::Ref(inner) => inner.into(),
+            doctor::Error::Git(inner) => inner.into(),
+            doctor::Error::Log(_) | doctor::Error::Hold(_) | doctor::Error::Workspace(_) => Self::of("doctor", &error),
         }
     }
 }

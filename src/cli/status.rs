@@ -62,7 +62,8 @@ pub(crate) fn items(view: &View) -> Vec<Value> {
     (0..view.state.items.len()).map(|at| item(view, at)).collect()
 }
 
-fn item(view: &View, at: usize) -> Value {
+/// Returns one item as `status --json` has it.
+pub(crate) fn item(view: &View, at: usize) -> Value {
     let state = &view.state.items[at];
     let id = |on: usize| view.state.graph.item(on).id.to_string();
     let mut outputs = Map::new();

@@ -4,10 +4,10 @@ pub mod command;
 pub mod decide;
 pub mod hold;
 pub mod needs;
+pub mod stranded;
 pub mod tick;
 
 mod attempt;
 mod keep;
 mod outcome;
 mod prepare;
-mod stranded;

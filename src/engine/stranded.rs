@@ -11,7 +11,7 @@ use crate::worker::{salvage, site::Site, survivors};
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
 ///
 /// To be called while holding the run. Work that cannot be saved stays where it is, and the note says where.
-pub(super) fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Error> {
+pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Error> {
     let mut notes = Vec::new();
     for leftover in Workspace::leftovers(site, run.run())? {
         let ended = survivors::end(None, &leftover.dir);

@@ -50,6 +50,17 @@ pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
     swap(store, name, None, PreviousValue::MustExistAndMatch(Target::Object(old.0)))
 }
 
+/// Moves a branch of the user's from `old`, or from not being there, to `new`, with its reflog, as git itself does it.
+pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &str) -> Result<(), Error> {
+    let expected = old.map_or_else(|| "0".repeat(new.to_string().len()), |old| old.to_string());
+    let call = store.git().args(["update-ref", "--create-reflog", "-m", why, name, &new.to_string(), &expected]);
+    match call.run() {
+        Ok(_) => Ok(()),
+        Err(_) if read(store, name)? != old => Err(Error::LostRace(name.to_owned())),
+        Err(error) => Err(Error::Other(name.to_owned(), Box::new(error))),
+    }
+}
+
 /// Removes the lock file that a killed process left on a ref.
 ///
 /// Only to be called while holding the operating system's lock on the run that the ref belongs to: then no other process of

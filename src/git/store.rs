@@ -259,6 +259,25 @@ impl Store {
         Ok(hasher.finish())
     }
 
+    /// Returns how many bytes the files of a tree hold, as far as they are here.
+    pub fn tree_size(&self, tree: Oid) -> Result<u64, Error> {
+        let repo = self.local();
+        let mut total = 0;
+        let mut trees = vec![tree];
+        while let Some(tree) = trees.pop() {
+            for entry in self.tree(&repo, tree)?.entries {
+                if entry.mode.is_tree() {
+                    trees.push(Oid(entry.oid));
+                } else if !entry.mode.is_commit() {
+                    let header =
+                        repo.try_find_header(entry.oid).map_err(|e| Error::Find(Oid(entry.oid), Box::new(e)))?;
+                    total += header.map_or(0, |header| header.size());
+                }
+            }
+        }
+        Ok(total)
+    }
+
     /// Forces everything written so far to disk, if durability is strict.
     ///
     /// One `syncfs` costs less than one `fsync` for each of the handful of objects of an entry, and covers their folders.

@@ -12,6 +12,7 @@ pub mod manifest;
 pub mod name;
 pub mod plan;
 pub mod problem;
+pub mod quote;
 pub(crate) mod read;
 pub mod state;
 pub mod time;

@@ -308,7 +308,7 @@ pub enum Error {
 fn reason(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => ": there is no such program, or its interpreter is missing",
-        io::ErrorKind::PermissionDenied => ": it may not be executed",
+        io::ErrorKind::PermissionDenied => ": it may not be executed, or a folder of PATH may not be entered",
         io::ErrorKind::ArgumentListTooLong => ": its arguments and environment are too long",
         _ => "",
     }

@@ -36,7 +36,7 @@ pub struct Captured {
 /// anything else is ours. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
 pub fn capture(workspace: &Workspace, site: &Site) -> Result<Captured, Error> {
     let base = site.base(workspace.base).map_err(Error::Workspace)?;
-    let walked = walk::walk(workspace, &base)?;
+    let walked = walk::walk(workspace, site, &base)?;
     let patch = if walked.changed { patch::capture(workspace, site, &base, &walked)? } else { None };
     let outputs = outputs::capture(workspace, site)?;
     Ok(Captured { patch, outputs })

@@ -23,14 +23,14 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
         return Ok(None);
     }
     let base = site.base(workspace.base).map_err(Error::Workspace)?;
-    let walked = match walk::walk(workspace, &base) {
+    let walked = match walk::walk(workspace, site, &base) {
         // Nothing is left.
         Err(Error::Refused(_)) => return Ok(None),
         other => other?,
     };
     let scratch = Scratch::new(workspace, &base, Some(site.store.objects_dir()))?;
     let outputs = relative(workspace, workspace.outputs());
-    let skip = left_out(site, &walked, &scratch)?;
+    let skip = left_out(&walked, &scratch)?;
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
     // What git could not add it has told of; the rest is added all the same.
@@ -44,9 +44,8 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
 }
 
 /// The paths that git must not enter or need not take.
-fn left_out(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Error> {
-    let large = walked.files.iter().filter(|(_, size)| *size > site.max_product).map(|(path, _)| path);
-    let asked = walked.nested.iter().chain(&walked.closed).chain(large).chain(&walked.odd);
+fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Error> {
+    let asked = walked.nested.iter().chain(&walked.closed).chain(&walked.large).chain(&walked.odd);
     let asked: BTreeSet<BString> = asked.cloned().collect();
     let ignored = ignored(scratch, &asked.iter().cloned().collect::<Vec<_>>())?;
     Ok(asked.into_iter().filter(|path| !ignored.contains(path)).collect())

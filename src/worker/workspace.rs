@@ -6,7 +6,7 @@
 
 mod base;
 mod git_dir;
-mod removal;
+pub(super) mod removal;
 
 use std::fs;
 use std::io;

@@ -27,7 +27,7 @@ impl Repo {
         let path = fs::canonicalize(dir.path()).unwrap().join("repo");
         fs::create_dir_all(dir.path().join("home")).unwrap();
         let repo = Self { dir, path };
-        repo.git_in(&repo.dir.path().to_owned(), &["init", "-q", "-b", "main", "--object-format", format, "repo"]);
+        repo.git_in(repo.dir.path(), &["init", "-q", "-b", "main", "--object-format", format, "repo"]);
         repo.git(&["config", "user.name", "Tester"]);
         repo.git(&["config", "user.email", "tester@example.com"]);
         repo
@@ -148,7 +148,7 @@ impl Repo {
         let mut args = vec!["clone", "-q"];
         args.extend(settings.iter().flat_map(|setting| ["-c", setting]));
         args.extend(["repo", dir.to_str().unwrap()]);
-        self.git_in(&self.dir.path().to_owned(), &args);
+        self.git_in(self.dir.path(), &args);
         let file = clone.path().join("patch");
         fs::write(&file, patch).unwrap();
         self.git_in(&dir, &["apply", "--index", file.to_str().unwrap()]);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use git_handoff::model::digest::Digest;
+use git_handoff::model::name::FilePath;
 use git_handoff::worker::capture::{Error, capture};
 
 use crate::worker::harness::{FORMATS, Repo};
@@ -15,7 +16,7 @@ fn files_are_taken_with_their_exact_bytes() {
             .captured("printf 'a\\r\\n' >outputs/a.win; mkdir -p outputs/d/e; : >outputs/d/e/empty; ln outputs/a.win outputs/hard")
             .unwrap();
         assert_eq!(captured.patch, None);
-        let names: Vec<&str> = captured.outputs.keys().map(|name| name.as_str()).collect();
+        let names: Vec<&str> = captured.outputs.keys().map(FilePath::as_str).collect();
         assert_eq!(names, ["a.win", "d/e/empty", "hard"]);
         let first = captured.outputs.values().next().unwrap();
         assert_eq!((first.sha256, first.size), (Digest::of(b"a\r\n"), 3));

@@ -32,7 +32,8 @@ fn dir() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Ways to get out of the process group, each leaving its number in `pid`.
-const ESCAPES: [&str; 5] = [
+const ESCAPES: [&str; 6] = [
+    "HANDOFF_TASK=/another/task.json setsid sh -c 'echo $$ >pid; cd /; exec sleep 100' & while ! test -s pid; do sleep 0.01; done",
     "setsid sh -c 'echo $$ >pid; exec sleep 100' & while ! test -s pid; do sleep 0.01; done",
     "(setsid sh -c 'echo $$ >pid; cd /; exec sleep 100' >/dev/null 2>&1 &) ; while ! test -s pid; do sleep 0.01; done",
     "setsid env -i PATH=\"$PATH\" sh -c 'echo $$ >pid; exec sleep 100' & while ! test -s pid; do sleep 0.01; done",
@@ -54,7 +55,7 @@ fn no_daemon_outlives_its_attempt() {
 
 #[test]
 fn without_adoption_the_marked_are_found() {
-    for script in &ESCAPES[..3] {
+    for script in &ESCAPES[1..4] {
         let (_guard, dir) = dir();
         run(&shell(&dir, script), 1000).0.unwrap();
         assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
@@ -65,20 +66,20 @@ fn without_adoption_the_marked_are_found() {
 fn no_other_process_is_touched() {
     survivors::become_subreaper();
     let ((_guard, one), (_other_guard, other)) = (dir(), dir());
-    // Of another attempt, of nobody in our own group, and of an outsider who looks into the folder's neighbour.
-    let mut theirs = Command::new("setsid");
-    theirs.args(["sleep", "100"]).current_dir(&other).env("HANDOFF_TASK", other.join("task.json"));
-    let mut plain = Command::new("sleep");
-    plain.arg("100").current_dir("/");
-    let mut children = [theirs, plain].map(|mut command| command.stdout(Stdio::null()).spawn().unwrap());
-    std::thread::sleep(Duration::from_millis(50));
-    run(&shell(&one, ESCAPES[0]), 1000).0.unwrap();
+    // Another attempt that runs on with a daemon of its own, and a child of ours in our own group.
+    let long = shell(&other, &format!("{}; sleep 1", ESCAPES[2]));
+    let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
+    let daemon = pid_in(&other.join("pid"));
+    let mut plain = Command::new("sleep").arg("100").current_dir("/").stdout(Stdio::null()).spawn().unwrap();
+    run(&shell(&one, ESCAPES[1]), 1000).0.unwrap();
     survivors::end(None, &one);
-    for child in &mut children {
-        assert_eq!(child.try_wait().unwrap(), None);
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    assert!(!alive(&pid_in(&one.join("pid"))));
+    assert!(alive(&daemon));
+    assert_eq!(running.join().unwrap().exit.unwrap().code, Some(0));
+    assert!(!alive(&daemon));
+    assert_eq!(plain.try_wait().unwrap(), None);
+    plain.kill().unwrap();
+    plain.wait().unwrap();
 }
 
 #[test]

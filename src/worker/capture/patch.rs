@@ -47,9 +47,7 @@ fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.odd.first() {
         return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
     }
-    let large = walked.files.iter().filter(|(_, size)| *size > site.max_product);
-    let large: Vec<BString> = large.map(|(path, _)| path.clone()).collect();
-    let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&large).cloned().collect();
+    let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).cloned().collect();
     let ignored: BTreeSet<BString> = ignored(scratch, &asked)?.into_iter().collect();
     let kept = |path: &&BString| !ignored.contains(*path);
     if let Some(path) = walked.nested.iter().find(kept) {
@@ -60,7 +58,7 @@ fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.closed.iter().find(kept) {
         return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
     }
-    if let Some(path) = large.iter().find(kept) {
+    if let Some(path) = walked.large.iter().find(kept) {
         let limit = site.max_product;
         return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
     }

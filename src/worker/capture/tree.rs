@@ -8,7 +8,7 @@ use gix::bstr::{BString, ByteSlice as _};
 use super::Error;
 use crate::git::program::{self, Git};
 use crate::model::digest::Oid;
-use crate::worker::workspace::{Base, Workspace};
+use crate::worker::workspace::{Base, Workspace, removal};
 
 /// A git directory of ours beside a worktree, with a copy of the index that we made at checkout; removed when dropped.
 pub(in crate::worker) struct Scratch {
@@ -71,8 +71,8 @@ impl Scratch {
     }
 
     fn clear(&self) {
-        // What cannot be removed now goes with the attempt's folder.
-        let _ = fs::remove_dir_all(&self.dir);
+        // What cannot be removed now goes with the attempt's folder; a name that is taken is told of when it is needed.
+        let _ = removal::remove(&self.dir);
     }
 }
 

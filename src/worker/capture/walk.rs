@@ -13,6 +13,7 @@ use gix::index::entry::{Mode, Stat};
 use super::Error;
 use crate::git::store::object_oid;
 use crate::model::name::is_dot_git;
+use crate::worker::site::Site;
 use crate::worker::workspace::{Base, Workspace, open_regular};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
@@ -25,8 +26,8 @@ pub(in crate::worker) struct Walked {
     pub(in crate::worker) changed: bool,
     /// The folders that hold something called `.git`, in any spelling, or that thing itself where the folder is the top.
     pub(in crate::worker) nested: Vec<BString>,
-    /// Changed files with their sizes, in no order.
-    pub(in crate::worker) files: Vec<(BString, u64)>,
+    /// Changed files that are larger than a product may be.
+    pub(in crate::worker) large: Vec<BString>,
     /// Tracked files in whose place there is now what git cannot keep.
     pub(in crate::worker) odd: Vec<BString>,
     /// Folders that cannot be read.
@@ -36,7 +37,7 @@ pub(in crate::worker) struct Walked {
 /// Walks the worktree without following links, and compares it with our index as far as file status goes.
 ///
 /// The worker's own `.git`, `inputs/`, `outputs/` and the folders of submodules are left out.
-pub(in crate::worker) fn walk(workspace: &Workspace, base: &Base) -> Result<Walked, Error> {
+pub(in crate::worker) fn walk(workspace: &Workspace, site: &Site, base: &Base) -> Result<Walked, Error> {
     let tree = workspace.tree();
     match fs::symlink_metadata(&tree) {
         Ok(meta) if meta.is_dir() => {}
@@ -55,6 +56,7 @@ pub(in crate::worker) fn walk(workspace: &Workspace, base: &Base) -> Result<Walk
     let mut walker = Walker {
         index: &index,
         written: (written.mtime(), written.mtime_nsec()),
+        limit: site.max_product,
         folders: vec![BString::default()],
         seen: 0,
         found: Walked::default(),
@@ -72,6 +74,8 @@ struct Walker<'a> {
     index: &'a gix::index::File,
     /// When the index was written: nothing that changed afterwards has an earlier time of change.
     written: (i64, i64),
+    /// The most bytes that a product may have.
+    limit: u64,
     folders: Vec<BString>,
     /// How many tracked files there are.
     seen: usize,
@@ -140,8 +144,7 @@ impl Walker<'_> {
                 self.seen += 1;
                 let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
                 if !self.unchanged(path, entry, &meta) {
-                    self.found.changed = true;
-                    self.found.files.push((relative, meta.len()));
+                    self.changed(relative, meta.len());
                 }
             }
             None => {
@@ -152,11 +155,17 @@ impl Walker<'_> {
                     }
                     Err(e) => return Err(Error::Io(path.to_owned(), e)),
                 };
-                self.found.changed = true;
-                self.found.files.push((relative, size));
+                self.changed(relative, size);
             }
         }
         Ok(())
+    }
+
+    fn changed(&mut self, path: BString, size: u64) {
+        self.found.changed = true;
+        if size > self.limit {
+            self.found.large.push(path);
+        }
     }
 
     /// Returns whether a tracked file certainly is as it was checked out.

@@ -16,23 +16,13 @@ use crate::worker::workspace::task_file;
 /// The variable that every process of an attempt starts with.
 const MARK: &[u8] = b"HANDOFF_TASK=";
 
-/// Whose a process is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    /// The attempt's that is being ended.
-    This,
-    /// Another attempt's.
-    Other,
-    /// It does not say.
-    Unknown,
-}
-
 /// What is known of a process.
 struct Process {
     parent: i32,
     group: i32,
     zombie: bool,
-    owner: Owner,
+    /// Whether its environment or its working directory says that it is the attempt's.
+    marked: bool,
 }
 
 /// Kills the processes of an attempt that are not in its group; returns how many.
@@ -107,35 +97,30 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let group = fields.next()?.parse().ok()?;
     let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let inside = || fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(attempt_dir));
-    let marked = environ.split(|byte| *byte == 0).find(|variable| variable.starts_with(MARK));
-    let owner = match marked {
-        Some(marked) if marked == mark => Owner::This,
-        Some(_) => Owner::Other,
-        None if inside() => Owner::This,
-        None => Owner::Unknown,
-    };
-    Some(Process { parent, group, zombie, owner })
+    let named = environ.split(|byte| *byte == 0).any(|variable| variable == mark);
+    Some(Process { parent, group, zombie, marked: named || inside() })
 }
 
-/// Picks the processes that belong to the attempt.
+/// Picks the processes that belong to the attempt, and the zombies that fell to us.
 ///
-/// Those that say so, and all below them that do not belong to another. An orphan of ours that says nothing is taken as well
-/// unless other attempts run, whose it could be: then it is left to the last of them.
+/// Those that say so, and all below them. An orphan of ours that says nothing, or something else, is taken as well unless other
+/// attempts run, whose it could be: then it is left to the last of them.
 fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>) -> BTreeSet<i32> {
     let own = rustix::process::getpid();
     let (me, my_group) = (own.as_raw_nonzero().get(), rustix::process::getpgrp().as_raw_nonzero().get());
-    let alone = running.is_empty() && ADOPTING.load(Ordering::SeqCst);
+    let adopting = ADOPTING.load(Ordering::SeqCst);
     let mut spared: BTreeSet<i32> = running.clone();
     let mut at = me;
     while at > 0 && spared.insert(at) {
         at = processes.get(&at).map_or(0, |process| process.parent);
     }
-    let orphan = |p: &Process| alone && p.parent == me && p.group != my_group && p.owner == Owner::Unknown;
-    let first = processes.iter().filter(|(_, p)| p.owner == Owner::This || orphan(p));
+    // Programs that we run ourselves stay in our own group.
+    let orphan = |p: &Process| adopting && p.parent == me && p.group != my_group && (running.is_empty() || p.zombie);
+    let first = processes.iter().filter(|(_, p)| p.marked || orphan(p));
     let mut found: BTreeSet<i32> = first.map(|(pid, _)| *pid).filter(|pid| !spared.contains(pid)).collect();
     loop {
         let below = processes.iter().filter(|(pid, p)| found.contains(&p.parent) && !spared.contains(pid));
-        let below: Vec<i32> = below.filter(|(_, p)| p.owner != Owner::Other).map(|(pid, _)| *pid).collect();
+        let below: Vec<i32> = below.map(|(pid, _)| *pid).collect();
         let before = found.len();
         found.extend(below);
         if found.len() == before {

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 const DEPTH: usize = 32;
 
 /// Removes `dir` and all in it; succeeds if it is not there.
-pub(super) fn remove(dir: &Path) -> io::Result<()> {
+pub(in crate::worker) fn remove(dir: &Path) -> io::Result<()> {
     let Some(root) = open_dir(CWD, dir)? else {
         return Ok(());
     };

@@ -1,0 +1,255 @@
+//! Measures the main job against what a shell script would do, in one run, on the release build.
+//!
+//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`, `large`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use git_handoff::chain::Writer;
+use git_handoff::clock::Clock;
+use git_handoff::git::store::Store;
+use git_handoff::model::catalog::Catalog;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
+use git_handoff::model::manifest::{Manifest, SCHEMA};
+use git_handoff::model::name::RunId;
+use git_handoff::run::{Happening, OpenRun};
+use git_handoff::sign::Signer;
+use git_handoff::submit::{self, Request};
+use git_handoff::validate::validate;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
+const ITEMS: usize = 1_000;
+
+fn main() {
+    let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
+    if wanted("runs") {
+        runs();
+    }
+    if wanted("appends") {
+        appends();
+    }
+    if wanted("large") {
+        large();
+    }
+}
+
+/// A thousand no-op items against a loop of `git worktree add`, `git commit`, `git worktree remove`.
+fn runs() {
+    let bench = Bench::new();
+    bench.git(&["config", "handoff.queue.default.concurrency", "2"]);
+    let plan = bench.plan("runs", ITEMS);
+    let script = format!(
+        "for i in $(seq {ITEMS}); do git worktree add -q --detach ../w$i && \
+         git -C ../w$i commit -q --allow-empty -m x && git worktree remove ../w$i || exit 1; done"
+    );
+    let (shell, _) = bench.time(Command::new("sh").arg("-c").arg(script));
+    let (ours, peak) = bench.time(Command::new(BINARY).arg("run").arg(&plan));
+    report("shell loop", shell, None);
+    report(&format!("git handoff run, {ITEMS} items"), ours, Some(peak));
+    ratio("run / loop", ours, shell, 0.5);
+    let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
+    report("verify, loose", verify, Some(peak));
+    bench.git(&["gc", "-q"]);
+    let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
+    report("verify, packed", verify, Some(peak));
+    let size = disk(&bench.repository.join(".git"));
+    line(&format!("on disk after git gc: {:.2} MB for {ITEMS} items (aim: 6)", mega(size)));
+}
+
+/// The cost of an entry at the beginning and at the end of a run.
+fn appends() {
+    let bench = Bench::new();
+    let store = Store::discover(&bench.repository).expect("the repository opens");
+    let signer = Signer::own(&bench.repository.join(".git/handoff/signing_key")).expect("a key is made");
+    let writer = Writer { store: store.clone(), signer, clock: Clock::System, actor: "bench".into() };
+    let plan = fs::read(bench.plan("appends", ITEMS)).expect("the plan was written");
+    let valid = validate(&plan, &Catalog::default()).expect("the plan is valid");
+    let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
+    let request = Request { base, queue: None, pattern: "dag".into(), folder: PathBuf::new() };
+    submit::submit(&writer, &valid, &request).expect("the plan is submitted");
+    let run = RunId::parse("appends").expect("a plain id");
+    let mut open = OpenRun::open(writer, &run).expect("the run opens");
+    let mut windows = Vec::new();
+    for chunk in valid.plan().items.chunks(ITEMS / 10) {
+        let started = Instant::now();
+        for item in chunk {
+            let manifest = Manifest {
+                schema: SCHEMA.into(),
+                run: run.clone(),
+                item: item.id.clone(),
+                attempt: 1,
+                base,
+                executor: item.executor.clone(),
+                subagent: None,
+                argv: vec!["true".into()],
+                setup: None,
+                verify: None,
+                inputs: Digest::of(b"{}"),
+                input_refs: [].into(),
+                env: Vec::new(),
+                secret_env: Vec::new(),
+                timeout: 1,
+                sandbox: "none".into(),
+                tool: "bench".into(),
+            };
+            let fired = Event::ItemFired(ItemFired {
+                item: item.id.clone(),
+                attempt: 1,
+                manifest: Digest::of(&manifest.canonical()),
+                input_refs: [].into(),
+            });
+            let done = Event::ItemReconciled(ItemReconciled {
+                item: item.id.clone(),
+                attempt: 1,
+                status: Outcome::Done,
+                reason: None,
+                exit: None,
+                duration_ms: 0,
+                products: [].into(),
+                verify: None,
+                transcript: None,
+            });
+            open.record(&[Happening::Fired(fired, Box::new(manifest))]).expect("the dispatch is recorded");
+            open.record(&[Happening::Plain(done)]).expect("the end is recorded");
+        }
+        windows.push(started.elapsed());
+    }
+    let per_entry = |window: Duration| window / u32::try_from(ITEMS / 10 * 2).expect("a small number");
+    for (at, window) in windows.iter().enumerate() {
+        line(&format!("items {:>4} and on: {:?} an entry", at * ITEMS / 10, per_entry(*window)));
+    }
+    ratio("last tenth / first tenth", windows[9], windows[0], 1.5);
+}
+
+/// A gibibyte from one item to the next against `sha256sum` and `git hash-object -w` on the same bytes.
+fn large() {
+    let bench = Bench::new();
+    bench.git(&["config", "handoff.maxProductSize", "2g"]);
+    let file = bench.folder.path().join("gibibyte");
+    let mut out = fs::File::create(&file).expect("the file is made");
+    let mut noise = vec![0u8; 1 << 20];
+    let mut seed = 1u64;
+    for _ in 0..1024 {
+        for byte in noise.chunks_mut(8) {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            byte.copy_from_slice(&seed.to_le_bytes()[..byte.len()]);
+        }
+        out.write_all(&noise).expect("the file is written");
+    }
+    drop(out);
+    let plan = format!(
+        r#"{{"id":"large","items":[
+            {{"id":"make","executor":"command","inputs":{{"command":"cp '{}' outputs/big"}}}},
+            {{"id":"take","executor":"command","inputs":{{"command":"test -s inputs/big"}},
+              "needs":{{"big":{{"from":"make","select":{{"kind":"output","path":"big"}}}}}}}}]}}"#,
+        file.display()
+    );
+    let path = bench.folder.path().join("large.json");
+    fs::write(&path, plan).expect("the plan is written");
+    let (sum, _) = bench.time(Command::new("sha256sum").arg(&file));
+    let (hash, _) = bench.time(Command::new("git").args(["hash-object", "-w"]).arg(&file));
+    bench.git(&["prune"]);
+    let (ours, peak) = bench.time(Command::new(BINARY).arg("run").arg(&path));
+    report("sha256sum + git hash-object -w", sum + hash, None);
+    report("git handoff run, 1 GiB handed over", ours, Some(peak));
+    ratio("run / (sha256sum + hash-object)", ours, sum + hash, 3.0);
+    let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "large"]));
+    report("verify, with 1 GiB of content", verify, Some(peak));
+}
+
+/// A throw-away repository with twenty files.
+struct Bench {
+    folder: tempfile::TempDir,
+    repository: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let repository = folder.path().join("repository");
+        fs::create_dir_all(&repository).expect("the repository's folder");
+        let bench = Self { folder, repository };
+        bench.git(&["init", "-q", "-b", "main"]);
+        bench.git(&["config", "user.name", "Bench"]);
+        bench.git(&["config", "user.email", "bench@localhost"]);
+        for n in 0..20 {
+            let text = format!("one of many lines of file {n}\n").repeat(200);
+            fs::write(bench.repository.join(format!("file{n}.txt")), text).expect("a file is written");
+        }
+        bench.git(&["add", "-A"]);
+        bench.git(&["commit", "-q", "-m", "Twenty files"]);
+        bench
+    }
+
+    fn git(&self, args: &[&str]) {
+        let status = Command::new("git").args(args).current_dir(&self.repository).status().expect("git runs");
+        assert!(status.success(), "git {args:?}");
+    }
+
+    fn plan(&self, id: &str, items: usize) -> PathBuf {
+        let items: Vec<String> = (0..items)
+            .map(|n| format!(r#"{{"id":"item-{n}","executor":"command","inputs":{{"command":["true"]}}}}"#))
+            .collect();
+        let path = self.folder.path().join(format!("{id}.json"));
+        fs::write(&path, format!(r#"{{"id":"{id}","items":[{}]}}"#, items.join(","))).expect("the plan is written");
+        path
+    }
+
+    /// Runs a command and returns its wall time and the largest memory it was seen to hold, in bytes.
+    fn time(&self, command: &mut Command) -> (Duration, u64) {
+        let started = Instant::now();
+        let mut child = command
+            .current_dir(&self.repository)
+            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the command starts");
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak = 0;
+        loop {
+            // The high-water mark only grows, so the last look before the end is nearly all of it.
+            peak = high_water(&status).unwrap_or(peak).max(peak);
+            if let Some(ended) = child.try_wait().expect("the command is waited for") {
+                assert!(ended.success(), "{command:?}: {ended}");
+                return (started.elapsed(), peak);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+fn high_water(status: &str) -> Option<u64> {
+    let text = fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+fn disk(folder: &Path) -> u64 {
+    let out = Command::new("du").arg("-sk").arg(folder).output().expect("du runs");
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    text.split_whitespace().next().and_then(|size| size.parse::<u64>().ok()).expect("du prints a size") * 1024
+}
+
+fn report(what: &str, time: Duration, peak: Option<u64>) {
+    let peak = peak.map(|bytes| format!(", peak {:.0} MB", mega(bytes))).unwrap_or_default();
+    line(&format!("{what}: {:.2} s{peak}", time.as_secs_f64()));
+}
+
+fn ratio(what: &str, ours: Duration, other: Duration, aim: f64) {
+    line(&format!("{what}: {:.2} (aim: under {aim})", ours.as_secs_f64() / other.as_secs_f64()));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+fn mega(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn line(text: &str) {
+    writeln!(std::io::stdout().lock(), "{text}").expect("the figures are printed");
+}

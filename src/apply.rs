@@ -1,0 +1,243 @@
+//! Puts what a run's items changed onto a commit, a branch or the work tree.
+//!
+//! Everything is merged as trees, in memory: an item's result is the run's base with its patch, and the results are merged
+//! over that base. So an item that built on another's patch, and therefore contains it, fits as well as one that did not.
+//! What all of them come to is then merged with what stands at the target. Nothing moves before all of it has merged.
+
+mod parts;
+
+use crate::git::merge::{self, Scratch};
+use crate::git::program;
+use crate::git::refs;
+use crate::git::store::{self, Store};
+use crate::git::work_tree;
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::{ItemId, RunId};
+use crate::run::View;
+
+/// What to apply, and onto what.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Only this item, by position; otherwise every item that is done.
+    pub item: Option<usize>,
+    /// Where it goes.
+    pub onto: Onto,
+}
+
+/// Where changes go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Onto {
+    /// A branch that no work tree has checked out, with a commit for each item; made at the run's base if it is not there.
+    Branch(String),
+    /// The index and the work tree.
+    WorkTree {
+        /// Whether to commit them onto `HEAD` as well, with a commit for each item.
+        commit: bool,
+    },
+}
+
+/// One item that was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The item.
+    pub item: ItemId,
+    /// The patch.
+    pub product: Digest,
+    /// The tree after it.
+    pub tree: Oid,
+    /// Whether it changed anything that was not there already.
+    pub changed: bool,
+    /// Whether it fits only together with the item after it, because what stands there has gone further already.
+    pub folded: bool,
+    /// The commit made for it.
+    pub commit: Option<Oid>,
+}
+
+/// An item that could not be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The item.
+    pub item: ItemId,
+    /// The paths that it and what stands there change in different ways.
+    pub paths: Vec<String>,
+    /// The items applied before it that change any of these paths.
+    pub with: Vec<ItemId>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The items, in the order in which they were applied.
+    pub steps: Vec<Step>,
+    /// Those that could not be; if there are any, nothing was changed.
+    pub conflicts: Vec<Conflict>,
+    /// The branch that moved, if one did, by its short name; `HEAD` where it is detached.
+    pub moved: Option<String>,
+}
+
+/// Applies a run's patches. After an error or a conflict, nothing has changed.
+pub fn apply(store: &Store, view: &View, request: &Request) -> Result<Applied, Error> {
+    let chosen = parts::chosen(view, request.item)?;
+    let base = view.state.submitted.base;
+    if !store.contains(base) {
+        return Err(Error::NoBase(base));
+    }
+    let target = Target::find(store, &request.onto, base)?;
+    let scratch = Scratch::new(store, base)?;
+    let parts = parts::read(store, &scratch, view, &chosen)?;
+    let mut applied = parts::join(&scratch, view, &parts)?;
+    if applied.conflicts.is_empty() {
+        let onto = scratch.tree_of(target.onto)?;
+        applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
+    }
+    if applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed) {
+        target.finish(store, &view.run, &mut applied)?;
+    }
+    Ok(applied)
+}
+
+/// The place that the changes go to, as it was when it was looked at.
+enum Target {
+    Branch { name: String, tip: Option<Oid> },
+    WorkTree { head: Oid, branch: Option<String>, commit: bool },
+}
+
+struct Found {
+    onto: Oid,
+    target: Target,
+}
+
+impl Target {
+    fn find(store: &Store, onto: &Onto, base: Oid) -> Result<Found, Error> {
+        match onto {
+            Onto::Branch(short) => {
+                let name = work_tree::branch_ref(store, short)?.ok_or_else(|| Error::BadBranch(short.clone()))?;
+                if let Some(place) = work_tree::checked_out(store, &name)? {
+                    return Err(Error::CheckedOut(short.clone(), place));
+                }
+                let tip = refs::read(store, &name)?;
+                Ok(Found { onto: tip.unwrap_or(base), target: Self::Branch { name, tip } })
+            }
+            Onto::WorkTree { commit } => {
+                if store.work_dir().is_none() {
+                    return Err(Error::Bare);
+                }
+                let (head, branch) = work_tree::head(store)?.ok_or(Error::Unborn)?;
+                Ok(Found { onto: head, target: Self::WorkTree { head, branch, commit: *commit } })
+            }
+        }
+    }
+}
+
+impl Found {
+    fn finish(&self, store: &Store, run: &RunId, applied: &mut Applied) -> Result<(), Error> {
+        let last = applied.steps.last().expect("something changed").tree;
+        match &self.target {
+            Target::Branch { name, tip } => {
+                let tip_now = commits(store, run, &mut applied.steps, self.onto)?;
+                store.sync()?;
+                // A crash here leaves commits that nothing points at, and the branch as it was.
+                refs::move_branch(store, name, *tip, tip_now, &format!("handoff: apply {run}"))?;
+                applied.moved = name.strip_prefix("refs/heads/").map(str::to_owned);
+            }
+            Target::WorkTree { head, branch, commit } => {
+                let tip = if *commit { Some(commits(store, run, &mut applied.steps, *head)?) } else { None };
+                work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
+                let Some(tip) = tip else { return Ok(()) };
+                store.sync()?;
+                // A crash here leaves the changes in the index, for the user to commit.
+                let name = branch.as_deref().unwrap_or("HEAD");
+                if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &format!("handoff: apply {run}")) {
+                    // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
+                    let _ = work_tree::switch(store, last, *head);
+                    return Err(error.into());
+                }
+                applied.moved = Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a commit for each item that changed something; returns the last.
+///
+/// An item whose result has no place of its own on the target shares the commit of the one after it.
+fn commits(store: &Store, run: &RunId, steps: &mut [Step], onto: Oid) -> Result<Oid, Error> {
+    let mut tip = onto;
+    let mut first = 0;
+    for last in 0..steps.len() {
+        if steps[last].folded {
+            continue;
+        }
+        let together = &mut steps[first..=last];
+        first = last + 1;
+        if let Some(Step { tree, changed: true, .. }) = together.last() {
+            tip = merge::commit(store, *tree, tip, &message(run, together)).map_err(Error::Commit)?;
+            together.iter_mut().for_each(|step| step.commit = Some(tip));
+        }
+    }
+    Ok(tip)
+}
+
+fn message(run: &RunId, steps: &[Step]) -> String {
+    let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
+    let patches = if steps.len() == 1 { "patch" } else { "patches" };
+    let mut message = format!("{}: apply the {patches} of {run}\n\nHandoff-Run: {run}\n", items.join(", "));
+    for step in steps {
+        message.push_str(&format!("Handoff-Item: {}\nHandoff-Product: {}\n", step.item, step.product));
+    }
+    message
+}
+
+/// Why a run's patches could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The commit that the patches are against is elsewhere.
+    #[error("the run's base commit {0} is not in this repository")]
+    NoBase(Oid),
+    /// The item handed over no patch.
+    #[error("the item {0:?} is done and changed no tracked file: it has no patch")]
+    NoPatch(ItemId),
+    /// The item is not done.
+    #[error("the item {0:?} is {1}; only what is done can be applied")]
+    NotDone(ItemId, &'static str),
+    /// The bytes of a patch are not those that were recorded.
+    #[error("the patch of {0:?} in the object database is not {1}, which its entry names")]
+    Altered(ItemId, Digest),
+    /// A patch does not apply to the base it was made against.
+    #[error("the patch of {0:?} does not apply to the run's base")]
+    Patch(ItemId, #[source] program::Error),
+    /// The name is no branch's.
+    #[error("{0:?} is not the name of a branch")]
+    BadBranch(String),
+    /// Moving the branch would leave a work tree behind.
+    #[error("the branch {0:?} is checked out in {1}")]
+    CheckedOut(String, String),
+    /// There is no work tree.
+    #[error("this is a bare repository: there is no work tree to apply anything to")]
+    Bare,
+    /// There is no commit to apply to.
+    #[error("HEAD does not point at a commit yet")]
+    Unborn,
+    /// Local changes are in the way.
+    #[error("local changes are in the way; nothing was changed")]
+    LocalChanges(#[source] work_tree::Error),
+    /// A commit could not be made.
+    #[error("the commit could not be made")]
+    Commit(#[source] program::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+    /// Merging failed for another reason than a conflict.
+    #[error(transparent)]
+    Merge(#[from] merge::Error),
+    /// The work tree or the branch could not be looked at.
+    #[error(transparent)]
+    WorkTree(#[from] work_tree::Error),
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A ref could not be read or moved.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}

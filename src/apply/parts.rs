@@ -1,0 +1,231 @@
+//! What each item makes of the base, and what they come to together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Applied, Conflict, Error, Step};
+use crate::git::merge::Scratch;
+use crate::git::store::Store;
+use crate::model::digest::{Digest, Oid};
+use crate::model::graph::Graph;
+use crate::model::name::ItemId;
+use crate::model::plan::{ProductKey, Selector, Source};
+use crate::model::state::Phase;
+use crate::run::View;
+
+/// An item's patch, and the tree that it makes of the base.
+pub(super) struct Part {
+    item: ItemId,
+    product: Digest,
+    result: Oid,
+    /// Whether it is to be applied; otherwise it is only here because one that is was given its patch.
+    chosen: bool,
+}
+
+/// The parts by position, in the order in which they are applied.
+pub(super) type Parts = Vec<(usize, Part)>;
+
+/// Returns the positions of the items to apply, every producer before its consumers, otherwise in plan order.
+pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Error> {
+    let state = &view.state;
+    let has_patch = |at: usize| state.items[at].products.contains_key(&ProductKey::Patch);
+    if let Some(at) = only {
+        let id = || state.graph.item(at).id.clone();
+        return match state.items[at].phase {
+            Phase::Done if has_patch(at) => Ok(vec![at]),
+            Phase::Done => Err(Error::NoPatch(id())),
+            _ => Err(Error::NotDone(id(), state.status(at))),
+        };
+    }
+    let done = |at: &usize| state.items[*at].phase == Phase::Done && has_patch(*at);
+    Ok(in_order(&state.graph).into_iter().filter(done).collect())
+}
+
+/// Returns all positions, dependencies first; what is free to go first goes in plan order.
+fn in_order(graph: &Graph) -> Vec<usize> {
+    let count = graph.items().len();
+    let mut missing: Vec<usize> = (0..count).map(|at| graph.dependencies(at).len()).collect();
+    let mut free: BTreeSet<usize> = (0..count).filter(|at| missing[*at] == 0).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(at) = free.pop_first() {
+        order.push(at);
+        for &next in graph.dependents(at) {
+            missing[next] -= 1;
+            if missing[next] == 0 {
+                free.insert(next);
+            }
+        }
+    }
+    order
+}
+
+/// Reads the patches of the chosen items, and of those whose patches they were given.
+pub(super) fn read(store: &Store, scratch: &Scratch, view: &View, chosen: &[usize]) -> Result<Parts, Error> {
+    let given: BTreeSet<usize> = chosen.iter().flat_map(|at| given(view, *at)).collect();
+    let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
+    let order = in_order(&view.state.graph).into_iter().filter(wanted);
+    order.map(|at| Ok((at, part(store, scratch, view, at, chosen.contains(&at))?))).collect()
+}
+
+/// Returns the positions of the items whose patches an item was given.
+fn given(view: &View, at: usize) -> Vec<usize> {
+    let patches = view.state.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
+    let producers = patches.filter_map(|input| match &input.from {
+        Source::Item(id) => view.state.graph.position(id),
+        Source::Artifacts | Source::Documents => None,
+    });
+    producers.collect()
+}
+
+fn part(store: &Store, scratch: &Scratch, view: &View, at: usize, chosen: bool) -> Result<Part, Error> {
+    let item = view.state.graph.item(at).id.clone();
+    let missing = || Error::NoPatch(item.clone());
+    let product = view.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;
+    let mut patch = Vec::new();
+    let (digest, _) = store.copy_blob(product.oid, &mut patch)?;
+    // What is put into somebody's work is what the chain says, or nothing.
+    if digest != product.sha256 {
+        return Err(Error::Altered(item, product.sha256));
+    }
+    let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;
+    Ok(Part { item, product: digest, result, chosen })
+}
+
+/// Merges the chosen results over the base, one after the other.
+pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Applied, Error> {
+    let mut applied = Applied { steps: Vec::new(), conflicts: Vec::new(), moved: None };
+    let mut tree = scratch.base();
+    let mut lost = BTreeSet::new();
+    for (at, part) in parts.iter().filter(|(_, part)| part.chosen) {
+        // What builds on something that did not merge would only repeat its conflicts.
+        if view.state.graph.dependencies(*at).iter().any(|on| lost.contains(on)) {
+            lost.insert(*at);
+            continue;
+        }
+        match merge_one(scratch, view, parts, *at, part, tree)? {
+            Ok(merged) => {
+                let (item, product) = (part.item.clone(), part.product);
+                let changed = merged != tree;
+                applied.steps.push(Step { item, product, tree: merged, changed, folded: false, commit: None });
+                tree = merged;
+            }
+            Err(paths) => {
+                let with = others(scratch, parts, *at, &paths)?;
+                applied.conflicts.push(Conflict { item: part.item.clone(), paths, with });
+                lost.insert(*at);
+            }
+        }
+    }
+    Ok(applied)
+}
+
+/// Merges one item's result into a tree; the paths in conflict if that cannot be done.
+///
+/// An item that was given others' patches may have rewritten the very lines that they changed. If it kept everything else of
+/// theirs, it built on them, and what it made of those lines stands.
+fn merge_one(
+    scratch: &Scratch,
+    view: &View,
+    parts: &Parts,
+    at: usize,
+    part: &Part,
+    tree: Oid,
+) -> Result<Result<Oid, Vec<String>>, Error> {
+    let paths = match scratch.merge(scratch.base(), tree, part.result)? {
+        Ok(merged) => return Ok(Ok(merged)),
+        Err(paths) => paths,
+    };
+    let producers = given(view, at);
+    let mut before = scratch.base();
+    for (_, producer) in parts.iter().filter(|(at, _)| producers.contains(at)) {
+        match scratch.merge(scratch.base(), before, producer.result)? {
+            Ok(both) => before = both,
+            Err(_) => return Ok(Err(paths)),
+        }
+    }
+    if before == scratch.base() {
+        return Ok(Err(paths));
+    }
+    let built_upon = scratch.merge(before, tree, part.result)?;
+    let preferred = scratch.merge_preferring_theirs(scratch.base(), tree, part.result)?;
+    match (built_upon, preferred) {
+        (Ok(one), Some(other)) if one == other => Ok(Ok(one)),
+        _ => Ok(Err(paths)),
+    }
+}
+
+/// Returns the items before one that change any of some paths.
+fn others(scratch: &Scratch, parts: &Parts, at: usize, paths: &[String]) -> Result<Vec<ItemId>, Error> {
+    let mut others = Vec::new();
+    for (_, other) in parts.iter().take_while(|(other, _)| *other != at).filter(|(_, other)| other.chosen) {
+        let touched = scratch.changed(scratch.base(), other.result)?;
+        if paths.iter().any(|path| touched.contains(path)) {
+            others.push(other.item.clone());
+        }
+    }
+    Ok(others)
+}
+
+/// Moves steps over the base to what stands at the target.
+///
+/// What they all come to decides whether they fit: the target may hold them already, and may have gone further than an
+/// item in the middle did.
+pub(super) fn transplant(
+    scratch: &Scratch,
+    view: &View,
+    parts: &Parts,
+    mut applied: Applied,
+    onto: Oid,
+) -> Result<Applied, Error> {
+    let Some(last) = applied.steps.last().map(|step| step.tree) else { return Ok(applied) };
+    if onto == scratch.base() {
+        return Ok(applied);
+    }
+    let mut chosen = parts.iter().filter(|(_, part)| part.chosen);
+    let merged = match (chosen.next(), chosen.next()) {
+        (Some((at, part)), None) => merge_one(scratch, view, parts, *at, part, onto)?,
+        _ => scratch.merge(scratch.base(), onto, last)?,
+    };
+    let merged = match merged {
+        Ok(merged) => merged,
+        Err(paths) => {
+            applied.conflicts = blame(scratch, parts, &paths)?;
+            return Ok(applied);
+        }
+    };
+    let mut tree = onto;
+    let count = applied.steps.len();
+    for (nth, step) in applied.steps.iter_mut().enumerate() {
+        let here = if nth + 1 == count { Ok(merged) } else { scratch.merge(scratch.base(), onto, step.tree)? };
+        step.folded = here.is_err();
+        step.tree = here.unwrap_or(tree);
+        step.changed = step.tree != tree;
+        tree = step.tree;
+    }
+    // Those that fit only together change something if they do so together.
+    for nth in (1..count).rev() {
+        if applied.steps[nth - 1].folded {
+            applied.steps[nth - 1].changed = applied.steps[nth].changed;
+        }
+    }
+    Ok(applied)
+}
+
+/// Says which items change the paths that conflict with the target.
+fn blame(scratch: &Scratch, parts: &Parts, paths: &[String]) -> Result<Vec<Conflict>, Error> {
+    let mut left: BTreeMap<&String, bool> = paths.iter().map(|path| (path, false)).collect();
+    let mut conflicts = Vec::new();
+    for (_, part) in parts.iter().filter(|(_, part)| part.chosen) {
+        let touched = scratch.changed(scratch.base(), part.result)?;
+        let own: Vec<String> = paths.iter().filter(|path| touched.contains(*path)).cloned().collect();
+        left.iter_mut().for_each(|(path, blamed)| *blamed |= touched.contains(*path));
+        if !own.is_empty() {
+            conflicts.push(Conflict { item: part.item.clone(), paths: own, with: Vec::new() });
+        }
+    }
+    // A path that no item names, such as one that the target has renamed, is told of with the last one.
+    let rest: Vec<String> = left.into_iter().filter(|(_, blamed)| !blamed).map(|(path, _)| path.clone()).collect();
+    if let (false, Some((_, part))) = (rest.is_empty(), parts.last()) {
+        conflicts.push(Conflict { item: part.item.clone(), paths: rest, with: Vec::new() });
+    }
+    Ok(conflicts)
+}

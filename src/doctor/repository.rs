@@ -1,0 +1,170 @@
+//! The repository, the machine and the configuration.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::{Error, Finding, Patient, restrict};
+use crate::clock::Clock;
+use crate::git::program;
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::quote::quoted;
+
+/// The first git whose `merge-tree` takes a merge base.
+const OLDEST_GIT: (u32, u32) = (2, 40);
+/// Less free space than this is trouble soon, in bytes.
+const LITTLE_SPACE: u64 = 256 << 20;
+/// Transcripts larger than this are worth a word, in bytes.
+const MANY_TRANSCRIPTS: u64 = 256 << 20;
+/// Objects younger than this must survive a prune, in seconds: an entry's objects stand for moments before its ref does.
+const PRUNE_AFTER: i64 = 3600;
+
+pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+    let store = &patient.store;
+    let mut findings = Vec::new();
+    findings.extend(git_version(store)?);
+    findings.extend(key_mode(patient, fix));
+    findings.extend(prune(store)?);
+    findings.extend(space(&store.common_dir()));
+    findings.extend(space(&patient.site.root));
+    findings.extend(replacements(store)?);
+    findings.extend(worktrees_in_tree(patient)?);
+    findings.extend(shallow(store)?);
+    findings.extend(unchecked_fetches(store)?);
+    findings.extend(transcripts(store)?);
+    // The cache and the repository are usually on one disk.
+    findings.dedup();
+    Ok(findings)
+}
+
+fn git_version(store: &Store) -> Result<Option<Finding>, Error> {
+    let said = store.git().arg("version").line()?;
+    let numbers = said.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = numbers.split('.').map_while(|part| part.parse::<u32>().ok());
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let (major, minor) = OLDEST_GIT;
+    Ok((version < OLDEST_GIT).then(|| {
+        Finding::problem(
+            "git-too-old",
+            format!("`{said}` is older than {major}.{minor}, which `apply` and others need"),
+        )
+    }))
+}
+
+fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
+    let file = patient.key_file.as_ref()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
+        if mode & 0o077 == 0 {
+            return None;
+        }
+        let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
+        let hint = format!("chmod 600 {}", quoted(&file.to_string_lossy()));
+        Some(Finding::problem("key-readable", message).hint(hint).fixed(fix && restrict(file)))
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+fn prune(store: &Store) -> Result<Option<Finding>, Error> {
+    let call = store.git().args(["config", "--type=expiry-date", "--get", "gc.pruneExpire"]);
+    let expires = match call.line() {
+        Ok(expires) => expires,
+        Err(program::Error::Failed { .. }) => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    let oldest = Clock::System.now().seconds() - PRUNE_AFTER;
+    // `now` is written as the end of time.
+    let soon =
+        expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).is_ok_and(|at| at > oldest) || at > i64::MAX as u64);
+    Ok(soon.then(|| {
+        let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a run is about to use";
+        Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
+    }))
+}
+
+fn space(at: &Path) -> Option<Finding> {
+    #[cfg(unix)]
+    {
+        let at = at.ancestors().find(|path| path.exists())?;
+        let found = rustix::fs::statvfs(at).ok()?;
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        (free < LITTLE_SPACE).then(|| {
+            let message = format!("only {} MiB are free for {}", free >> 20, at.display());
+            Finding::problem("disk-full", message).hint("git handoff clean --transcripts --salvage")
+        })
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+/// Finds `git replace` refs that make stock git show something else than what is signed.
+fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
+    let prefix = "refs/replace/";
+    let replaced = refs::list(store, prefix)?;
+    if replaced.is_empty() {
+        return Ok(Vec::new());
+    }
+    let call = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").args(["rev-list", "--objects", "--no-object-names"]);
+    // Promised objects of a partial clone are not worth a fetch.
+    let call = call.args(["--missing=allow-any", "--exclude=refs/handoff/bases/*", "--glob=refs/handoff/*"]);
+    let listed = call.run()?;
+    let ours: HashSet<&[u8]> = listed.split(|byte| *byte == b'\n').collect();
+    let names = replaced.iter().filter_map(|(name, _)| name.strip_prefix(prefix));
+    let findings = names.filter(|id| ours.contains(id.as_bytes())).map(|id| {
+        let message = format!(
+            "a replace ref stands in for {id}, which is evidence: stock git shows something else than is signed"
+        );
+        Finding::problem("replaced", message).hint(format!("git replace -d {id}"))
+    });
+    Ok(findings.collect())
+}
+
+fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {
+    let (root, Some(work_dir)) = (&patient.site.root, patient.store.work_dir()) else { return Ok(None) };
+    if !root.starts_with(&work_dir) || root.starts_with(patient.store.common_dir()) {
+        return Ok(None);
+    }
+    let call = patient.store.git().work_tree(&work_dir).args(["check-ignore", "--quiet", "--"]).arg(root);
+    if call.succeeds()? {
+        return Ok(None);
+    }
+    let message = format!("worktrees are made in {}, inside the work tree and not ignored", root.display());
+    Ok(Some(Finding::problem("worktrees-in-tree", message).hint("git config --unset handoff.workspace.root")))
+}
+
+fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
+    let shallow = store.git().args(["rev-parse", "--is-shallow-repository"]).line()? == "true";
+    Ok(shallow.then(|| {
+        let message =
+            "this is a shallow clone: runs can be driven here, but the history behind their bases is elsewhere";
+        Finding::note("shallow", message).hint("git fetch --unshallow")
+    }))
+}
+
+fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
+    if refs::list(store, "refs/handoff/remotes/")?.is_empty() {
+        return Ok(None);
+    }
+    for key in ["fetch.fsckObjects", "transfer.fsckObjects"] {
+        let set = store.git().args(["config", "--type=bool", "--get", key]).line();
+        if set.is_ok_and(|value| value == "true") {
+            return Ok(None);
+        }
+    }
+    let message = "git does not check the objects that it fetches; `verify` does, for runs alone";
+    Ok(Some(Finding::note("fsck-objects", message).hint("git config fetch.fsckObjects true")))
+}
+
+fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
+    let mut total = 0;
+    for (_, tree) in refs::list(store, "refs/handoff/transcripts/")? {
+        total += store.tree_size(tree)?;
+    }
+    Ok((total > MANY_TRANSCRIPTS).then(|| {
+        let message = format!("transcripts take {} MiB; runs verify without them", total >> 20);
+        Finding::note("transcripts", message).hint("git handoff clean --transcripts")
+    }))
+}

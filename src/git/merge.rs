@@ -1,0 +1,149 @@
+//! Merging trees with no work tree and no index of anybody's.
+
+use std::collections::BTreeSet;
+
+use tempfile::TempDir;
+
+use super::program::{self, Git};
+use super::store::{self, Store};
+use crate::model::digest::Oid;
+use crate::model::format;
+
+/// A place to patch and merge in, gone when it is dropped. Objects that it writes are unreachable until somebody names them.
+pub struct Scratch {
+    store: Store,
+    base: Oid,
+    folder: TempDir,
+}
+
+impl Scratch {
+    /// Makes one for patches against a commit.
+    pub fn new(store: &Store, commit: Oid) -> Result<Self, Error> {
+        let folder = tempfile::Builder::new().prefix("git-handoff-").tempdir().map_err(Error::Folder)?;
+        let mut scratch = Self { store: store.clone(), base: commit, folder };
+        // A commit serves as well as its tree until the tree is known.
+        scratch.base = scratch.tree_of(commit)?;
+        let index = scratch.folder.path().join("base");
+        let tree = scratch.base.to_string();
+        scratch.git().env("GIT_INDEX_FILE", index).args(["read-tree", &tree]).run()?;
+        Ok(scratch)
+    }
+
+    /// Returns the tree that patches are against.
+    pub fn base(&self) -> Oid {
+        self.base
+    }
+
+    /// Returns the tree of a commit.
+    pub fn tree_of(&self, commit: Oid) -> Result<Oid, Error> {
+        oid(&self.git().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).line()?)
+    }
+
+    /// Returns the base with a patch; whitespace and line ends are taken as they are, whatever the configuration says.
+    pub fn patched(&self, patch: Vec<u8>) -> Result<Oid, program::Error> {
+        let index = self.folder.path().join("index");
+        std::fs::copy(self.folder.path().join("base"), &index).map_err(program::Error::Spawn)?;
+        let git = || self.git().env("GIT_INDEX_FILE", &index);
+        let apply = ["apply", "--cached", "--whitespace=nowarn", "--no-ignore-whitespace", "-p1", "-"];
+        git().args(apply).input(patch).run()?;
+        let tree = git().arg("write-tree").line()?;
+        oid(&tree).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
+    }
+
+    /// Merges two trees over a third; the paths in conflict if that cannot be done.
+    pub fn merge(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<Result<Oid, Vec<String>>, Error> {
+        // Most items change nothing of each other's; these need no process.
+        if ours == over || ours == theirs {
+            return Ok(Ok(theirs));
+        }
+        self.merge_tree(&[], over, ours, theirs)
+    }
+
+    /// Merges two trees over a third, taking theirs where both changed the same lines; none where even that cannot be done.
+    pub fn merge_preferring_theirs(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<Option<Oid>, Error> {
+        match self.merge_tree(&["-Xtheirs"], over, ours, theirs) {
+            Ok(merged) => Ok(merged.ok()),
+            // Before git 2.43 there is no such option.
+            Err(Error::Git(program::Error::Failed { code: Some(129), .. })) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn merge_tree(
+        &self,
+        options: &[&str],
+        over: Oid,
+        ours: Oid,
+        theirs: Oid,
+    ) -> Result<Result<Oid, Vec<String>>, Error> {
+        let over = format!("--merge-base={}", self.as_commit(over)?);
+        let sides = [self.as_commit(ours)?.to_string(), self.as_commit(theirs)?.to_string()];
+        let call = self.git().args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
+        let mut said = Vec::new();
+        let result = call.args(options).arg(over).args(sides).stream(&mut |chunk| {
+            said.extend_from_slice(chunk);
+            Ok(())
+        });
+        let mut fields = said.split(|byte| *byte == 0).filter(|field| !field.is_empty()).map(String::from_utf8_lossy);
+        match result {
+            Ok(()) => Ok(Ok(oid(&fields.next().unwrap_or_default())?)),
+            Err(program::Error::Failed { code: Some(1), .. }) if !said.is_empty() => {
+                let paths: BTreeSet<String> = fields.skip(1).map(Into::into).collect();
+                Ok(Err(paths.into_iter().collect()))
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Returns the paths in which two trees differ.
+    pub fn changed(&self, from: Oid, to: Oid) -> Result<BTreeSet<String>, Error> {
+        let listed = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
+        let listed = listed.args([from.to_string(), to.to_string()]).run()?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged.
+    fn as_commit(&self, tree: Oid) -> Result<Oid, Error> {
+        let who = format!("{} <{}> 0 +0000", format::COMMITTER, format::EMAIL);
+        let bytes = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\n");
+        Ok(self.store.write(gix::objs::Kind::Commit, bytes.as_bytes())?)
+    }
+
+    /// Attributes are the base's: neither the caller's folder nor what an item wrote has a say in how things merge.
+    fn git(&self) -> Git {
+        let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
+        git.env("GIT_ATTR_SOURCE", self.base.to_string())
+    }
+}
+
+/// Makes a commit as the user would, by git's own configuration, signed where that says so. Nothing points at it yet.
+pub fn commit(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
+    let signs = store.git().args(["config", "--type=bool", "--get", "commit.gpgSign"]).line();
+    let sign = if signs.is_ok_and(|answer| answer == "true") { &["-S"][..] } else { &[] };
+    let call =
+        store.git().arg("commit-tree").args(sign).args(["-p", &parent.to_string(), "-F", "-", &tree.to_string()]);
+    let id = call.input(message).line()?;
+    id.parse().map_err(|_| program::Error::Spawn(std::io::Error::other("git commit-tree names no commit")))
+}
+
+fn oid(text: &str) -> Result<Oid, Error> {
+    text.parse().map_err(|_| Error::Answer(text.to_owned()))
+}
+
+/// What can go wrong while merging, besides a conflict.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no place for temporary files.
+    #[error("no temporary folder could be made")]
+    Folder(#[source] std::io::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+    /// git said something else than expected.
+    #[error("git names an object as {0:?}")]
+    Answer(String),
+    /// Objects could not be written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

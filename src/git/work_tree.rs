@@ -1,0 +1,111 @@
+//! The user's own branches, index and work tree.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::program;
+use super::store::Store;
+use crate::model::digest::Oid;
+
+/// Returns the ref of a branch name; none where it is no branch's.
+pub fn branch_ref(store: &Store, short: &str) -> Result<Option<String>, Error> {
+    match store.git().args(["check-ref-format", "--branch", short]).line() {
+        // `@{-1}` is resolved to a name; `HEAD` is let through by check-ref-format and refused by `git branch`.
+        Ok(name) if name != "HEAD" => Ok(Some(format!("refs/heads/{name}"))),
+        Ok(_) | Err(program::Error::Failed { .. }) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Returns the work tree that has a branch checked out, if one has.
+pub fn checked_out(store: &Store, name: &str) -> Result<Option<String>, Error> {
+    let listed = store.git().args(["worktree", "list", "--porcelain", "-z"]).run()?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let wanted = format!("branch {name}");
+    // One block a work tree, its lines ended by NUL, an empty one behind it; a bare repository has nothing checked out.
+    let found = listed.split("\0\0").find(|block| block.split('\0').any(|line| line == wanted));
+    let place = |block: &str| block.split('\0').find_map(|line| Some(line.strip_prefix("worktree ")?.to_owned()));
+    Ok(found.filter(|block| !block.split('\0').any(|line| line == "bare")).and_then(place))
+}
+
+/// Returns the commit of `HEAD`, and the branch's ref unless it is detached; none where there is no commit yet.
+pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
+    let commit = match store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).line() {
+        Ok(commit) => commit.parse().map_err(|_| Error::Head(commit))?,
+        Err(program::Error::Failed { code: Some(1), .. }) => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    match store.git().args(["symbolic-ref", "--quiet", "HEAD"]).line() {
+        Ok(name) => Ok(Some((commit, Some(name)))),
+        Err(program::Error::Failed { code: Some(1), .. }) => Ok(Some((commit, None))),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Changes index and work tree by the difference between two trees or commits.
+///
+/// Refused, with nothing changed, if any path of the difference has local changes or is taken by a file that git does not
+/// track, ignored ones included; everything else stays as it is.
+pub fn switch(store: &Store, from: Oid, to: Oid) -> Result<(), Error> {
+    let root = store.work_dir().ok_or(Error::Bare)?;
+    let git = || store.git().work_tree(&root);
+    let taken = untracked_in_the_way(store, &root, from, to)?;
+    if !taken.is_empty() {
+        return Err(Error::Untracked(taken));
+    }
+    // A file that was only touched is not changed; what is changed, read-tree finds by itself.
+    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run()?;
+    Ok(())
+}
+
+/// Returns the files that git would write over without a word, because they are ignored.
+fn untracked_in_the_way(store: &Store, root: &Path, from: Oid, to: Oid) -> Result<Vec<PathBuf>, Error> {
+    let git = || store.git().work_tree(root);
+    let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A"]);
+    let added = call.args([from.to_string(), to.to_string()]).run()?;
+    let added: Vec<PathBuf> = paths(&added).collect();
+    if added.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tracked = git().args(["ls-files", "-z", "--cached"]).run()?;
+    let tracked: HashSet<PathBuf> = paths(&tracked).collect();
+    let is_file = |path: &Path| std::fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
+    let mut taken: Vec<PathBuf> = added
+        .iter()
+        .flat_map(|path| path.ancestors().filter(|at| !at.as_os_str().is_empty()))
+        .filter(|path| is_file(path) && !tracked.contains(*path))
+        .map(Path::to_owned)
+        .collect();
+    taken.sort();
+    taken.dedup();
+    Ok(taken)
+}
+
+fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| {
+        #[cfg(unix)]
+        let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(name);
+        #[cfg(not(unix))]
+        let name = std::ffi::OsString::from(String::from_utf8_lossy(name).into_owned());
+        PathBuf::from(name)
+    })
+}
+
+/// What can go wrong with the user's branches and files.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no work tree.
+    #[error("there is no work tree")]
+    Bare,
+    /// `HEAD` is at something that is no object name.
+    #[error("HEAD is at {0:?}")]
+    Head(String),
+    /// Files that git does not track are where new ones would go.
+    #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
+    Untracked(Vec<PathBuf>),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+}
