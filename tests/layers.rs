@@ -158,7 +158,10 @@ fn the_table_of_imports_has_no_circle_and_no_stranger() {
     let mut below = BTreeSet::new();
     for (module, imports) in IMPORTS {
         for import in *imports {
-            assert!(below.contains(import), "`{module}` imports `{import}`, which does not stand above it in the table");
+            assert!(
+                below.contains(import),
+                "`{module}` imports `{import}`, which does not stand above it in the table"
+            );
         }
         below.insert(*module);
     }

@@ -161,6 +161,9 @@ impl From<run::Error> for Failure {
             run::Error::NotARun(ref run) | run::Error::Plan(ref run) | run::Error::Story(ref run, ..) => {
                 Self::of("not-a-run", &error).hint(format!("git handoff verify '{run}'"))
             }
+            run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
+                Self::of("not-continuable", &error).hint(format!("git handoff verify '{run}'"))
+            }
             run::Error::Illegal(_) => Self::of("illegal", &error),
             run::Error::Chain(inner) => inner.into(),
             run::Error::Store(inner) => inner.into(),
