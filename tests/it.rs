@@ -1,5 +1,6 @@
 //! The single integration-test binary.
 
+mod agents;
 mod cli;
 mod common;
 mod docs;
