@@ -188,7 +188,8 @@ impl From<tick::Error> for Failure {
 
 impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
-        Self::of("git", &error)
+        let code = if matches!(error, program::Error::TooOld(_)) { "old-git" } else { "git" };
+        Self::of(code, &error)
     }
 }
 
