@@ -1,5 +1,8 @@
 //! The single integration-test binary.
 
+mod apply;
+mod doctor;
+mod place;
 mod plan;
 mod verify;
 mod worker;
