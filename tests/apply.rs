@@ -1,7 +1,5 @@
 //! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
 
-#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -196,4 +194,30 @@ fn bytes_that_are_not_what_the_chain_says_are_refused() {
     let (code, _, stderr) = place.handoff(&["apply", "r"]);
     assert_eq!(code, 1, "{stderr}");
     assert_eq!(place.read("main.txt"), "one\ntwo\nthree\nfour\nfive\n");
+}
+
+#[test]
+fn a_linked_work_tree_takes_the_changes_and_the_main_one_does_not() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
+    let linked = place.root().with_file_name("linked");
+    let (code, _, stderr) = place.handoff_in(&linked, &["apply", "r", "--commit"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(std::fs::read_to_string(linked.join("new.txt")).unwrap(), "new\n");
+    assert_eq!(place.git(&["log", "--format=%s", "-1", "side"]), "build: apply the patch of r\n");
+    assert_eq!(place.git(&["log", "--format=%s", "-1", "main"]), "Start\n");
+    assert!(!place.root().join("new.txt").exists());
+}
+
+#[test]
+fn a_head_that_holds_the_run_already_stays_as_it_is() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.handoff(&["apply", "r", "--commit"]);
+    let before = place.git(&["rev-parse", "HEAD"]);
+    let (code, answer) = place.answer(&["apply", "r", "--commit"]);
+    assert_eq!(code, 0, "{answer}");
+    assert!(answer["items"].as_array().unwrap().iter().all(|item| item["changed"] == false), "{answer}");
+    assert_eq!(place.git(&["rev-parse", "HEAD"]), before);
 }

@@ -153,3 +153,24 @@ fn a_run_that_is_not_sealed_keeps_everything() {
     place.handoff(&["clean", "-f", "--transcripts", "--salvage"]);
     assert!(place.git(&["for-each-ref", "refs/handoff/transcripts"]).contains("refs/handoff/transcripts/r"));
 }
+
+#[test]
+fn a_conductor_that_was_killed_leaves_a_run_that_is_named_and_continued() {
+    let place = Place::new();
+    let plan =
+        place.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
+    let mut conductor = place.start(&["run", &plan]);
+    while !place.home().join("started").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(found(&place), (0, vec![]), "a run that is being driven is fine");
+    let (_, answer) = place.answer(&["clean", "-f"]);
+    assert_eq!(answer["pieces"], json!([]), "a run that is being driven is left alone");
+    conductor.kill().unwrap();
+    conductor.wait().unwrap();
+    assert_eq!(found(&place), (3, vec!["stranded".into()]));
+    std::fs::write(place.home().join("go"), "").unwrap();
+    let (code, _, stderr) = place.handoff(&["run", "r"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(found(&place), (0, vec![]));
+}

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -43,16 +43,16 @@ impl Place {
         std::fs::read_to_string(self.root().join(path)).unwrap()
     }
 
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>, folder: &Path, arguments: &[&str]) -> Output {
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.home()).env("GIT_CONFIG_NOSYSTEM", "1");
-        command.output().unwrap()
+        command
     }
 
     /// Runs stock git, which must succeed; returns what it prints.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
-        let output = self.command("git", &self.root(), arguments);
+        let output = self.command("git", &self.root(), arguments).output().unwrap();
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
@@ -64,9 +64,15 @@ impl Place {
 
     /// Runs the built binary in a folder.
     pub(crate) fn handoff_in(&self, folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-        let output = self.command(env!("CARGO_BIN_EXE_git-handoff"), folder, arguments);
+        let output = self.command(env!("CARGO_BIN_EXE_git-handoff"), folder, arguments).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Starts the built binary and does not wait for it.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(env!("CARGO_BIN_EXE_git-handoff"), &self.root(), arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     /// Runs the built binary for its JSON answer.

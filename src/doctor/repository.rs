@@ -25,15 +25,12 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     findings.extend(git_version(store)?);
     findings.extend(key_mode(patient, fix));
     findings.extend(prune(store)?);
-    findings.extend(space(&store.common_dir()));
-    findings.extend(space(&patient.site.root));
+    findings.extend(space(&[&store.common_dir(), &patient.site.root]));
     findings.extend(replacements(store)?);
     findings.extend(worktrees_in_tree(patient)?);
     findings.extend(shallow(store)?);
     findings.extend(unchecked_fetches(store)?);
     findings.extend(transcripts(store)?);
-    // The cache and the repository are usually on one disk.
-    findings.dedup();
     Ok(findings)
 }
 
@@ -57,7 +54,7 @@ fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
-        if mode & 0o077 == 0 {
+        if mode.trailing_zeros() >= 6 {
             return None;
         }
         let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
@@ -77,27 +74,31 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
     };
     let oldest = Clock::System.now().seconds() - PRUNE_AFTER;
     // `now` is written as the end of time.
-    let soon =
-        expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).is_ok_and(|at| at > oldest) || at > i64::MAX as u64);
+    let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
     Ok(soon.then(|| {
         let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a run is about to use";
         Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
     }))
 }
 
-fn space(at: &Path) -> Option<Finding> {
+fn space(places: &[&Path]) -> Vec<Finding> {
+    let mut findings = Vec::new();
     #[cfg(unix)]
     {
-        let at = at.ancestors().find(|path| path.exists())?;
-        let found = rustix::fs::statvfs(at).ok()?;
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
-        (free < LITTLE_SPACE).then(|| {
-            let message = format!("only {} MiB are free for {}", free >> 20, at.display());
-            Finding::problem("disk-full", message).hint("git handoff clean --transcripts --salvage")
-        })
+        // The cache and the repository are usually on one disk.
+        let mut seen = HashSet::new();
+        for place in places {
+            let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
+            let Ok(found) = rustix::fs::statvfs(place) else { continue };
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
+                let message = format!("only {} MiB are free for {}", free >> 20, place.display());
+                let finding = Finding::problem("disk-full", message);
+                findings.push(finding.hint("git handoff clean --transcripts --salvage"));
+            }
+        }
     }
-    #[cfg(not(unix))]
-    None
+    findings
 }
 
 /// Finds `git replace` refs that make stock git show something else than what is signed.
