@@ -164,6 +164,11 @@ impl Context {
     }
 }
 
+/// Returns whether the command line asks for JSON, for one that cannot be parsed.
+pub(crate) fn asks_for_json() -> bool {
+    std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
 /// Reads a file, or stdin where the name is `-`, up to a limit that no honest plan reaches.
 pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();

@@ -161,6 +161,9 @@ impl From<run::Error> for Failure {
             run::Error::NotARun(ref run) | run::Error::Plan(ref run) | run::Error::Story(ref run, ..) => {
                 Self::of("not-a-run", &error).hint(format!("git handoff verify '{run}'"))
             }
+            run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
+                Self::of("not-continuable", &error).hint(format!("git handoff verify '{run}'"))
+            }
             run::Error::Illegal(_) => Self::of("illegal", &error),
             run::Error::Chain(inner) => inner.into(),
             run::Error::Store(inner) => inner.into(),
@@ -205,7 +208,12 @@ impl From<verify::Refusal> for Failure {
 
 impl From<verify::Error> for Failure {
     fn from(error: verify::Error) -> Self {
-        Self::of("verify", &error)
+        let failure = Self::of("verify", &error);
+        match error {
+            // A check that did not pass: something that was recorded is not there any more.
+            verify::Error::Vanished { .. } => Self { code: "vanished", exit: 3, ..failure },
+            _ => failure,
+        }
     }
 }
 

@@ -100,6 +100,11 @@ pub(crate) fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let asked_for = !error.use_stderr();
+            if !asked_for && context::asks_for_json() {
+                let said = error.render().to_string();
+                let message = said.trim().strip_prefix("error: ").unwrap_or(said.trim()).to_owned();
+                return Output::new(true).fail(&Failure::usage(message));
+            }
             return if error.print().is_ok() && asked_for { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
     };

@@ -10,8 +10,8 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::quote::quoted;
 
-/// The first git whose `merge-tree` takes a merge base.
-const OLDEST_GIT: (u32, u32) = (2, 40);
+/// The first git that can be told where to take attributes from.
+const OLDEST_GIT: (u32, u32) = (2, 41);
 /// Less free space than this is trouble soon, in bytes.
 const LITTLE_SPACE: u64 = 256 << 20;
 /// Transcripts larger than this are worth a word, in bytes.
@@ -41,10 +41,7 @@ fn git_version(store: &Store) -> Result<Option<Finding>, Error> {
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     let (major, minor) = OLDEST_GIT;
     Ok((version < OLDEST_GIT).then(|| {
-        Finding::problem(
-            "git-too-old",
-            format!("`{said}` is older than {major}.{minor}, which `apply` and others need"),
-        )
+        Finding::problem("git-too-old", format!("`{said}` is older than {major}.{minor}, which running items needs"))
     }))
 }
 

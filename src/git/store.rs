@@ -49,7 +49,10 @@ pub struct Store {
 impl Store {
     /// Opens the repository that contains `dir`, as git's own environment variables and discovery rules say.
     pub fn discover(dir: &Path) -> Result<Self, Error> {
-        let repo = gix::ThreadSafeRepository::discover_with_environment_overrides(dir)
+        // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
+        let options = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
+        let trust = gix::sec::trust::Mapping::default();
+        let repo = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(dir, options, trust)
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
         Self::accept(repo)
     }

@@ -106,7 +106,6 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
     let fan_out = plan.items.len() > FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty();
     let held = [
         (plan.id == *case.run, "the plan is of another run"),
-        (plan.queue == submitted.queue, "the queue is not the plan's"),
         (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
         (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),

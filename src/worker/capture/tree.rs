@@ -57,9 +57,10 @@ impl Scratch {
         let git = Git::new(&self.dir)
             .work_tree(&self.tree)
             .env("GIT_INDEX_FILE", self.index())
-            .env("GIT_ATTR_SOURCE", self.attributes.to_string())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1");
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            // As a flag and not as a variable: a git that is too old for it fails instead of reading the worker's attributes.
+            .arg(format!("--attr-source={}", self.attributes));
         match &self.objects {
             Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
             None => git,

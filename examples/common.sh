@@ -1,0 +1,48 @@
+# shellcheck shell=sh
+# Sourced by the run.sh of the examples: finds the program and makes a throw-away repository.
+
+# Puts the directory of git-handoff first in PATH, so that git finds it as `git handoff`; builds it unless HANDOFF_BIN names it.
+find_program() {
+	program=${HANDOFF_BIN:-}
+	if [ -z "$program" ]; then
+		root=$(cd "$examples/.." && pwd)
+		(cd "$root" && cargo build --release --locked)
+		program=${CARGO_TARGET_DIR:-$root/target}/release/git-handoff
+	fi
+	PATH=$(cd "$(dirname "$program")" && pwd):$PATH
+	export PATH
+}
+
+# Makes a repository of the files of one example and goes there. It and the items' worktrees are gone when the script ends.
+enter_repository() {
+	examples=$(dirname "$1")
+	find_program
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 130' HUP INT TERM
+	# Neither the settings of the person who runs this nor an outer repository have a say in an example.
+	unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+	export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+	export HANDOFF_ACTOR="${HANDOFF_ACTOR:-human:example}"
+
+	cp -R "$1/repository" "$scratch/repository"
+	cd "$scratch/repository"
+	mkdir .handoff
+	cp "$1/plan.json" .
+	cp "$1/handoff.config" .handoff/config
+	cp "$examples"/agents/*.sh .handoff
+	git init --quiet --initial-branch=main
+	git config user.name Example
+	git config user.email example@localhost
+	git config handoff.workspace.root "$scratch/worktrees"
+	# The settings are tracked, and included once by whoever trusts them.
+	git config include.path ../.handoff/config
+	git add --all
+	git commit --quiet --message Start
+}
+
+# Shows a command and runs it.
+show() {
+	printf '\n$ %s\n' "$*"
+	"$@"
+}

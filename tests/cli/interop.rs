@@ -1,0 +1,120 @@
+//! What stock git makes of what we wrote.
+
+use serde_json::Value;
+
+use super::example::finished;
+use crate::common::assert_output;
+
+const RUN: &str = "refs/handoff/runs/handoff-dag-1";
+
+#[test]
+fn git_reads_a_run_as_history_and_folder() {
+    let env = finished();
+    assert_output!("git_log", env.git(["log", "--format=fuller", RUN]));
+    assert_output!("git_tree", env.git(["ls-tree", "-r", RUN]));
+    let patch = env.git(["show", &format!("{RUN}:items/apply-patch/patch")]);
+    assert_eq!(patch.raw, env.handoff(["cat", "handoff-dag-1/apply-patch:patch"]).raw);
+}
+
+#[test]
+fn bodies_are_canonical_json_lines() {
+    let env = finished();
+    let bodies = env.git(["log", "--reverse", "--format=%b", RUN]).success();
+    for (seq, line) in bodies.lines().filter(|line| !line.is_empty()).enumerate() {
+        let entry: Value = serde_json::from_str(line).expect("a body is one line of JSON");
+        assert_eq!(entry["seq"], seq);
+        let canonical = serde_json_canonicalizer::to_string(&entry).expect("it is finite");
+        assert_eq!(line, canonical, "a body is canonical");
+    }
+}
+
+#[test]
+fn git_verifies_every_signature() {
+    let env = finished();
+    let signers = env.handoff(["key"]).success();
+    env.write("signers", &signers);
+    env.git(["config", "gpg.ssh.allowedSignersFile", "../signers"]).success();
+    for commit in env.git(["rev-list", RUN]).success().lines() {
+        env.git(["verify-commit", commit]).success();
+    }
+    assert_output!("git_log_signatures", env.git(["log", "--show-signature", "--oneline", "--no-abbrev-commit", RUN]));
+    for log in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().lines() {
+        env.git(["verify-commit", log]).success();
+    }
+}
+
+#[test]
+fn known_signers_make_the_signature_row_strict() {
+    let env = finished();
+    let signers = env.handoff(["key", "--principal", "ci@example.com"]).success();
+    env.write("signers", &signers);
+    assert_output!("verify_trusted", env.handoff(["verify", "--signers", "../signers", "handoff-dag-1"]).exit(0));
+    env.write("nobody", "");
+    assert_output!("verify_untrusted", env.handoff(["verify", "--signers", "../nobody", "handoff-dag-1"]).exit(3));
+}
+
+#[test]
+fn fsck_is_content() {
+    let env = finished();
+    assert_output!("git_fsck", env.git(["fsck", "--strict", "--no-dangling"]));
+}
+
+#[test]
+fn a_run_travels_by_push_and_fetch() {
+    let env = finished();
+    env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    env.git_in("hub", ["config", "receive.fsckObjects", "true"]).success();
+    env.git([
+        "push",
+        "--quiet",
+        "../hub",
+        "main",
+        "refs/handoff/runs/*:refs/handoff/runs/*",
+        "refs/handoff/logs/*:refs/handoff/logs/*",
+    ])
+    .success();
+    env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    // Whoever clones it has another key, and does not know ours.
+    env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    env.git_in("clone", ["fetch", "--quiet", "origin", "refs/handoff/*:refs/handoff/remotes/origin/*"]).success();
+    assert_output!("fetched_verify", env.handoff_in("clone", ["verify", "handoff-dag-1"]));
+}
+
+#[test]
+fn a_run_travels_in_a_bundle() {
+    let env = finished();
+    env.git([
+        "bundle",
+        "create",
+        "--quiet",
+        "../run.bundle",
+        "--glob=refs/handoff/runs/*",
+        "--glob=refs/handoff/logs/*",
+    ])
+    .success();
+    env.git_in(".", ["init", "--quiet", "auditor"]).success();
+    env.git_in("auditor", ["fetch", "--quiet", "../run.bundle", "refs/handoff/*:refs/handoff/remotes/ada/*"]).success();
+    env.handoff_in("auditor", ["verify", "handoff-dag-1"]).success();
+}
+
+#[test]
+fn a_changed_product_is_found_out() {
+    let env = finished();
+    // The history is rewritten by somebody who signs nothing: the tree of the last entry gets another patch.
+    env.write("repo/other", "diff --git a/x b/x\n");
+    let blob = env.git(["hash-object", "-w", "other"]).success();
+    env.git(["read-tree", "--index-output=.git/other-index", RUN]).success();
+    let entry = format!("100644,{},items/edit-a/patch", blob.trim());
+    let run = |args: &[&str]| {
+        let mut command = env.command("git", "repo");
+        let output = command.env("GIT_INDEX_FILE", ".git/other-index").args(args).output().expect("git runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("git prints names").trim().to_owned()
+    };
+    run(&["update-index", "--cacheinfo", &entry]);
+    let tree = run(&["write-tree"]);
+    let message = env.git(["log", "-1", "--format=%B", RUN]).success();
+    let commit = run(&["commit-tree", &tree, "-p", &format!("{RUN}^"), "-m", message.trim_end()]);
+    env.git(["update-ref", RUN, &commit]).success();
+    assert_output!("verify_tampered", env.handoff(["verify", "handoff-dag-1"]).exit(3));
+}

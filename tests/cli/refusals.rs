@@ -1,0 +1,123 @@
+//! What is refused: in which words, with which hint and exit code, and that nothing changed.
+
+use serde_json::{Value, json};
+
+use super::example::finished;
+use crate::common::{Environment, assert_output};
+
+#[test]
+fn a_plan_with_many_problems_is_told_all_of_them() {
+    let env = Environment::example("handoff-dag");
+    let plan = json!({
+        "id": "bad",
+        "queue": "nightly",
+        "items": [
+            {"id": "a", "executor": "dispatch", "inputs": {"subagent": "code-edti"}, "depends_on": ["b"]},
+            {"id": "b", "executor": "comand", "depends_on": ["a"], "needs": {"../x": {"from": "c", "select": {"kind": "blob"}}}},
+            {"id": "b", "executor": "command", "inputs": {"inputRefs": {}}, "retries": 3},
+        ],
+    });
+    env.write("repo/bad.json", &plan.to_string());
+    assert_output!("validate_problems", env.handoff(["validate", "bad.json"]).exit(1));
+    assert_output!("validate_problems_json", env.handoff(["validate", "--json", "bad.json"]).exit(1));
+    assert_output!("submit_problems", env.handoff(["submit", "bad.json"]).exit(1));
+    assert_eq!(env.git(["for-each-ref", "refs/handoff"]).success(), "");
+}
+
+#[test]
+fn what_is_no_json_is_told_with_its_place() {
+    let env = Environment::example("handoff-dag");
+    env.write("repo/bad.json", "{\n  \"id\": \"x\",\n  \"items\": [,]\n}\n");
+    assert_output!("validate_not_json", env.handoff(["validate", "bad.json"]).exit(1));
+}
+
+#[test]
+fn unknown_names_get_a_hint() {
+    let env = finished();
+    assert_output!("unknown_run", env.handoff(["status", "handoff-dag-2"]).exit(1));
+    assert_output!("unknown_run_far", env.handoff(["status", "zzz"]).exit(1));
+    assert_output!("unknown_run_json", env.handoff(["--json", "log", "handoff-dag-2"]).exit(1));
+    assert_output!("unknown_run_verify", env.handoff(["verify", "handoff-dag-2"]).exit(1));
+    assert_output!("unknown_item", env.handoff(["cat", "handoff-dag-1/apply-path:patch"]).exit(1));
+    assert_output!("unknown_product", env.handoff(["cat", "handoff-dag-1/edit-a:outputs/none"]).exit(1));
+    assert_output!("missing_plan_file", env.handoff(["submit", "none.json"]).exit(1));
+}
+
+#[test]
+fn usage_errors_end_with_2() {
+    let env = Environment::example("handoff-dag");
+    assert_output!("usage_unknown_command", env.handoff(["stauts"]).exit(2));
+    assert_output!("usage_missing_argument", env.handoff(["status"]).exit(2));
+    assert_output!("usage_unknown_option", env.handoff(["runs", "--all"]).exit(2));
+    assert_output!("usage_no_command", env.handoff([""; 0]).exit(2));
+}
+
+#[test]
+fn usage_errors_are_json_where_json_is_asked_for() {
+    let env = Environment::example("handoff-dag");
+    let output = env.handoff(["--json", "status"]).exit(2);
+    let error: Value = serde_json::from_str(&output.stderr).expect("an error is one JSON object");
+    assert_eq!(error["schema"], "git-handoff.error/1");
+    assert_eq!(error["code"], "usage");
+}
+
+#[test]
+fn another_plan_under_an_id_in_use_is_refused() {
+    let env = finished();
+    let plan =
+        json!({"id": "handoff-dag-1", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]});
+    env.write("repo/other.json", &plan.to_string());
+    let before = env.git(["for-each-ref"]).success();
+    assert_output!("other_plan", env.handoff(["submit", "other.json"]).exit(1));
+    assert_eq!(env.git(["for-each-ref"]).success(), before);
+}
+
+#[test]
+fn nothing_follows_a_seal() {
+    let env = finished();
+    let before = env.git(["for-each-ref"]).success();
+    assert_output!("sealed_cancel", env.handoff(["cancel", "handoff-dag-1"]).exit(1));
+    assert_output!("sealed_close", env.handoff(["close", "handoff-dag-1"]).exit(1));
+    assert_eq!(env.git(["for-each-ref"]).success(), before);
+}
+
+#[test]
+fn a_folder_that_is_no_repository_is_refused() {
+    let env = Environment::empty();
+    env.write("plain/file", "");
+    assert_output!("no_repository", env.handoff_in("plain", ["runs"]).exit(1));
+}
+
+#[test]
+fn an_unborn_head_is_refused_with_a_way_out() {
+    let env = Environment::empty();
+    env.write(
+        "repo/plan.json",
+        r#"{"id": "r", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
+    env.git(["init", "--quiet"]).success();
+    assert_output!("unborn_submit", env.handoff(["submit", "plan.json"]).exit(1));
+    assert_output!("unborn_runs", env.handoff(["runs"]).exit(0));
+}
+
+#[test]
+fn a_run_whose_ref_is_gone_is_missed_by_verify() {
+    let env = finished();
+    env.git(["update-ref", "-d", "refs/handoff/runs/handoff-dag-1"]).success();
+    assert_output!("vanished_verify", env.handoff(["verify", "handoff-dag-1"]).exit(3));
+    assert_output!("vanished_submit", env.handoff(["submit", "plan.json"]).exit(1));
+}
+
+#[test]
+fn a_bad_setting_is_named_with_its_file() {
+    let env = Environment::example("handoff-dag");
+    env.git(["config", "handoff.maxItems", "many"]).success();
+    assert_output!("bad_setting", env.handoff(["runs"]).exit(1));
+}
+
+#[test]
+fn trust_is_never_taken_from_a_tracked_file() {
+    let env = Environment::example("handoff-dag");
+    env.write("repo/.handoff/config", "[handoff]\n\tsigners = /etc/passwd\n");
+    assert_output!("trust_root_in_work_tree", env.handoff(["runs"]).exit(0));
+}

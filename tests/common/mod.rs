@@ -1,0 +1,226 @@
+//! The environment that commands are tested in: nothing of the machine's but the programs, a clock that advances one second
+//! a command, one signing key. Commit ids are therefore the same everywhere, and a changed byte of the format shows.
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// The moment of the first command.
+const START: &str = "2026-06-04T02:";
+
+/// A signing key that everybody knows.
+pub(crate) const KEY: &str = include_str!("../fixtures/signing_key");
+
+/// A folder with a home and repositories in it, removed when dropped.
+pub(crate) struct Environment {
+    root: TempDir,
+    path: PathBuf,
+    commands: Cell<u32>,
+}
+
+impl Environment {
+    /// Makes an environment without a repository.
+    pub(crate) fn empty() -> Self {
+        let root = tempfile::Builder::new().prefix("git-handoff-test.").tempdir().expect("a temporary folder");
+        let path = root.path().canonicalize().expect("it exists");
+        let env = Self { root, path, commands: Cell::new(0) };
+        fs::create_dir_all(env.path().join("home")).expect("the folder is new");
+        env.write("home/signing_key", KEY);
+        let text = format!(
+            "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n\
+             [handoff]\n\tsigningKey = {0}/home/signing_key\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
+            env.path().display()
+        );
+        env.write("home/gitconfig", &text);
+        env
+    }
+
+    /// Makes an environment with the repository of one of the examples in `repo/`.
+    pub(crate) fn example(name: &str) -> Self {
+        Self::example_with(name, &[])
+    }
+
+    /// Makes such an environment whose repository is made with more options of `git init`.
+    pub(crate) fn example_with(name: &str, init: &[&str]) -> Self {
+        let env = Self::empty();
+        let example = examples().join(name);
+        let repo = env.repo();
+        copy_tree(&example.join("repository"), &repo);
+        copy_tree(&examples().join("agents"), &repo.join(".handoff"));
+        fs::copy(example.join("plan.json"), repo.join("plan.json")).expect("the example has a plan");
+        fs::copy(example.join("handoff.config"), repo.join(".handoff/config")).expect("the example has settings");
+        env.git(["init", "--quiet"].iter().chain(init)).success();
+        env.git(["config", "include.path", "../.handoff/config"]).success();
+        env.git(["add", "--all"]).success();
+        env.git(["commit", "--quiet", "--message", "Start"]).success();
+        env
+    }
+
+    /// Returns the environment's folder.
+    pub(crate) fn path(&self) -> &Path {
+        debug_assert!(self.root.path().exists());
+        &self.path
+    }
+
+    /// Returns the folder of the repository.
+    pub(crate) fn repo(&self) -> PathBuf {
+        self.path().join("repo")
+    }
+
+    /// Writes a file, with the folders above it.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder can be made");
+        fs::write(path, text).expect("the file can be written");
+    }
+
+    /// Runs git in the repository.
+    pub(crate) fn git<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> Output {
+        self.git_in("repo", args)
+    }
+
+    /// Runs git in a folder.
+    pub(crate) fn git_in<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, dir: &str, args: I) -> Output {
+        self.run("git".as_ref(), dir, args)
+    }
+
+    /// Runs the program in the repository.
+    pub(crate) fn handoff<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> Output {
+        self.handoff_in("repo", args)
+    }
+
+    /// Runs the program in a folder.
+    pub(crate) fn handoff_in<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, dir: &str, args: I) -> Output {
+        self.run(program_path().as_ref(), dir, args)
+    }
+
+    /// Runs a line of shell in a folder.
+    pub(crate) fn shell(&self, dir: &str, line: &str) -> Output {
+        self.run("sh".as_ref(), dir, ["-c", line])
+    }
+
+    fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, program: &OsStr, dir: &str, args: I) -> Output {
+        let output = self.command(program, dir).args(args).output().expect("the program can be run");
+        let text = |bytes: &[u8]| self.normalise(&String::from_utf8_lossy(bytes));
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        Output { raw: output.stdout, stdout, stderr, status: output.status.code() }
+    }
+
+    /// Returns a command with the environment that every command of a test gets.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>, dir: &str) -> Command {
+        let second = self.commands.get();
+        self.commands.set(second + 1);
+        let clock = format!("{START}{:02}:{:02}", second / 60, second % 60);
+        let path = std::env::var_os("PATH").expect("there is a PATH");
+        let own = Path::new(program_path()).parent().expect("the program lies in a folder").to_owned();
+        let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&path))).expect("paths join");
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path().join(dir))
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path().join("home"))
+            .env("LANG", "C")
+            .env("TZ", "UTC")
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "100")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", self.path().join("home/gitconfig"))
+            // Nothing outside the test's folder is ever taken for its repository.
+            .env("GIT_CEILING_DIRECTORIES", self.path())
+            .env("GIT_AUTHOR_DATE", format!("{clock}Z"))
+            .env("GIT_COMMITTER_DATE", format!("{clock}Z"))
+            .env("HANDOFF_CLOCK", format!("{clock}.000Z"))
+            .env("HANDOFF_ACTOR", "human:ada")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn normalise(&self, text: &str) -> String {
+        text.replace(self.path().to_str().expect("temporary folders have plain names"), "$TEST")
+    }
+}
+
+/// What a command printed and how it ended.
+#[must_use = "compare the output with a snapshot, or say what it must be"]
+pub(crate) struct Output {
+    /// What it printed, byte for byte.
+    pub(crate) raw: Vec<u8>,
+    /// What it printed, as text without the folder's name.
+    pub(crate) stdout: String,
+    /// What it said, as text without the folder's name.
+    pub(crate) stderr: String,
+    /// The exit code.
+    pub(crate) status: Option<i32>,
+}
+
+impl Output {
+    /// Fails the test unless the command ended with 0; returns what it printed.
+    #[track_caller]
+    pub(crate) fn success(self) -> String {
+        self.exit(0).stdout
+    }
+
+    /// Fails the test unless the command ended with this exit code.
+    #[track_caller]
+    pub(crate) fn exit(self, code: i32) -> Self {
+        assert_eq!(self.status, Some(code), "\n{self}");
+        self
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.stdout)?;
+        if !self.stderr.is_empty() {
+            write!(f, "------- stderr -------\n{}", self.stderr)?;
+        }
+        match self.status {
+            Some(0) => Ok(()),
+            Some(code) => writeln!(f, "[exit status: {code}]"),
+            None => writeln!(f, "[ended by a signal]"),
+        }
+    }
+}
+
+/// Compares an output with the snapshot of a name in `snapshots/`.
+macro_rules! assert_output {
+    ($name:expr, $output:expr) => {
+        insta::with_settings!({
+            snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"),
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, {
+            insta::assert_snapshot!($name, $output);
+        })
+    };
+}
+pub(crate) use assert_output;
+
+/// Returns the folder of the examples.
+pub(crate) fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+/// Returns the path of the program.
+pub(crate) fn program_path() -> &'static str {
+    env!("CARGO_BIN_EXE_git-handoff")
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder can be made");
+    for entry in fs::read_dir(from).expect("the folder can be read") {
+        let entry = entry.expect("the folder can be read");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("it has a type").is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("the file can be copied");
+        }
+    }
+}

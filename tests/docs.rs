@@ -1,0 +1,140 @@
+//! The documents as tests: what they show a command to print is what it prints.
+//!
+//! `HANDOFF_UPDATE_DOCS=1 cargo test docs` writes what commands print now into the documents.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Environment, Output};
+
+/// The fence of a block whose commands are run.
+const FENCE: &str = "```console";
+
+/// One block of a document: commands, each with what it prints.
+struct Block {
+    /// The number of the line that opens it.
+    line: usize,
+    commands: Vec<Shown>,
+}
+
+/// A command and what a document shows it to print.
+struct Shown {
+    command: String,
+    printed: String,
+}
+
+#[test]
+fn the_readme_shows_what_happens() {
+    check("README.md");
+}
+
+#[test]
+fn the_reference_of_commands_shows_what_happens() {
+    let text = check("docs/cli.md");
+    let env = Environment::empty();
+    let help = env.handoff_in("home", ["help"]).success();
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        assert!(text.contains(&format!("\n## {command}\n")), "docs/cli.md has no section on `{command}`");
+        assert!(
+            text.contains(&format!("\n$ git handoff help {command}\n")),
+            "docs/cli.md lacks the help of `{command}`"
+        );
+    }
+}
+
+#[test]
+fn the_documents_link_to_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = fs::read_dir(root.join("docs")).expect("there are documents");
+    let docs = docs.map(|entry| entry.expect("the folder is readable").path()).filter(|path| path.is_file());
+    for path in docs.chain([root.join("README.md"), root.join("CHANGELOG.md")]) {
+        let text = fs::read_to_string(&path).expect("a document is text");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().expect("a split has a first part");
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let target = path.parent().expect("a file lies in a folder").join(target);
+            assert!(target.exists(), "{} links to {link}, which is not there", path.display());
+        }
+    }
+}
+
+/// Runs the commands of a document in the repository of the first example, in order; returns the document.
+fn check(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let text = fs::read_to_string(&path).expect("the document is there");
+    let env = Environment::example("handoff-dag");
+    let mut now = text.clone();
+    let mut wrong = String::new();
+    for block in blocks(&text) {
+        for Shown { command, printed } in &block.commands {
+            let output = run(&env, command);
+            let actual = document_form(&output.stdout);
+            if same(&actual, printed) {
+                continue;
+            }
+            wrong = format!("{wrong}{name}:{}: $ {command}\n{actual}{}\n", block.line, output.stderr);
+            let shown = format!("$ {command}\n{printed}");
+            now = now.replacen(&shown, &format!("$ {command}\n{actual}"), 1);
+        }
+    }
+    if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
+        fs::write(&path, &now).expect("the document can be written");
+        return now;
+    }
+    assert!(wrong.is_empty(), "what is printed is not what is shown:\n{wrong}");
+    text
+}
+
+fn run(env: &Environment, command: &str) -> Output {
+    env.shell("repo", command)
+}
+
+/// What a command prints, as documents show it: JSON on more than one line, and no word of the pinned clock.
+fn document_form(printed: &str) -> String {
+    let printed = printed.replace("  clock pinned\n", "\n").replace(",\"clock\":\"pinned\"", "");
+    match serde_json::from_str::<Value>(&printed) {
+        Ok(value) if value.is_object() && printed.starts_with("{\"") => {
+            format!("{}\n", serde_json::to_string_pretty(&value).expect("a value is written"))
+        }
+        _ => printed,
+    }
+}
+
+/// Whether a document shows the same; a line `…` stands for any number of lines.
+fn same(actual: &str, shown: &str) -> bool {
+    match shown.split_once("…\n") {
+        None => actual == shown,
+        Some((start, end)) if !end.contains("\n…\n") => {
+            actual.len() >= start.len() + end.len() && actual.starts_with(start) && actual.ends_with(end)
+        }
+        Some(_) => false,
+    }
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut inside = false;
+    for (at, line) in text.lines().enumerate() {
+        if line == FENCE {
+            inside = true;
+            blocks.push(Block { line: at + 1, commands: Vec::new() });
+        } else if line == "```" {
+            inside = false;
+        } else if inside {
+            let commands = &mut blocks.last_mut().expect("the fence opened a block").commands;
+            match line.strip_prefix("$ ") {
+                Some(command) => commands.push(Shown { command: command.to_owned(), printed: String::new() }),
+                None => {
+                    let shown = commands.last_mut().expect("a block begins with a command");
+                    shown.printed = format!("{}{line}\n", shown.printed);
+                }
+            }
+        }
+    }
+    blocks
+}

@@ -1,0 +1,234 @@
+//! The rules of the source that a compiler does not check: who may import whom, where each kind of effect happens, how long a
+//! file may be.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each module of the library may name of the others; `cli` may name all of them through `git_handoff::`.
+///
+/// Imports go one way: from the stages over the chain to the edges and the pure middle.
+const IMPORTS: &[(&str, &[&str])] = &[
+    // Pure: no I/O, no clock, no randomness.
+    ("model", &[]),
+    ("plan", &["model"]),
+    ("validate", &["model", "plan"]),
+    ("merkle", &["model"]),
+    // Edges, each the only place of one kind of effect.
+    ("clock", &["model"]),
+    ("sign", &["model"]),
+    ("git", &["model"]),
+    ("config", &["git", "model"]),
+    // The chain and what is built on it.
+    ("chain", &["clock", "git", "model", "sign"]),
+    ("event", &["chain"]),
+    ("log", &["chain", "git", "model"]),
+    ("submit", &["chain", "git", "log", "model", "validate"]),
+    ("run", &["chain", "git", "log", "merkle", "model", "plan", "submit"]),
+    // One attempt knows nothing of chains.
+    ("worker", &["git", "model"]),
+    // The conductor is the one stage that knows the others.
+    ("engine", &["chain", "clock", "config", "event", "git", "model", "run", "worker"]),
+    // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
+    ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
+    // What is done with a run besides driving it.
+    ("apply", &["git", "model", "run"]),
+    ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
+    ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
+];
+
+/// What may stand only in some files: a name for the effect, the words that betray it, the files.
+const EFFECTS: &[(&str, &[&str], &[&str])] = &[
+    ("reading the environment", &["std::env", "env::var", "env::current_dir"], &["cli/context.rs"]),
+    // Freshening an object's time in the object database is the one use that decides nothing.
+    ("reading the clock", &["SystemTime::now", "Timestamp::now"], &["clock.rs", "git/store.rs"]),
+    ("starting a program", &["Command::new"], &["worker/agent.rs", "git/program.rs", "sign.rs"]),
+    ("moving a ref", &["edit_reference"], &["git/refs.rs"]),
+    (
+        "printing",
+        &["io::stdout()", "io::stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],
+        &["cli/output.rs", "cli/progress.rs"],
+    ),
+    ("leaving the process", &["process::exit"], &["cli/output.rs"]),
+];
+
+/// The most lines of a source file before its tests.
+const MAX_LINES: usize = 400;
+
+/// A source file of the package.
+struct Source {
+    /// Its path below `src`, with slashes.
+    path: String,
+    /// Its text.
+    text: String,
+}
+
+impl Source {
+    /// Returns the library module that the file belongs to; none for the program.
+    fn module(&self) -> Option<&str> {
+        let first = self.path.split('/').next().expect("a path has a first part");
+        let module = first.strip_suffix(".rs").unwrap_or(first);
+        (!matches!(module, "main" | "lib" | "cli")).then_some(module)
+    }
+
+    /// Returns the numbered lines before the tests, without comments.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let code = self.text.lines().take_while(|line| *line != "#[cfg(test)]").enumerate();
+        code.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or(line)))
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![root.clone()];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source file is readable text");
+                let below = path.strip_prefix(&root).expect("it lies in src");
+                sources.push(Source { path: below.to_str().expect("our names are text").replace('\\', "/"), text });
+            }
+        }
+    }
+    sources
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let read = fs::read_dir(folder).expect("the folder is readable");
+    read.map(|entry| entry.expect("the folder is readable").path()).collect()
+}
+
+/// Returns the modules that a line names behind `prefix`: `crate::git::store` and `crate::{git, model}` alike.
+fn named<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for (at, _) in line.match_indices(prefix) {
+        let rest = &line[at + prefix.len()..];
+        let list = rest.strip_prefix('{').unwrap_or(rest);
+        // Names in inner braces belong to the module before them.
+        let mut depth = 0;
+        for part in list.split_inclusive([',', '{', '}', ';']) {
+            if depth == 0 {
+                let part = part.trim();
+                let end = part.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(part.len());
+                names.extend((end > 0).then_some(&part[..end]));
+            }
+            depth += part.matches('{').count();
+            if part.ends_with('}') && depth > 0 {
+                depth -= 1;
+            }
+            if !rest.starts_with('{') {
+                break;
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn names_are_found_in_every_form_of_an_import() {
+    assert_eq!(named("use crate::git::store::{self, Store};", "crate::"), ["git"]);
+    assert_eq!(named("use crate::{chain, git::{refs, store}, model};", "crate::"), ["chain", "git", "model"]);
+    assert_eq!(named("let x = crate::plan::parse(&crate::model::y());", "crate::"), ["plan", "model"]);
+}
+
+#[test]
+fn modules_import_only_what_lies_below_them() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let Some(module) = source.module() else { continue };
+        let Some((_, allowed)) = IMPORTS.iter().find(|(name, _)| *name == module) else {
+            wrong.push(format!("{}: the module `{module}` is not in the table", source.path));
+            continue;
+        };
+        for (number, line) in source.lines() {
+            for name in named(line, "crate::") {
+                if name != module && !allowed.contains(&name) {
+                    wrong.push(format!("src/{}:{number}: `{module}` may not import `{name}`", source.path));
+                }
+            }
+            if line.contains("git_handoff::") || line.contains("super::super::") {
+                wrong.push(format!("src/{}:{number}: go through `crate::`", source.path));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_table_of_imports_has_no_circle_and_no_stranger() {
+    let mut below = BTreeSet::new();
+    for (module, imports) in IMPORTS {
+        for import in *imports {
+            assert!(
+                below.contains(import),
+                "`{module}` imports `{import}`, which does not stand above it in the table"
+            );
+        }
+        below.insert(*module);
+    }
+    let here: BTreeSet<String> = sources().iter().filter_map(|source| source.module().map(str::to_owned)).collect();
+    let gone: Vec<_> = below.iter().filter(|module| !here.contains(**module)).collect();
+    assert!(gone.is_empty(), "the table names modules that do not exist: {gone:?}");
+}
+
+#[test]
+fn the_program_is_only_the_command_line() {
+    let sources = sources();
+    for source in sources.iter().filter(|source| source.module().is_none() && source.path != "lib.rs") {
+        for (number, line) in source.lines() {
+            assert!(!line.contains("crate::"), "src/{}:{number}: name siblings through `super::`", source.path);
+        }
+    }
+}
+
+#[test]
+fn each_kind_of_effect_has_one_place() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        for (effect, words, places) in EFFECTS {
+            if places.contains(&source.path.as_str()) {
+                continue;
+            }
+            for (number, line) in source.lines() {
+                if words.iter().any(|word| line.contains(word)) {
+                    wrong.push(format!("src/{}:{number}: {effect} belongs into {places:?}", source.path));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_file_is_long_and_none_is_unfinished() {
+    let unfinished = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["XX", "X"].concat()];
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let lines = source.lines().count();
+        if lines > MAX_LINES {
+            wrong.push(format!("src/{}: {lines} lines before its tests, more than {MAX_LINES}", source.path));
+        }
+        for (at, line) in source.text.lines().enumerate() {
+            if unfinished.iter().any(|word| line.contains(word)) {
+                wrong.push(format!("src/{}:{}: unfinished: {}", source.path, at + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_of_tests_is_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let declared = fs::read_to_string(root.join("it.rs")).expect("the integration binary has a root");
+    for path in entries(&root) {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).expect("our names are text");
+        let holds_tests = path.extension().is_some_and(|e| e == "rs") || path.join("mod.rs").exists();
+        if holds_tests && name != "it" {
+            assert!(declared.contains(&format!("\nmod {name};")), "tests/it.rs does not declare `mod {name};`");
+        }
+    }
+}
