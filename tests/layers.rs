@@ -31,7 +31,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("engine", &["chain", "clock", "config", "event", "git", "model", "run", "worker"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
     ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
-    // What an operator does with runs afterwards.
+    // What is done with a run besides driving it.
     ("apply", &["git", "model", "run"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
