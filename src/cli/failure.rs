@@ -188,8 +188,7 @@ impl From<tick::Error> for Failure {
 
 impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
-        let code = if matches!(error, program::Error::TooOld(_)) { "old-git" } else { "git" };
-        Self::of(code, &error)
+        Self::of("git", &error)
     }
 }
 
