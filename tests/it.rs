@@ -4,6 +4,7 @@ mod agents;
 mod cli;
 mod common;
 mod docs;
+mod engine;
 mod layers;
 mod plan;
 mod verify;
