@@ -1,6 +1,7 @@
 //! The single integration-test binary.
 
 mod agents;
+mod bad_days;
 mod cli;
 mod common;
 mod docs;
