@@ -8,6 +8,9 @@ use gix::refs::{FullName, Target};
 use super::store::Store;
 use crate::model::digest::Oid;
 
+/// How old a lock file is that no living process of ours can be writing: that takes a millisecond.
+const STALE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Returns what a ref points at; none where it does not exist.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let repo = store.local();
@@ -63,10 +66,23 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
 
 /// Removes the lock file that a killed process left on a ref.
 ///
-/// Only to be called while holding the operating system's lock on the run that the ref belongs to: then no other process of
-/// ours can be writing it, and nobody else writes below `refs/handoff/`.
+/// Only for refs below `refs/handoff/`, which nobody but us writes. Whoever steers a run writes its ref without holding the
+/// run, so a lock file is taken for stale only once it is older than any of ours gets; this waits for that if need be.
 pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error> {
-    match std::fs::remove_file(lock_path(store, name)) {
+    let path = lock_path(store, name);
+    loop {
+        let made = match std::fs::metadata(&path).and_then(|meta| meta.modified()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        // A lock file from the future is not one that is being written now.
+        let age = made.elapsed().unwrap_or(STALE);
+        if age >= STALE {
+            break;
+        }
+        std::thread::sleep((STALE - age).min(std::time::Duration::from_millis(20)));
+    }
+    match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
