@@ -17,6 +17,9 @@ use super::progress::Display;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, status, submit, validate};
 
+/// A run of this many entries leaves so many loose objects that they are packed at its end.
+const LARGE: u64 = 5_000;
+
 /// Drive runs until they settle, with live progress
 ///
 /// A plan file is submitted first. Without arguments, every run that has not settled is driven. A run that a crash or
@@ -128,6 +131,12 @@ async fn drive_one(
         }));
     } else {
         status::print_table(&view, output);
+    }
+    if settled.sealed.is_some() && view.head.entries >= LARGE && context.config.maintenance {
+        // What cannot be packed now is packed by git sooner or later; the run is not the worse for it.
+        if let Err(error) = context.store.pack_loose() {
+            output.warn(&format!("the new objects were not packed: {error}"));
+        }
     }
     if settled.interrupted {
         output.note("interrupted; nothing that was done is lost");
