@@ -70,7 +70,7 @@ fn on_a_small_disk(size: &str) -> Option<(Mount, Ground)> {
 
 fn tells_of_the_disk(output: &Output) {
     assert!(output.stderr.contains("No space left on device"), "{output}");
-    assert!(output.stderr.contains("hint: free some space"), "{output}");
+    assert!(output.stderr.contains("hint: "), "{output}");
 }
 
 fn twice(id: &str, script: &str) -> Value {
