@@ -42,6 +42,8 @@ pub mod log;
 
 pub mod verify;
 
+pub mod export;
+
 pub mod apply;
 
 pub mod clean;

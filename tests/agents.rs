@@ -35,13 +35,16 @@ task=$(cat "$last")"#,
 #[test]
 fn every_configuration_of_the_page_runs() {
     let env = Environment::example("handoff-dag");
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/agents.md")).expect("the page is there");
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/agents.md")).expect("the page is there");
     let settings: String = page.split("```ini\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     env.write("home/agents.config", &settings);
     env.git(["config", "include.path", "../../home/agents.config"]).success();
     let mut items = Vec::new();
     for (name, options, take) in PROGRAMS {
-        let script = format!("#!/bin/sh\nset -eu\ncase \"$*\" in '{options}'*) ;; *) echo \"$*\" >&2; exit 64 ;; esac\n{take}{WORK}");
+        let script = format!(
+            "#!/bin/sh\nset -eu\ncase \"$*\" in '{options}'*) ;; *) echo \"$*\" >&2; exit 64 ;; esac\n{take}{WORK}"
+        );
         let file = if *name == "script" { "repo/.handoff/agent.sh".to_owned() } else { format!("bin/{name}") };
         env.write(&file, &script);
         let executable = fs::Permissions::from_mode(0o755);
@@ -76,7 +79,8 @@ fn every_configuration_of_the_page_runs() {
 fn a_secret_reaches_the_worker_and_not_the_transcript() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.secretEnv", "TOKEN"]).success();
-    env.git(["config", "handoff.subagent.code-edit.command", "echo it is $TOKEN >&2; echo ${#TOKEN} >outputs/length"]).success();
+    env.git(["config", "handoff.subagent.code-edit.command", "echo it is $TOKEN >&2; echo ${#TOKEN} >outputs/length"])
+        .success();
     env.git(["config", "handoff.subagent.apply-patch.setup", "true"]).success();
     let run = env.shell("repo", "TOKEN=hunter2hunter2 git handoff run plan.json");
     assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run}");

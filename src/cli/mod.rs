@@ -11,6 +11,7 @@ mod apply;
 mod cat;
 mod clean;
 mod doctor;
+mod export;
 mod key;
 mod log;
 mod run;
@@ -63,6 +64,7 @@ enum Command {
     Close(steer::Close),
     Apply(apply::Arguments),
     Key(key::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
 }
@@ -139,6 +141,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
+        Command::Export(arguments) => export::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Clean(arguments) => clean::run(&arguments, context, output),
     }

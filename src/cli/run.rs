@@ -6,6 +6,7 @@ use git_handoff::engine::tick;
 use git_handoff::log;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
 use git_handoff::run::OpenRun;
 use git_handoff::verify::{self, Refusal};
 use serde_json::json;
@@ -15,6 +16,9 @@ use super::context::Context;
 use super::progress::Display;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, status, submit, validate};
+
+/// A run of this many entries leaves so many loose objects that they are packed at its end.
+const LARGE: u64 = 5_000;
 
 /// Drive runs until they settle, with live progress
 ///
@@ -128,9 +132,15 @@ async fn drive_one(
     } else {
         status::print_table(&view, output);
     }
+    if settled.sealed.is_some() && view.head.entries >= LARGE && context.config.maintenance {
+        // What cannot be packed now is packed by git sooner or later; the run is not the worse for it.
+        if let Err(error) = context.store.pack_loose() {
+            output.warn(&format!("the new objects were not packed: {error}"));
+        }
+    }
     if settled.interrupted {
         output.note("interrupted; nothing that was done is lost");
-        output.hint(&format!("git handoff run '{run}'"));
+        output.hint(&format!("git handoff run {}", quoted(run.as_str())));
         return Ok(Ending::Interrupted);
     }
     if view.state.is_done() {
@@ -158,11 +168,12 @@ fn advise(view: &git_handoff::run::View, output: &mut Output) {
     let failed = view.state.items.iter().position(|item| item.phase == git_handoff::model::state::Phase::Failed);
     if let Some(at) = failed {
         let id = &view.state.graph.item(at).id;
-        output.hint(&format!("git handoff cat '{}/{id}:transcript'", view.run));
+        output.hint(&format!("git handoff cat {}", quoted(&format!("{}/{id}:transcript", view.run))));
         if !view.state.sealed {
             output.hint(&format!(
-                "git handoff retry '{}/{id}'   # or seal it as it is: git handoff close '{}'",
-                view.run, view.run
+                "git handoff retry {}   # or seal it as it is: git handoff close {}",
+                quoted(&format!("{}/{id}", view.run)),
+                quoted(view.run.as_str())
             ));
         }
     }

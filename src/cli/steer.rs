@@ -2,6 +2,7 @@
 
 use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::run::{Error, Happening, OpenRun, closed};
 use git_handoff::{chain, engine::decide};
@@ -114,7 +115,7 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
         }
     }
     if !output.json {
-        output.hint(&format!("git handoff run '{}'", open.run()));
+        output.hint(&format!("git handoff run {}", quoted(open.run().as_str())));
     }
     Ok(Ending::Done)
 }
@@ -135,7 +136,8 @@ fn asked_again(open: &OpenRun, item: &str, at: usize) -> Result<Vec<Happening>, 
     if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
         let on = &open.state.graph.item(lost).id;
         let message = format!("{item:?} depends on {on:?}, which is {}", open.state.status(lost));
-        return Err(Failure::refused("not-retriable", message).hint(format!("git handoff retry '{}/{on}'", open.run())));
+        return Err(Failure::refused("not-retriable", message)
+            .hint(format!("git handoff retry {}", quoted(&format!("{}/{on}", open.run())))));
     }
     let happenings = again_with(open, at)
         .into_iter()
@@ -187,7 +189,8 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
             open.run().as_str(),
             if left == 1 { "" } else { "s" }
         );
-        return Err(Failure::refused("not-settled", message).hint(format!("git handoff run --close '{}'", open.run())));
+        return Err(Failure::refused("not-settled", message)
+            .hint(format!("git handoff run --close {}", quoted(open.run().as_str()))));
     }
     let before = open.head().entries;
     let ended = open.state.is_done() || open.state.closed.is_some() || open.state.cancelled.is_some();
@@ -215,7 +218,7 @@ fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Fail
 
 fn sealed(run: &RunId) -> Failure {
     let message = format!("the run {:?} is sealed; nothing can follow", run.as_str());
-    Failure::refused("sealed", message).hint(format!("git handoff verify '{run}'"))
+    Failure::refused("sealed", message).hint(format!("git handoff verify {}", quoted(run.as_str())))
 }
 
 fn position(open: &OpenRun, item: &str) -> Result<usize, Failure> {

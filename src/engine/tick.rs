@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::attempt::{Finished, Job};
 use super::decide::{Limits, Schedule};
@@ -63,6 +64,8 @@ struct Conductor<'a> {
     generation: u64,
     running: BTreeMap<usize, Running>,
     reports: mpsc::UnboundedSender<Finished>,
+    /// Worktrees being removed; waited for before the run is let go.
+    removals: JoinSet<Option<String>>,
     tell: &'a mut dyn FnMut(Progress<'_>),
 }
 
@@ -92,12 +95,14 @@ pub async fn drive(
     let schedule = Schedule::new(&run.state, &BTreeSet::new());
     let generation = run.generation();
     let running = BTreeMap::new();
-    let mut conductor = Conductor { run, setting, schedule, generation, running, reports, tell };
+    let removals = JoinSet::new();
+    let mut conductor = Conductor { run, setting, schedule, generation, running, reports, removals, tell };
     conductor.recover()?;
     let result = conductor.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
         conductor.abandon(&mut finished).await;
     }
+    conductor.tidy().await;
     drop(hold);
     result
 }
@@ -149,7 +154,7 @@ impl Conductor<'_> {
                     while let Ok(next) = finished.try_recv() {
                         batch.push(next);
                     }
-                    self.reconcile(&batch)?;
+                    self.reconcile(batch)?;
                 }
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
                 _ = poll.tick() => {
@@ -207,9 +212,11 @@ impl Conductor<'_> {
     }
 
     /// Records what came of attempts.
-    fn reconcile(&mut self, reports: &[Finished]) -> Result<(), Error> {
+    ///
+    /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
+    fn reconcile(&mut self, mut reports: Vec<Finished>) -> Result<(), Error> {
         let mut batch = Batch::default();
-        for finished in reports {
+        for finished in &reports {
             self.running.remove(&finished.at);
             for note in &finished.notes {
                 (self.tell)(Progress::Note(note.clone()));
@@ -224,8 +231,12 @@ impl Conductor<'_> {
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        keep::file(self.run, reports)?;
-        self.record(&batch.happenings)
+        keep::file(self.run, &reports)?;
+        self.record(&batch.happenings)?;
+        for workspace in reports.iter_mut().filter_map(|finished| finished.spent.take()) {
+            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        }
+        Ok(())
     }
 
     fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
@@ -271,7 +282,7 @@ impl Conductor<'_> {
 
     async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
         let batch = self.collect(finished).await;
-        self.reconcile(&batch)?;
+        self.reconcile(batch)?;
         Ok(Settled { interrupted: true, sealed: None })
     }
 
@@ -282,6 +293,15 @@ impl Conductor<'_> {
         let _ = keep::file(self.run, &reports);
         for note in reports.into_iter().flat_map(|report| report.notes) {
             (self.tell)(Progress::Note(note));
+        }
+    }
+
+    /// Waits for the worktrees that are being removed.
+    async fn tidy(&mut self) {
+        while let Some(removed) = self.removals.join_next().await {
+            if let Ok(Some(note)) = removed {
+                (self.tell)(Progress::Note(note));
+            }
         }
     }
 
