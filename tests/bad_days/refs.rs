@@ -6,7 +6,7 @@ use super::ground::{Conductor, Ground, after, item, wait_for};
 fn started(ground: &Ground, run: &str) -> Conductor {
     // By what it left outside, not by its attempt: that a moved ref forgets.
     let waits = format!("\"$HOME/../{run}.waits\"");
-    let script = format!("echo x >>{waits}; test $(wc -l <{waits}) = 1 || exit 0; sleep 3141");
+    let script = format!("echo x >>{waits}; test $(wc -l <{waits}) = 1 || exit 0; sleep 99");
     let mut waits = item("waits", &script);
     let mut first = item("first", "echo x >outputs/x");
     for item in [&mut waits, &mut first] {

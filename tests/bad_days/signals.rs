@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::ground::{Ground, after, item, wait_for};
 
 const WAITS: &str =
-    "echo $HANDOFF_ITEM >>\"$HOME/../waits\"; test $HANDOFF_ATTEMPT = 1 || exit 0; echo partial >partial; sleep 3141";
+    "echo $HANDOFF_ITEM >>\"$HOME/../waits\"; test $HANDOFF_ATTEMPT = 1 || exit 0; echo partial >partial; sleep 99";
 
 #[test]
 fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
