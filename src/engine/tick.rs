@@ -214,7 +214,7 @@ impl Conductor<'_> {
     /// Records what came of attempts.
     ///
     /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
-    fn reconcile(&mut self, mut reports: Vec<Finished>) -> Result<(), Error> {
+    fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
         let mut batch = Batch::default();
         for finished in &reports {
             self.running.remove(&finished.at);
@@ -231,12 +231,29 @@ impl Conductor<'_> {
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        keep::file(self.run, &reports)?;
-        self.record(&batch.happenings)?;
-        for workspace in reports.iter_mut().filter_map(|finished| finished.spent.take()) {
-            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        let filed = keep::file(self.run, &reports).map_err(Error::Keep);
+        let is_filed = filed.is_ok();
+        let recorded = filed.and_then(|()| self.record(&batch.happenings));
+        for finished in reports {
+            self.dispose(finished, recorded.is_ok(), is_filed);
         }
-        Ok(())
+        recorded
+    }
+
+    /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
+    fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
+        let Some(workspace) = finished.spent else { return };
+        if recorded || (filed && finished.saved) {
+            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        } else {
+            let note = format!(
+                "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
+                finished.item,
+                finished.attempt,
+                workspace.dir.display()
+            );
+            (self.tell)(Progress::Note(note));
+        }
     }
 
     fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
@@ -289,10 +306,13 @@ impl Conductor<'_> {
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
         let reports = self.collect(finished).await;
-        // What they did would otherwise be lost with their worktrees; the error that led here is the one to tell.
-        let _ = keep::file(self.run, &reports);
-        for note in reports.into_iter().flat_map(|report| report.notes) {
-            (self.tell)(Progress::Note(note));
+        // The error that led here is the one to tell.
+        let filed = keep::file(self.run, &reports).is_ok();
+        for finished in reports {
+            for note in &finished.notes {
+                (self.tell)(Progress::Note(note.clone()));
+            }
+            self.dispose(finished, false, filed);
         }
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use gix::bstr::BString;
 
-use super::tree::{Paths, Scratch, ignored, relative};
+use super::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::walk::{Walked, shown};
 use super::{Error, store};
 use crate::git::program;
@@ -14,9 +14,6 @@ use crate::model::digest::Oid;
 use crate::model::entry::Product;
 use crate::worker::site::Site;
 use crate::worker::workspace::{Base, Workspace};
-
-/// What git says when the fault is not the worktree's.
-const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
 
 /// Writes the difference from the base's tree to the worktree into the repository; none where there is none.
 pub(super) fn capture(
@@ -29,12 +26,9 @@ pub(super) fn capture(
     check(site, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
-    scratch.add(&["-A"], &paths).map_err(|error| match error {
-        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => {
-            Error::refused(format!("the worktree cannot be captured: {said}"))
-        }
-        other => Error::git(other),
-    })?;
+    scratch
+        .add(&["-A"], &paths)
+        .map_err(|error| refusal(error, |said| Error::refused(format!("the worktree cannot be captured: {said}"))))?;
     let tree = scratch.write()?;
     if tree == base.tree {
         return Ok(None);

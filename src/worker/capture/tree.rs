@@ -131,6 +131,17 @@ impl Paths {
     }
 }
 
+/// What git says when the fault is not the worktree's.
+const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
+
+/// Returns what a failed `git add` means: `theirs` of what it said if the worktree is to blame, else an error of ours.
+pub(in crate::worker) fn refusal(error: program::Error, theirs: impl FnOnce(&str) -> Error) -> Error {
+    match &error {
+        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => theirs(said),
+        _ => Error::git(error),
+    }
+}
+
 /// Returns those of the paths that git ignores in this worktree.
 pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[BString]) -> Result<Vec<BString>, Error> {
     if paths.is_empty() {
