@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::attempt::{Finished, Job};
+use super::attempt::{Finished, Job, Verdict};
 use super::decide::{Limits, Schedule};
 use super::hold::{self, Hold};
 use super::outcome::Batch;
@@ -287,12 +287,20 @@ impl Conductor<'_> {
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    ///
+    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
+    /// run next saves them.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
         let reports = self.collect(finished).await;
-        // What they did would otherwise be lost with their worktrees; the error that led here is the one to tell.
-        let _ = keep::file(self.run, &reports);
-        for note in reports.into_iter().flat_map(|report| report.notes) {
-            (self.tell)(Progress::Note(note));
+        // The error that led here is the one to tell.
+        let kept = keep::file(self.run, &reports).is_ok();
+        for report in reports {
+            for note in report.notes {
+                (self.tell)(Progress::Note(note));
+            }
+            if let Some(workspace) = report.spent.filter(|_| kept && !matches!(report.verdict, Verdict::Done)) {
+                self.removals.spawn_blocking(move || attempt::remove(workspace));
+            }
         }
     }
 
