@@ -8,6 +8,9 @@ use gix::refs::{FullName, Target};
 use super::store::Store;
 use crate::model::digest::Oid;
 
+/// Where nobody but us writes.
+const OURS: &str = "refs/handoff/";
+
 /// How old a lock file is that no living process of ours can be writing: that takes a millisecond.
 const STALE: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -106,8 +109,12 @@ fn swap(store: &Store, name: &str, new: Option<Oid>, expected: PreviousValue) ->
     };
     let edit = RefEdit { change, name: full, deref: false };
     let repo = store.local();
-    let result = repo.edit_references_as([edit], None);
-    result.map(drop).map_err(|e| Error::new(name, e))
+    let mut result = repo.edit_references_as([edit.clone()], None).map_err(|e| Error::new(name, e));
+    // A process that was killed between taking the lock and the swap leaves its lock file, whatever ref it was about.
+    if matches!(result, Err(Error::Locked(_))) && name.starts_with(OURS) && clear_stale_lock(store, name).is_ok() {
+        result = repo.edit_references_as([edit], None).map_err(|e| Error::new(name, e));
+    }
+    result.map(drop)
 }
 
 /// Why a ref could not be read or moved.
