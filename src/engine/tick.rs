@@ -23,6 +23,7 @@ use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
+use crate::worker::capture;
 use crate::worker::site::Site;
 use crate::worker::survivors;
 use crate::worker::workspace;
@@ -304,6 +305,9 @@ impl Conductor<'_> {
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    ///
+    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
+    /// run next saves them.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
         let reports = self.collect(finished).await;
         // The error that led here is the one to tell.
@@ -390,6 +394,9 @@ pub enum Error {
     /// What an interrupted attempt left behind could not be dealt with.
     #[error("what an interrupted attempt left behind could not be cleared away")]
     Workspace(#[from] workspace::Error),
+    /// The work of an interrupted attempt could not be saved.
+    #[error("the work of an interrupted attempt could not be saved")]
+    Salvage(#[source] Box<capture::Error>),
     /// Work that could not be saved could not be put aside either.
     #[error("work that could not be saved could not be put aside")]
     Aside(#[source] std::io::Error),

@@ -8,6 +8,12 @@ use gix::refs::{FullName, Target};
 use super::store::Store;
 use crate::model::digest::Oid;
 
+/// Where nobody but us writes.
+const OURS: &str = "refs/handoff/";
+
+/// How often a swap is tried again that lost its folder to a concurrent `git pack-refs`.
+const GC_RETRIES: usize = 8;
+
 /// How old a lock file is that no living process of ours can be writing: that takes a millisecond.
 const STALE: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -106,8 +112,29 @@ fn swap(store: &Store, name: &str, new: Option<Oid>, expected: PreviousValue) ->
     };
     let edit = RefEdit { change, name: full, deref: false };
     let repo = store.local();
-    let result = repo.edit_references_as([edit], None);
-    result.map(drop).map_err(|e| Error::new(name, e))
+    let attempt = || repo.edit_references_as([edit.clone()], None);
+    let mut result = attempt();
+    for _ in 0..GC_RETRIES {
+        if !result.as_ref().is_err_and(lost_its_folder) {
+            break;
+        }
+        result = attempt();
+    }
+    let mut result = result.map_err(|e| Error::new(name, e));
+    // A process that was killed between taking the lock and the swap leaves its lock file, whatever ref it was about.
+    if matches!(result, Err(Error::Locked(_))) && name.starts_with(OURS) && clear_stale_lock(store, name).is_ok() {
+        result = attempt().map_err(|e| Error::new(name, e));
+    }
+    result.map(drop)
+}
+
+/// Returns whether a ref could not be locked because its folder went away: packing refs removes empty ones, and may do so
+/// between our making the folder and our making the lock file.
+fn lost_its_folder(error: &gix::Error) -> bool {
+    error.iter_errors().any(|error| {
+        let io = error.downcast_ref::<std::io::Error>();
+        io.is_some_and(|io| io.kind() == std::io::ErrorKind::NotFound)
+    })
 }
 
 /// Why a ref could not be read or moved.

@@ -127,21 +127,33 @@ impl Ground {
         Conductor { child: command.spawn().unwrap(), said, printed }
     }
 
-    /// Holds what must be true whenever no conductor runs: the repository is sound, and nothing is left on the machine.
+    /// Holds what must be true whenever a conductor has ended: the repository is sound, and nothing is left on the machine.
     #[track_caller]
     pub(crate) fn is_clean(&self) {
-        self.is_sound();
+        self.is_quiet();
         assert_eq!(self.worktrees(), Vec::<PathBuf>::new(), "worktrees were left");
+    }
+
+    /// Holds the same of one that could not record what it came to: the worktrees of that wait for the next conductor.
+    #[track_caller]
+    pub(crate) fn is_quiet(&self) {
+        self.is_sound();
         self.no_process_is_left();
         assert!(!self.path("canary").exists(), "the canary was triggered");
+    }
+
+    /// Holds that git finds nothing wrong.
+    #[track_caller]
+    pub(crate) fn passes_fsck(&self) {
+        // Dangling objects of attempts that came to nothing are no fault.
+        let said = self.env.git(["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""));
     }
 
     /// Holds that git finds nothing wrong and that no lock file stands.
     #[track_caller]
     pub(crate) fn is_sound(&self) {
-        // Dangling objects of attempts that came to nothing are no fault.
-        let said = self.env.git(["fsck", "--strict", "--no-dangling", "--no-progress"]);
-        assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""));
+        self.passes_fsck();
         let locks = below(&self.env.repo().join(".git/refs"), &|path| path.extension().is_some_and(|e| e == "lock"));
         assert_eq!(locks, Vec::<PathBuf>::new(), "lock files were left");
     }

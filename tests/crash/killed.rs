@@ -114,7 +114,7 @@ fn killed_after_any_change_of_the_ref_a_run_ends_whole() {
         }
         conductor.kill();
         // At every moment what stands is sound, though not ended.
-        ground.is_sound();
+        ground.passes_fsck();
         ends_whole(&ground, &run);
     }
 }
@@ -128,7 +128,7 @@ fn a_submit_killed_at_any_moment_leaves_a_run_or_none() {
         let conductor = ground.start(&["submit", &plan]);
         std::thread::sleep(Duration::from_millis(round * 6));
         conductor.kill();
-        ground.is_sound();
+        ground.passes_fsck();
         // The same command again is all that is to be done.
         ground.env.handoff(["submit", &plan]).success();
         if round % 4 == 0 {
@@ -137,7 +137,19 @@ fn a_submit_killed_at_any_moment_leaves_a_run_or_none() {
     }
     let runs: Vec<String> = (0..8).map(|round| format!("r{round}")).collect();
     ground.env.handoff(["run"]).success();
+    ground.is_clean();
     runs.iter().for_each(|run| ground.is_intact(run));
+}
+
+#[test]
+fn a_submit_gets_past_the_lock_file_of_a_killed_one() {
+    let ground = Ground::new();
+    let plan = ground.plan("r", &workload());
+    for name in ["runs", "bases"] {
+        ground.env.write(&format!("repo/.git/refs/handoff/{name}/r.lock"), "");
+    }
+    ground.env.handoff(["submit", &plan]).success();
+    ends_whole(&ground, "r");
 }
 
 #[test]
