@@ -5,6 +5,7 @@
 
 pub mod auto;
 pub mod facts;
+pub mod vocabulary;
 
 mod freshness;
 mod quote;
@@ -15,7 +16,6 @@ mod schema;
 mod stem;
 mod token;
 mod untrusted;
-mod vocabulary;
 mod words;
 
 pub use quote::quoted;

@@ -38,7 +38,10 @@ fn the_reference_of_commands_shows_what_happens() {
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
         assert!(text.contains(&format!("\n## {command}\n")), "docs/cli.md has no section on `{command}`");
-        assert!(text.contains(&format!("\n$ git handoff help {command}\n")), "docs/cli.md lacks the help of `{command}`");
+        assert!(
+            text.contains(&format!("\n$ git handoff help {command}\n")),
+            "docs/cli.md lacks the help of `{command}`"
+        );
     }
 }
 

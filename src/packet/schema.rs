@@ -13,7 +13,11 @@ pub(super) fn row(packet: &Packet) -> Row {
         "all required fields present and non-empty".to_owned()
     } else {
         let shown = packet.faults.iter().take(SHOWN).map(|fault| {
-            if fault.field.is_empty() { escaped(&fault.what) } else { format!("{} {}", escaped(&fault.field), escaped(&fault.what)) }
+            if fault.field.is_empty() {
+                escaped(&fault.what)
+            } else {
+                format!("{} {}", escaped(&fault.field), escaped(&fault.what))
+            }
         });
         listed(shown.collect(), packet.faults.len(), "; ")
     };

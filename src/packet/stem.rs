@@ -2,12 +2,38 @@
 
 /// Forms that no rule leads to.
 const IRREGULAR: [(&str, &str); 32] = [
-    ("wrote", "write"), ("written", "write"), ("ran", "run"), ("built", "build"), ("done", "do"), ("did", "do"),
-    ("does", "do"), ("began", "begin"), ("begun", "begin"), ("sent", "send"), ("made", "make"), ("found", "find"),
-    ("took", "take"), ("taken", "take"), ("chose", "choose"), ("chosen", "choose"), ("drew", "draw"), ("drawn", "draw"),
-    ("went", "go"), ("gone", "go"), ("goes", "go"), ("kept", "keep"), ("rewrote", "rewrite"), ("rewritten", "rewrite"),
-    ("rebuilt", "rebuild"), ("db", "database"), ("databases", "database"), ("repo", "repository"), ("repos", "repository"),
-    ("auth", "authentication"), ("config", "configuration"), ("docs", "document"),
+    ("wrote", "write"),
+    ("written", "write"),
+    ("ran", "run"),
+    ("built", "build"),
+    ("done", "do"),
+    ("did", "do"),
+    ("does", "do"),
+    ("began", "begin"),
+    ("begun", "begin"),
+    ("sent", "send"),
+    ("made", "make"),
+    ("found", "find"),
+    ("took", "take"),
+    ("taken", "take"),
+    ("chose", "choose"),
+    ("chosen", "choose"),
+    ("drew", "draw"),
+    ("drawn", "draw"),
+    ("went", "go"),
+    ("gone", "go"),
+    ("goes", "go"),
+    ("kept", "keep"),
+    ("rewrote", "rewrite"),
+    ("rewritten", "rewrite"),
+    ("rebuilt", "rebuild"),
+    ("db", "database"),
+    ("databases", "database"),
+    ("repo", "repository"),
+    ("repos", "repository"),
+    ("auth", "authentication"),
+    ("config", "configuration"),
+    ("docs", "document"),
 ];
 
 /// Returns what is common to the forms of a word: `migrate`, `migrating`, `migrations` give the same.
@@ -99,7 +125,9 @@ mod tests {
 
     #[test]
     fn other_words_stay_apart() {
-        for (one, other) in [("string", "strip"), ("audit", "edit"), ("test", "text"), ("staging", "stage-two"), ("draft", "drift")] {
+        for (one, other) in
+            [("string", "strip"), ("audit", "edit"), ("test", "text"), ("staging", "stage-two"), ("draft", "drift")]
+        {
             assert_ne!(stem(one), stem(other));
         }
     }

@@ -68,7 +68,11 @@ pub(super) fn offer(packet: &Packet, terms: &Terms) -> String {
     let words = super::words::clauses(objective).into_iter().flatten();
     let name: Vec<String> = words.filter(super::words::Word::carries).map(|word| word.text).take(3).collect();
     let offered = marker(&name.join(" "), terms.now, None);
-    if packet.resume_token.as_deref() == Some(&offered) { marker(&name.join(" "), terms.now, Some("2")) } else { offered }
+    if packet.resume_token.as_deref() == Some(&offered) {
+        marker(&name.join(" "), terms.now, Some("2"))
+    } else {
+        offered
+    }
 }
 
 /// Returns why a token is no plain marker, by its form alone.

@@ -38,19 +38,59 @@ pub enum List {
 
 /// Every list with its name in the documentation.
 pub const LISTS: [(List, &str, &str); 13] = [
-    (List::Stop, "stop words", "the a an and or but of to in on at by for with from into onto up down out off over under as is are was were be been being its their our your my we i you they he she us me them will would should shall can could may might must need needs have has had let lets please just also now here there so if then when while after before until till via using use per about through forward ahead along going get got very really which who what where how than too such both each not no yes that this these those it still back around away within next"),
-    (List::Vague, "vague verbs", "continue finish complete proceed resume keep progress advance handle address tackle deal finalize finalise improve enhance polish do make work try help manage go"),
-    (List::Generic, "generic words", "work task feature thing stuff issue problem bug error item rest remainder remaining everything anything something all job project code codebase implementation change fix step part piece detail todo bit goal objective left leftover outstanding pending open other final last current previous existing more some few various several necessary needed required appropriate relevant same new soon later possible asap today tomorrow monday tuesday wednesday thursday friday saturday sunday day week morning matter area improvement functionality ticket story milestone phase small minor major edge way usual planned discussed mentioned described earlier above below end tomorrow it this that them these those properly correctly quickly carefully"),
+    (
+        List::Stop,
+        "stop words",
+        "the a an and or but of to in on at by for with from into onto up down out off over under as is are was were be been being its their our your my we i you they he she us me them will would should shall can could may might must need needs have has had let lets please just also now here there so if then when while after before until till via using use per about through forward ahead along going get got very really which who what where how than too such both each not no yes that this these those it still back around away within next",
+    ),
+    (
+        List::Vague,
+        "vague verbs",
+        "continue finish complete proceed resume keep progress advance handle address tackle deal finalize finalise improve enhance polish do make work try help manage go",
+    ),
+    (
+        List::Generic,
+        "generic words",
+        "work task feature thing stuff issue problem bug error item rest remainder remaining everything anything something all job project code codebase implementation change fix step part piece detail todo bit goal objective left leftover outstanding pending open other final last current previous existing more some few various several necessary needed required appropriate relevant same new soon later possible asap today tomorrow monday tuesday wednesday thursday friday saturday sunday day week morning matter area improvement functionality ticket story milestone phase small minor major edge way usual planned discussed mentioned described earlier above below end tomorrow it this that them these those properly correctly quickly carefully",
+    ),
     (List::Start, "start verbs", "start begin commence initiate"),
     (List::Create, "making verbs", "implement build create write develop make add do perform produce"),
-    (List::Done, "done words", "done complete completed finish finished ready finalize finalise already successfully fully item"),
-    (List::Partial, "part words", "partial partially half halfway mostly ongoing progress start started begin began attempt attempted try tried wip except most some part"),
-    (List::Again, "again words", "again re-run rerun redo repeat another second third additional more further rest remaining other others once new"),
-    (List::Preposition, "prepositions", "for with in on at by from to into onto before after until till via using against between per about under over through without within during as because since so that when while if which once"),
-    (List::Determiner, "determiners", "the a an this that these those it its they them their our your my we i you he she some any all more most everything anything something nothing there other another each every no"),
-    (List::Verb, "action verbs", "ask audit backfill benchmark bump call check clean commit compare configure confirm contact convert copy debug decide delete deploy design document draft drop edit email enable disable extract fetch file find fix generate inspect install investigate list lint measure merge migrate move notify open patch pin ping port post profile publish pull push read rebase record refactor release remove rename replace reply report reproduce restart revert review rewrite roll run schedule send ship show split submit switch sync tag test trace update upgrade upload validate verify wait wire"),
+    (
+        List::Done,
+        "done words",
+        "done complete completed finish finished ready finalize finalise already successfully fully item",
+    ),
+    (
+        List::Partial,
+        "part words",
+        "partial partially half halfway mostly ongoing progress start started begin began attempt attempted try tried wip except most some part",
+    ),
+    (
+        List::Again,
+        "again words",
+        "again re-run rerun redo repeat another second third additional more further rest remaining other others once new",
+    ),
+    (
+        List::Preposition,
+        "prepositions",
+        "for with in on at by from to into onto before after until till via using against between per about under over through without within during as because since so that when while if which once",
+    ),
+    (
+        List::Determiner,
+        "determiners",
+        "the a an this that these those it its they them their our your my we i you he she some any all more most everything anything something nothing there other another each every no",
+    ),
+    (
+        List::Verb,
+        "action verbs",
+        "ask audit backfill benchmark bump call check clean commit compare configure confirm contact convert copy debug decide delete deploy design document draft drop edit email enable disable extract fetch file find fix generate inspect install investigate list lint measure merge migrate move notify open patch pin ping port post profile publish pull push read rebase record refactor release remove rename replace reply report reproduce restart revert review rewrite roll run schedule send ship show split submit switch sync tag test trace update upgrade upload validate verify wait wire",
+    ),
     (List::Blocked, "blocking words", "blocked blocker blocking awaiting await waiting wait stuck"),
-    (List::NoName, "no names", "API UI UX CI CD PR DB QA MVP WIP TODO TBD ETA FYI ASAP OK EOD EOW NA I AM PM UTC January February March April May June July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mon Tue Wed Thu Fri Sat Sun Please Then"),
+    (
+        List::NoName,
+        "no names",
+        "API UI UX CI CD PR DB QA MVP WIP TODO TBD ETA FYI ASAP OK EOD EOW NA I AM PM UTC January February March April May June July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mon Tue Wed Thu Fri Sat Sun Please Then",
+    ),
 ];
 
 /// Two words that together are a vague verb.
@@ -73,14 +113,46 @@ pub const VAGUE_PAIRS: [(&str, &str); 14] = [
 
 /// Texts that stand for "there is none".
 pub const NONE: [&str; 16] = [
-    "none", "n/a", "na", "nothing", "nil", "no", "-", "—", "none known", "none identified", "no risks", "no known risks",
-    "no blockers", "no known blockers", "no open issues", "not applicable",
+    "none",
+    "n/a",
+    "na",
+    "nothing",
+    "nil",
+    "no",
+    "-",
+    "—",
+    "none known",
+    "none identified",
+    "no risks",
+    "no known risks",
+    "no blockers",
+    "no known blockers",
+    "no open issues",
+    "not applicable",
 ];
 
 /// Texts that stand for what nobody wrote yet.
 pub const PLACEHOLDERS: [&str; 20] = [
-    "tbd", "tba", "tbc", "todo", "to do", "to be determined", "to be decided", "to be confirmed", "unknown", "?", "??", "???", "...", "…",
-    "xxx", "see above", "see below", "as discussed", "same as before", "placeholder",
+    "tbd",
+    "tba",
+    "tbc",
+    "todo",
+    "to do",
+    "to be determined",
+    "to be decided",
+    "to be confirmed",
+    "unknown",
+    "?",
+    "??",
+    "???",
+    "...",
+    "…",
+    "xxx",
+    "see above",
+    "see below",
+    "as discussed",
+    "same as before",
+    "placeholder",
 ];
 
 /// Returns whether a word, of which the stem is given, is on a list.

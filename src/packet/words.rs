@@ -104,14 +104,20 @@ impl Splitter {
                 rest = &rest[first.len_utf8() + inner.len() + close..];
                 continue;
             }
-            if first.is_whitespace() || is_quote(first) || matches!(first, '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '*') {
+            if first.is_whitespace()
+                || is_quote(first)
+                || matches!(first, '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '*')
+            {
                 if first == '\n' {
                     self.break_clause();
                 }
                 rest = &rest[first.len_utf8()..];
                 continue;
             }
-            let ends = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']');
+            let ends = |c: char| {
+                c.is_whitespace()
+                    || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']')
+            };
             let end = rest.char_indices().skip(1).find(|(_, c)| ends(*c)).map_or(rest.len(), |(at, _)| at);
             self.chunk(&rest[..end]);
             rest = &rest[end..];
@@ -120,8 +126,13 @@ impl Splitter {
 
     /// Takes in what stands between two spaces.
     fn chunk(&mut self, chunk: &str) {
-        let bare = chunk.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '…') && c != '/');
-        let bare = if chunk.starts_with("./") || chunk.starts_with("../") || is_dotfile(chunk) { chunk.trim_end_matches(['.', ',', ';', ':']) } else { bare };
+        let bare =
+            chunk.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '…') && c != '/');
+        let bare = if chunk.starts_with("./") || chunk.starts_with("../") || is_dotfile(chunk) {
+            chunk.trim_end_matches(['.', ',', ';', ':'])
+        } else {
+            bare
+        };
         if matches!(chunk, "—" | "–" | "-" | "→" | "->" | "&" | "+") || bare.is_empty() {
             self.break_clause();
             return;
@@ -138,9 +149,15 @@ impl Splitter {
     }
 
     fn plain(&mut self, text: &str) {
-        for part in text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}' | '-'))).filter(|part| !part.is_empty()) {
-            let prefixed = ["re-", "un-", "non-", "de-", "co-", "pre-", "post-"].iter().any(|p| part.to_lowercase().starts_with(p));
-            let parts: Vec<&str> = if prefixed { vec![part] } else { part.split('-').filter(|part| !part.is_empty()).collect() };
+        for part in text
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}' | '-')))
+            .filter(|part| !part.is_empty())
+        {
+            let prefixed = ["re-", "un-", "non-", "de-", "co-", "pre-", "post-"]
+                .iter()
+                .any(|p| part.to_lowercase().starts_with(p));
+            let parts: Vec<&str> =
+                if prefixed { vec![part] } else { part.split('-').filter(|part| !part.is_empty()).collect() };
             for word in parts {
                 self.word(word);
             }
@@ -251,6 +268,7 @@ fn kind_of(text: &str) -> Option<Kind> {
 fn is_abbreviated(text: &str) -> bool {
     let ordinal = ["1st", "2nd", "3rd"].contains(&text);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let amount = !digits.is_empty() && digits.len() < text.len() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let amount =
+        !digits.is_empty() && digits.len() < text.len() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     ordinal || (amount && text.len() - digits.len() <= 3)
 }

@@ -47,7 +47,8 @@ fn the_log_is_the_entries_with_hash_and_commit() {
 fn answers_and_talk_do_not_mix() {
     let env = Environment::example("handoff-dag");
     let output = env.handoff(["--json", "submit", "--run", "plan.json"]).exit(0);
-    let lines: Vec<Value> = output.stdout.lines().map(|l| serde_json::from_str(l).expect("stdout is JSON lines")).collect();
+    let lines: Vec<Value> =
+        output.stdout.lines().map(|l| serde_json::from_str(l).expect("stdout is JSON lines")).collect();
     assert_eq!(lines.len(), 1, "{output}");
     assert_eq!(lines[0]["schema"], "git-handoff.run/1");
 }

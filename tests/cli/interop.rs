@@ -64,8 +64,15 @@ fn a_run_travels_by_push_and_fetch() {
     let env = finished();
     env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     env.git_in("hub", ["config", "receive.fsckObjects", "true"]).success();
-    env.git(["push", "--quiet", "../hub", "main", "refs/handoff/runs/*:refs/handoff/runs/*", "refs/handoff/logs/*:refs/handoff/logs/*"])
-        .success();
+    env.git([
+        "push",
+        "--quiet",
+        "../hub",
+        "main",
+        "refs/handoff/runs/*:refs/handoff/runs/*",
+        "refs/handoff/logs/*:refs/handoff/logs/*",
+    ])
+    .success();
     env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
     // Whoever clones it has another key, and does not know ours.
     env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
@@ -76,7 +83,15 @@ fn a_run_travels_by_push_and_fetch() {
 #[test]
 fn a_run_travels_in_a_bundle() {
     let env = finished();
-    env.git(["bundle", "create", "--quiet", "../run.bundle", "--glob=refs/handoff/runs/*", "--glob=refs/handoff/logs/*"]).success();
+    env.git([
+        "bundle",
+        "create",
+        "--quiet",
+        "../run.bundle",
+        "--glob=refs/handoff/runs/*",
+        "--glob=refs/handoff/logs/*",
+    ])
+    .success();
     env.git_in(".", ["init", "--quiet", "auditor"]).success();
     env.git_in("auditor", ["fetch", "--quiet", "../run.bundle", "refs/handoff/*:refs/handoff/remotes/ada/*"]).success();
     env.handoff_in("auditor", ["verify", "handoff-dag-1"]).success();

@@ -64,7 +64,8 @@ fn usage_errors_are_json_where_json_is_asked_for() {
 #[test]
 fn another_plan_under_an_id_in_use_is_refused() {
     let env = finished();
-    let plan = json!({"id": "handoff-dag-1", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]});
+    let plan =
+        json!({"id": "handoff-dag-1", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]});
     env.write("repo/other.json", &plan.to_string());
     let before = env.git(["for-each-ref"]).success();
     assert_output!("other_plan", env.handoff(["submit", "other.json"]).exit(1));
@@ -90,7 +91,10 @@ fn a_folder_that_is_no_repository_is_refused() {
 #[test]
 fn an_unborn_head_is_refused_with_a_way_out() {
     let env = Environment::empty();
-    env.write("repo/plan.json", r#"{"id": "r", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#);
+    env.write(
+        "repo/plan.json",
+        r#"{"id": "r", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
     env.git(["init", "--quiet"]).success();
     assert_output!("unborn_submit", env.handoff(["submit", "plan.json"]).exit(1));
     assert_output!("unborn_runs", env.handoff(["runs"]).exit(0));

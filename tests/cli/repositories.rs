@@ -32,7 +32,10 @@ fn a_subdirectory_and_a_linked_worktree_see_the_same_runs() {
     let verified = env.handoff(["verify", "handoff-dag-1"]).success();
     assert_eq!(env.handoff_in("repo/src", ["verify", "handoff-dag-1"]).success(), verified);
     assert_eq!(env.handoff_in("linked", ["verify", "handoff-dag-1"]).success(), verified);
-    env.write("linked/second.json", r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#);
+    env.write(
+        "linked/second.json",
+        r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
     env.handoff_in("linked", ["run", "second.json"]).success();
     assert_output!("linked_runs", env.handoff(["runs"]));
     env.handoff(["verify", "--all"]).success();
@@ -56,7 +59,10 @@ fn packed_refs_and_a_gc_change_nothing() {
     assert_eq!(env.handoff(["verify", "handoff-dag-1"]).success(), before);
     assert_output!("gc_transcript", env.handoff(["cat", "handoff-dag-1/edit-a:transcript"]));
     // What follows is recorded on packed refs and objects.
-    env.write("repo/second.json", r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#);
+    env.write(
+        "repo/second.json",
+        r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
     env.handoff(["run", "second.json"]).success();
     env.handoff(["verify", "--all"]).success();
 }

@@ -212,7 +212,6 @@ pub(crate) fn program_path() -> &'static str {
     env!("CARGO_BIN_EXE_git-handoff")
 }
 
-
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the folder can be made");
     for entry in fs::read_dir(from).expect("the folder can be read") {

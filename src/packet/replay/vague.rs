@@ -35,7 +35,8 @@ pub(super) fn objective(text: &str) -> Option<Finding> {
         return finding("R4", format!("objective {} stands for nothing", quoted(text)));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
-    let says = |word: &Word| word.carries() && !word.is(List::Generic) && !word.is(List::Vague) && !word.is(List::Start);
+    let says =
+        |word: &Word| word.carries() && !word.is(List::Generic) && !word.is(List::Vague) && !word.is(List::Start);
     let create_only = |word: &Word| word.is(List::Create);
     if words.iter().any(|word| says(word) && !create_only(word)) {
         return None;
@@ -81,7 +82,10 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
 }
 
 fn is_lead(word: &Word) -> bool {
-    let lead = ["please", "just", "now", "next", "also", "so", "we", "i", "you", "should", "must", "need", "to", "will", "and", "let", "us", "can", "have"];
+    let lead = [
+        "please", "just", "now", "next", "also", "so", "we", "i", "you", "should", "must", "need", "to", "will", "and",
+        "let", "us", "can", "have",
+    ];
     word.kind == Kind::Plain && lead.iter().any(|lead| super::super::stem::stem(lead) == word.stem)
 }
 
@@ -108,7 +112,9 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
         Kind::Plain => false,
         Kind::Name | Kind::Path | Kind::Identifier | Kind::Command => true,
         Kind::Quoted => {
-            let says = |word: &Word| word.kind != Kind::Plain || (word.carries() && !word.is(List::Generic) && !word.is(List::Vague));
+            let says = |word: &Word| {
+                word.kind != Kind::Plain || (word.carries() && !word.is(List::Generic) && !word.is(List::Vague))
+            };
             clauses(&word.text).iter().flatten().any(says)
         }
         // "step 4" names one; "the remaining 3 tasks" and "in 2 days" do not.
@@ -121,7 +127,8 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
 }
 
 fn is_unit(word: &Word) -> bool {
-    ["hour", "hours", "minute", "minutes", "day", "days", "week", "weeks", "h", "min", "pm", "am", "utc"].contains(&word.text.to_lowercase().as_str())
+    ["hour", "hours", "minute", "minutes", "day", "days", "week", "weeks", "h", "min", "pm", "am", "utc"]
+        .contains(&word.text.to_lowercase().as_str())
 }
 
 fn named<'a>(words: impl Iterator<Item = &'a Word>) -> String {
