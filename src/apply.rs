@@ -6,6 +6,8 @@
 
 mod parts;
 
+use std::fmt::Write as _;
+
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
 use crate::git::refs;
@@ -184,7 +186,8 @@ fn message(run: &RunId, steps: &[Step]) -> String {
     let patches = if steps.len() == 1 { "patch" } else { "patches" };
     let mut message = format!("{}: apply the {patches} of {run}\n\nHandoff-Run: {run}\n", items.join(", "));
     for step in steps {
-        message.push_str(&format!("Handoff-Item: {}\nHandoff-Product: {}\n", step.item, step.product));
+        writeln!(message, "Handoff-Item: {}\nHandoff-Product: {}", step.item, step.product)
+            .expect("writing to a string does not fail");
     }
     message
 }

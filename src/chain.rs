@@ -201,10 +201,15 @@ pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
     Ok(head)
 }
 
+/// Reads the commit of one entry.
+pub fn decode(store: &Store, commit: Oid) -> Result<codec::Decoded, Error> {
+    let (_, raw) = store.read(commit)?;
+    codec::decode(&raw).map_err(|e| Error::Entry(commit, e))
+}
+
 /// Reads one entry and its parent.
 fn link(store: &Store, commit: Oid) -> Result<(Link, Option<Oid>), Error> {
-    let (_, raw) = store.read(commit)?;
-    let decoded = codec::decode(&raw).map_err(|e| Error::Entry(commit, e))?;
+    let decoded = decode(store, commit)?;
     let parent = decoded.parents.first().copied();
     Ok((Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry }, parent))
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::chain::Writer;
 use crate::engine::hold::{self, Hold};
 use crate::engine::{stranded, tick};
-use crate::git::{refs, store};
-use crate::model::digest::Oid;
+use crate::git::refs;
+use crate::git::store::{self, Store};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::run::{self, OpenRun, View};
@@ -83,8 +83,8 @@ pub fn clean(writer: &Writer, site: &Site, run: &RunId, request: Request) -> Res
     };
     let view = run::view(store, run, &format::run_ref(run))?.ok_or_else(|| run::Error::Unknown(run.clone()))?;
     // Salvage goes before worktrees: what is saved from them now was never offered for removal.
-    for (reference, what) in asked_for(run, request) {
-        cleaned.pieces.extend(delete(writer, &view, reference, what, request.remove)?);
+    for what in asked_for(run, request) {
+        cleaned.pieces.extend(delete(store, &view, what, request.remove)?);
     }
     let leftovers = Workspace::leftovers(site, run)?;
     let found = leftovers.into_iter().map(|left| Piece {
@@ -106,34 +106,29 @@ pub fn clean(writer: &Writer, site: &Site, run: &RunId, request: Request) -> Res
     Ok(cleaned)
 }
 
-fn asked_for(run: &RunId, request: Request) -> Vec<(String, fn(String) -> What)> {
-    let mut asked: Vec<(String, fn(String) -> What)> = Vec::new();
+fn asked_for(run: &RunId, request: Request) -> Vec<What> {
+    let mut asked = Vec::new();
     if request.transcripts {
-        asked.push((format::transcripts_ref(run), What::Transcripts));
+        asked.push(What::Transcripts(format::transcripts_ref(run)));
     }
     if request.salvage {
-        asked.push((format::salvage_ref(run), What::Salvage));
+        asked.push(What::Salvage(format::salvage_ref(run)));
     }
     asked
 }
 
 /// Deletes a ref that a sealed run can do without.
-fn delete(
-    writer: &Writer,
-    view: &View,
-    reference: String,
-    what: fn(String) -> What,
-    remove: bool,
-) -> Result<Option<Piece>, Error> {
-    let tree: Oid = match refs::read(&writer.store, &reference)? {
+fn delete(store: &Store, view: &View, what: What, remove: bool) -> Result<Option<Piece>, Error> {
+    let (What::Transcripts(reference) | What::Salvage(reference)) = &what else { return Ok(None) };
+    let tree = match refs::read(store, reference)? {
         Some(tree) if view.state.sealed => tree,
         _ => return Ok(None),
     };
-    let bytes = writer.store.tree_size(tree)?;
+    let bytes = store.tree_size(tree)?;
     if remove {
-        refs::delete(&writer.store, &reference, tree)?;
+        refs::delete(store, reference, tree)?;
     }
-    Ok(Some(Piece { run: view.run.clone(), what: what(reference), bytes, removed: remove }))
+    Ok(Some(Piece { run: view.run.clone(), what, bytes, removed: remove }))
 }
 
 /// Tells of work that could not be saved, which is for a person to look at.

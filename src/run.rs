@@ -16,6 +16,7 @@ use crate::model::name::{FilePath, RunId};
 use crate::model::plan::{Plan, ProductKey};
 use crate::model::state::{Illegal, RunState};
 use crate::plan;
+use crate::sign;
 use crate::submit;
 
 /// What a run's chain says, without the means to change it.
@@ -163,9 +164,25 @@ impl OpenRun {
         Ok(true)
     }
 
+    /// Reads the state anew, after others appended or an attempt to record failed.
+    ///
+    /// What the ref holds now must continue the chain that was opened, by entries that writers of the run signed.
     fn reload(&mut self) -> Result<(), Error> {
         let view = view(&self.writer.store, &self.run, &format::run_ref(&self.run))?;
-        self.take(view.ok_or_else(|| Error::Unknown(self.run.clone()))?);
+        let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
+        let known = usize::try_from(self.head.entries).expect("a chain in memory has a length that fits");
+        if known == 0 || view.links.get(known - 1).map(|link| link.commit) != self.head.commit {
+            return Err(Error::Rewritten(self.run.clone()));
+        }
+        for link in &view.links[known..] {
+            let decoded = chain::decode(&self.writer.store, link.commit)?;
+            let signer = decoded.signature.and_then(|armour| sign::check(&decoded.payload, &armour).ok());
+            let signer = signer.map(|key| sign::fingerprint(&key));
+            if !signer.is_some_and(|signer| self.state.submitted.writers.contains(&signer)) {
+                return Err(Error::Stranger(self.run.clone(), link.entry.seq));
+            }
+        }
+        self.take(view);
         self.generation += 1;
         Ok(())
     }
@@ -296,6 +313,12 @@ pub enum Error {
     /// The entries tell an impossible story.
     #[error("the run {0:?} makes no sense from entry {1} on: {2}")]
     Story(RunId, u64, #[source] Illegal),
+    /// The ref was moved to something that does not continue what was opened.
+    #[error("the ref of the run {0:?} was moved to something that does not continue it")]
+    Rewritten(RunId),
+    /// Somebody who may not write appended.
+    #[error("entry {1} of the run {0:?} is not signed by one of its writers")]
+    Stranger(RunId, u64),
     /// An event does not fit the state.
     #[error("the event does not fit what happened before")]
     Illegal(#[source] Illegal),

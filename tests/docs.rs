@@ -127,12 +127,11 @@ fn blocks(text: &str) -> Vec<Block> {
             inside = false;
         } else if inside {
             let commands = &mut blocks.last_mut().expect("the fence opened a block").commands;
-            match line.strip_prefix("$ ") {
-                Some(command) => commands.push(Shown { command: command.to_owned(), printed: String::new() }),
-                None => {
-                    let shown = commands.last_mut().expect("a block begins with a command");
-                    shown.printed = format!("{}{line}\n", shown.printed);
-                }
+            if let Some(command) = line.strip_prefix("$ ") {
+                commands.push(Shown { command: command.to_owned(), printed: String::new() });
+            } else {
+                let shown = commands.last_mut().expect("a block begins with a command");
+                shown.printed = format!("{}{line}\n", shown.printed);
             }
         }
     }

@@ -24,7 +24,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("event", &["chain"]),
     ("log", &["chain", "git", "model"]),
     ("submit", &["chain", "git", "log", "model", "validate"]),
-    ("run", &["chain", "git", "log", "merkle", "model", "plan", "submit"]),
+    ("run", &["chain", "git", "log", "merkle", "model", "plan", "sign", "submit"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
     // The conductor is the one stage that knows the others.
@@ -33,6 +33,10 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("packet", &["git", "model", "run"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
     ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
+    // What is done with a run besides driving it.
+    ("apply", &["git", "model", "run"]),
+    ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
+    ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
 ];
 
 /// What may stand only in some files: a name for the effect, the words that betray it, the files.

@@ -7,4 +7,5 @@ mod lab;
 mod objects;
 mod size;
 mod story;
+mod teller;
 mod trust;

@@ -1,6 +1,7 @@
 //! `git handoff apply`
 
 use git_handoff::apply::{self as stage, Applied, Onto, Request};
+use git_handoff::model::name::ItemId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::run::View;
@@ -91,7 +92,7 @@ fn value(view: &View, applied: &Applied) -> serde_json::Value {
 fn print(view: &View, applied: &Applied, output: &mut Output) {
     if !applied.conflicts.is_empty() {
         for conflict in &applied.conflicts {
-            let with: Vec<_> = conflict.with.iter().map(|item| item.as_str()).collect();
+            let with: Vec<_> = conflict.with.iter().map(ItemId::as_str).collect();
             let with = if with.is_empty() { "what is there".into() } else { with.join(", ") };
             for path in &conflict.paths {
                 output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));

@@ -13,6 +13,7 @@ use super::{Ending, Failure, Output, table};
 /// Worktrees of attempts that nobody runs any more, after their work is saved to refs/handoff/salvage/. Without --force it
 /// only lists. Runs themselves are never removed, and one that is being driven is left alone.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// Only these runs
     #[arg(value_name = "RUN")]

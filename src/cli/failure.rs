@@ -139,7 +139,7 @@ impl From<submit::Error> for Failure {
         let failure = Self::of("submit", &error);
         match error {
             submit::Error::Different(run) => Self { code: "run-exists", ..failure }
-                .hint(format!("git handoff show '{run}'   # or give the plan another id")),
+                .hint(format!("git handoff show {}   # or give the plan another id", quoted(run.as_str()))),
             submit::Error::Used(run) => {
                 Self { code: "id-used", ..failure }.hint(format!("give the plan another id than {:?}", run.as_str()))
             }
@@ -159,7 +159,10 @@ impl From<run::Error> for Failure {
         match error {
             run::Error::Unknown(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
             run::Error::NotARun(ref run) | run::Error::Plan(ref run) | run::Error::Story(ref run, ..) => {
-                Self::of("not-a-run", &error).hint(format!("git handoff verify '{run}'"))
+                Self::of("not-a-run", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
+            }
+            run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
+                Self::of("not-continuable", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
             }
             run::Error::Illegal(_) => Self::of("illegal", &error),
             run::Error::Chain(inner) => inner.into(),
@@ -193,8 +196,10 @@ impl From<verify::Refusal> for Failure {
     fn from(refusal: verify::Refusal) -> Self {
         let failure = Self::of("not-continuable", &refusal);
         match &refusal {
-            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify '{}'", report.run)),
-            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify '{run}'")),
+            verify::Refusal::Broken(report) => {
+                failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
+            }
+            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
             verify::Refusal::NotAWriter { .. } => {
                 failure.hint("give the plan another id, and submit it under your own key")
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 use git_handoff::engine::tick;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
 use git_handoff::run::OpenRun;
 use git_handoff::verify::{self, Refusal};
 use serde_json::json;
@@ -100,7 +101,7 @@ async fn drive_one(run: &RunId, close: bool, context: &Context, output: &mut Out
     }
     if settled.interrupted {
         output.note("interrupted; nothing that was done is lost");
-        output.hint(&format!("git handoff run '{run}'"));
+        output.hint(&format!("git handoff run {}", quoted(run.as_str())));
         return Ok(Ending::Interrupted);
     }
     if view.state.is_done() {
@@ -128,11 +129,12 @@ fn advise(view: &git_handoff::run::View, output: &mut Output) {
     let failed = view.state.items.iter().position(|item| item.phase == git_handoff::model::state::Phase::Failed);
     if let Some(at) = failed {
         let id = &view.state.graph.item(at).id;
-        output.hint(&format!("git handoff cat '{}/{id}:transcript'", view.run));
+        output.hint(&format!("git handoff cat {}", quoted(&format!("{}/{id}:transcript", view.run))));
         if !view.state.sealed {
             output.hint(&format!(
-                "git handoff retry '{}/{id}'   # or seal it as it is: git handoff close '{}'",
-                view.run, view.run
+                "git handoff retry {}   # or seal it as it is: git handoff close {}",
+                quoted(&format!("{}/{id}", view.run)),
+                quoted(view.run.as_str())
             ));
         }
     }

@@ -1,6 +1,7 @@
 //! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
 
 use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
+use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::run::{Happening, OpenRun, closed};
 use git_handoff::{chain, engine::decide};
@@ -99,7 +100,8 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
     if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
         let on = &open.state.graph.item(lost).id;
         let message = format!("{item:?} depends on {on:?}, which is {}", open.state.status(lost));
-        return Err(Failure::refused("not-retriable", message).hint(format!("git handoff retry '{}/{on}'", open.run())));
+        return Err(Failure::refused("not-retriable", message)
+            .hint(format!("git handoff retry {}", quoted(&format!("{}/{on}", open.run())))));
     }
     let again = again_with(&open, at);
     let happenings: Vec<Happening> = again
@@ -120,7 +122,7 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
     let links = open.record(&happenings)?;
     tell(&open, links.len(), output);
     if !output.json {
-        output.hint(&format!("git handoff run '{}'", open.run()));
+        output.hint(&format!("git handoff run {}", quoted(open.run().as_str())));
     }
     Ok(Ending::Done)
 }
@@ -157,7 +159,8 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
             open.run().as_str(),
             if left == 1 { "" } else { "s" }
         );
-        return Err(Failure::refused("not-settled", message).hint(format!("git handoff run --close '{}'", open.run())));
+        return Err(Failure::refused("not-settled", message)
+            .hint(format!("git handoff run --close {}", quoted(open.run().as_str()))));
     }
     let before = open.head().entries;
     let ended = open.state.is_done() || open.state.closed.is_some() || open.state.cancelled.is_some();
@@ -180,7 +183,7 @@ fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Fail
             "sealed",
             format!("the run {:?} is sealed; nothing can follow", target.run.as_str()),
         )
-        .hint(format!("git handoff verify '{}'", target.run)));
+        .hint(format!("git handoff verify {}", quoted(target.run.as_str()))));
     }
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| view.state.graph.item(at).id.to_string());

@@ -10,8 +10,8 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::quote::quoted;
 
-/// The first git whose `merge-tree` takes a merge base.
-const OLDEST_GIT: (u32, u32) = (2, 40);
+/// The first git that merges trees without a work tree.
+const OLDEST_GIT: (u32, u32) = (2, 38);
 /// Less free space than this is trouble soon, in bytes.
 const LITTLE_SPACE: u64 = 256 << 20;
 /// Transcripts larger than this are worth a word, in bytes.
@@ -25,15 +25,12 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     findings.extend(git_version(store)?);
     findings.extend(key_mode(patient, fix));
     findings.extend(prune(store)?);
-    findings.extend(space(&store.common_dir()));
-    findings.extend(space(&patient.site.root));
+    findings.extend(space(&[&store.common_dir(), &patient.site.root]));
     findings.extend(replacements(store)?);
     findings.extend(worktrees_in_tree(patient)?);
     findings.extend(shallow(store)?);
     findings.extend(unchecked_fetches(store)?);
     findings.extend(transcripts(store)?);
-    // The cache and the repository are usually on one disk.
-    findings.dedup();
     Ok(findings)
 }
 
@@ -44,10 +41,7 @@ fn git_version(store: &Store) -> Result<Option<Finding>, Error> {
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     let (major, minor) = OLDEST_GIT;
     Ok((version < OLDEST_GIT).then(|| {
-        Finding::problem(
-            "git-too-old",
-            format!("`{said}` is older than {major}.{minor}, which `apply` and others need"),
-        )
+        Finding::problem("git-too-old", format!("`{said}` is older than {major}.{minor}, which running items needs"))
     }))
 }
 
@@ -57,7 +51,7 @@ fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
-        if mode & 0o077 == 0 {
+        if mode.trailing_zeros() >= 6 {
             return None;
         }
         let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
@@ -77,27 +71,31 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
     };
     let oldest = Clock::System.now().seconds() - PRUNE_AFTER;
     // `now` is written as the end of time.
-    let soon =
-        expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).is_ok_and(|at| at > oldest) || at > i64::MAX as u64);
+    let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
     Ok(soon.then(|| {
         let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a run is about to use";
         Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
     }))
 }
 
-fn space(at: &Path) -> Option<Finding> {
+fn space(places: &[&Path]) -> Vec<Finding> {
+    let mut findings = Vec::new();
     #[cfg(unix)]
     {
-        let at = at.ancestors().find(|path| path.exists())?;
-        let found = rustix::fs::statvfs(at).ok()?;
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
-        (free < LITTLE_SPACE).then(|| {
-            let message = format!("only {} MiB are free for {}", free >> 20, at.display());
-            Finding::problem("disk-full", message).hint("git handoff clean --transcripts --salvage")
-        })
+        // The cache and the repository are usually on one disk.
+        let mut seen = HashSet::new();
+        for place in places {
+            let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
+            let Ok(found) = rustix::fs::statvfs(place) else { continue };
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
+                let message = format!("only {} MiB are free for {}", free >> 20, place.display());
+                let finding = Finding::problem("disk-full", message);
+                findings.push(finding.hint("git handoff clean --transcripts --salvage"));
+            }
+        }
     }
-    #[cfg(not(unix))]
-    None
+    findings
 }
 
 /// Finds `git replace` refs that make stock git show something else than what is signed.

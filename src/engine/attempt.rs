@@ -96,6 +96,8 @@ pub(super) struct Finished {
     pub(super) transcript: Option<Kept>,
     /// The work of an attempt without products, as a tree.
     pub(super) salvaged: Option<Oid>,
+    /// The worktree, to be removed once the end of the attempt is recorded.
+    pub(super) spent: Option<Workspace>,
     /// What to tell the operator.
     pub(super) notes: Vec<String>,
 }
@@ -110,7 +112,7 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
     bytes
 }
 
-/// Runs one attempt and returns when nothing of it is left but what `Finished` names.
+/// Runs one attempt and returns when nothing of it is left but what `Finished` names and the worktree.
 pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
     let job = Arc::new(job);
@@ -125,6 +127,7 @@ pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>
         verify: None,
         transcript: None,
         salvaged: None,
+        spent: None,
         notes: Vec::new(),
     };
     let prepared = {
@@ -276,7 +279,7 @@ fn claimed(workspace: &Workspace, transcript: &mut TranscriptWriter) -> Option<V
     }
 }
 
-/// Takes the products, or saves the work that has none, and removes the worktree.
+/// Takes the products, or saves the work that has none.
 fn wind_up(
     site: &Site,
     job: &Job,
@@ -319,11 +322,15 @@ fn wind_up(
             return finished;
         }
     }
-    let dir = workspace.dir.clone();
-    if let Err(error) = workspace.remove() {
-        finished.notes.push(format!("{} could not be removed: {}", dir.display(), chain_of(&error)));
-    }
+    finished.spent = Some(workspace);
     finished
+}
+
+/// Removes a worktree that is of no more use; returns what to tell if it cannot be.
+pub(super) fn remove(workspace: Workspace) -> Option<String> {
+    let dir = workspace.dir.clone();
+    let error = workspace.remove().err()?;
+    Some(format!("{} could not be removed: {}", dir.display(), chain_of(&error)))
 }
 
 fn keep_transcript(site: &Site, workspace: &Workspace, transcript: TranscriptWriter) -> Result<Kept, String> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::attempt::{Finished, Job};
 use super::decide::{Limits, Schedule};
@@ -63,6 +64,8 @@ struct Conductor<'a> {
     generation: u64,
     running: BTreeMap<usize, Running>,
     reports: mpsc::UnboundedSender<Finished>,
+    /// Worktrees being removed; waited for before the run is let go.
+    removals: JoinSet<Option<String>>,
     tell: &'a mut dyn FnMut(Progress<'_>),
 }
 
@@ -90,12 +93,14 @@ pub async fn drive(
     let schedule = Schedule::new(&run.state);
     let generation = run.generation();
     let running = BTreeMap::new();
-    let mut conductor = Conductor { run, setting, schedule, generation, running, reports, tell };
+    let removals = JoinSet::new();
+    let mut conductor = Conductor { run, setting, schedule, generation, running, reports, removals, tell };
     conductor.recover()?;
     let result = conductor.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
         conductor.abandon(&mut finished).await;
     }
+    conductor.tidy().await;
     drop(hold);
     result
 }
@@ -146,7 +151,7 @@ impl Conductor<'_> {
                     while let Ok(next) = finished.try_recv() {
                         batch.push(next);
                     }
-                    self.reconcile(&batch)?;
+                    self.reconcile(batch)?;
                 }
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
                 _ = poll.tick() => {
@@ -204,9 +209,11 @@ impl Conductor<'_> {
     }
 
     /// Records what came of attempts.
-    fn reconcile(&mut self, reports: &[Finished]) -> Result<(), Error> {
+    ///
+    /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
+    fn reconcile(&mut self, mut reports: Vec<Finished>) -> Result<(), Error> {
         let mut batch = Batch::default();
-        for finished in reports {
+        for finished in &reports {
             self.running.remove(&finished.at);
             for note in &finished.notes {
                 (self.tell)(Progress::Note(note.clone()));
@@ -219,8 +226,12 @@ impl Conductor<'_> {
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        keep::file(self.run, reports)?;
-        self.record(&batch.happenings)
+        keep::file(self.run, &reports)?;
+        self.record(&batch.happenings)?;
+        for workspace in reports.iter_mut().filter_map(|finished| finished.spent.take()) {
+            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        }
+        Ok(())
     }
 
     fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
@@ -258,13 +269,22 @@ impl Conductor<'_> {
 
     async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
         let batch = self.collect(finished).await;
-        self.reconcile(&batch)?;
+        self.reconcile(batch)?;
         Ok(Settled { interrupted: true, sealed: None })
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
         self.collect(finished).await;
+    }
+
+    /// Waits for the worktrees that are being removed.
+    async fn tidy(&mut self) {
+        while let Some(removed) = self.removals.join_next().await {
+            if let Ok(Some(note)) = removed {
+                (self.tell)(Progress::Note(note));
+            }
+        }
     }
 
     async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {

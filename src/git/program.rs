@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Settings that hold for every call, whatever the repository's configuration says.
 const ALWAYS: [&str; 5] =
@@ -33,6 +34,23 @@ const REPOSITORY_VARIABLES: [&str; 18] = [
     "GIT_ICASE_PATHSPECS",
     "GIT_DIFF_OPTS",
 ];
+
+/// The oldest git that takes attributes from a tree instead of from the files that a worker left.
+const ATTRIBUTES_OF_TREES: (u32, u32) = (2, 41);
+
+/// Returns whether the `git` program can be told to take attributes from a tree; asked once.
+pub fn takes_attributes_from_trees() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let said = Command::new("git").arg("version").stdin(Stdio::null()).output();
+        let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let mut numbers = said.trim_start_matches("git version ").split('.').map_while(|part| part.parse::<u32>().ok());
+        match (numbers.next(), numbers.next()) {
+            (Some(major), Some(minor)) => (major, minor) >= ATTRIBUTES_OF_TREES,
+            _ => false,
+        }
+    })
+}
 
 /// One call of `git`, being put together.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 use super::findings::Verdict;
-use super::{Case, Error, Evidence, Judged, Logs, Options, Report, State, anchor, chain, root};
+use super::report::Judged;
+use super::{Case, Error, Evidence, Logs, Options, Report, State, anchor, chain, root};
 
 /// The proof that an unsealed run verifies as far as it goes and that our key may append to it.
 ///

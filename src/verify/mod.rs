@@ -15,6 +15,7 @@ mod manifest;
 mod objects;
 mod plan;
 mod render;
+mod report;
 mod root;
 mod signature;
 mod signers;
@@ -23,16 +24,18 @@ mod tree;
 
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
+pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State};
 pub use signers::{Signers, SignersError};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::store::{self, Store};
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
 
 use findings::Verdict;
+use report::Judged;
 use story::Story;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
@@ -51,124 +54,6 @@ pub struct Options {
     /// The commit that the run must start from.
     pub base: Option<Oid>,
 }
-
-/// How strong the place is that holds a run's root outside the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Guarantee {
-    /// A log in the same repository: shows tampering by whoever could not rewrite both.
-    Detect,
-    /// A place that other people run.
-    External,
-    /// A place that nobody can rewrite.
-    ExternalImmutable,
-}
-
-/// What an intact run proves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
-    /// Tampering would show to whoever trusts the anchor at hand.
-    TamperDetecting,
-    /// Tampering would show to anyone.
-    TamperEvident,
-}
-
-/// The first thing that failed, in the order in which failures are named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
-    /// The chain of entries is broken.
-    Chain,
-    /// Nothing at hand holds the run's root.
-    AnchorMissing,
-    /// The root is not what the entries give, or not what is anchored.
-    Root,
-    /// A signature is bad, or by a key that may not sign or is not trusted.
-    Signature,
-    /// A dispatch is not bound to its manifest.
-    Manifest,
-    /// The run is not what its plan said.
-    Plan,
-    /// A consumed product is not the one that the plan binds.
-    Handoff,
-    /// A product's bytes are not those that were handed over.
-    Content,
-    /// The run goes on.
-    NotSealed,
-    /// Evidence is not in this repository.
-    Incomplete,
-}
-
-/// What a row says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It was checked and holds.
-    Ok,
-    /// It was checked and does not hold.
-    Failed,
-    /// It could not be checked or there was nothing to check.
-    NotApplicable,
-}
-
-/// One row of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its name: `chain`, `root`, `signature`, `anchor`, `handoff`, `plan`, `manifest` or `content`.
-    pub name: &'static str,
-    /// What it says.
-    pub state: State,
-    /// One line for people.
-    pub detail: String,
-}
-
-/// A key that signed entries of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignerSeen {
-    /// `SHA256:<base64>` of the key.
-    pub fingerprint: String,
-    /// Whom the verifier's signers name for it.
-    pub principal: Option<String>,
-    /// Whether the verifier trusts it, for the times at which it signed.
-    pub trusted: bool,
-}
-
-/// What verification found. A report about a ref that exists is never an error.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The run.
-    pub run: RunId,
-    /// Whether a seal stands in the chain.
-    pub sealed: bool,
-    /// Whether nothing failed and nothing was missing.
-    pub intact: bool,
-    /// What may be said of the run if it is intact.
-    pub claim: Claim,
-    /// How strong the anchor is.
-    pub guarantee: Guarantee,
-    /// The first failure; none exactly where the run is intact.
-    pub failure: Option<Failure>,
-    /// The verdict in two words, without its mark.
-    pub headline: &'static str,
-    /// How many entries could be read.
-    pub entries: u64,
-    /// The Merkle root over the entries before the seal, recomputed; none for a run that is not sealed.
-    pub root: Option<Digest>,
-    /// The digest of the plan, as entry 0 says.
-    pub plan: Option<Digest>,
-    /// The commit that the run starts from, as entry 0 says.
-    pub base: Option<Oid>,
-    /// Who submitted the run, as entry 0 claims.
-    pub actor: Option<String>,
-    /// The rows, in the order of [`ROWS`].
-    pub rows: [Row; 8],
-    /// The keys that signed, in order of appearance.
-    pub signers: Vec<SignerSeen>,
-    /// What confined the dispatched attempts, counted.
-    pub sandbox: BTreeMap<String, u64>,
-    /// Whether entries were dated by a pinned test clock.
-    pub pinned_clock: bool,
-}
-
-/// The names of the rows, in the order of a report.
-pub const ROWS: [&str; 8] = ["chain", "root", "signature", "anchor", "handoff", "plan", "manifest", "content"];
 
 /// Verifies the run at `reference` against everything in the repository.
 ///
@@ -265,92 +150,6 @@ impl Evidence {
             sandbox,
             state: replay.state,
         }
-    }
-}
-
-/// The rows' verdicts, before they are summed up.
-struct Judged {
-    verdicts: [Verdict; 8],
-    signers: Vec<SignerSeen>,
-    missing_anchor: bool,
-    sandbox: BTreeMap<String, u64>,
-}
-
-impl Judged {
-    fn report(self, case: &Case<'_>, distrust: bool) -> Report {
-        let sealed = case.seal().is_some();
-        let failure = self.failure(sealed);
-        // The only anchors there are yet are logs in the repository.
-        let guarantee = Guarantee::Detect;
-        let trusted = !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted);
-        let all_ok = self.verdicts.iter().all(|verdict| verdict.state == State::Ok);
-        let evident = all_ok && failure.is_none() && trusted && guarantee == Guarantee::ExternalImmutable;
-        let claim = if evident { Claim::TamperEvident } else { Claim::TamperDetecting };
-        let headline = match failure {
-            None if evident => "TAMPER-EVIDENT",
-            None => "TAMPER-DETECTING",
-            Some(_) if self.is_tampered(sealed, distrust) => "TAMPERED",
-            Some(Failure::AnchorMissing) => "NOT ANCHORED",
-            Some(Failure::Signature) => "UNTRUSTED",
-            Some(Failure::NotSealed) => "NOT SEALED",
-            Some(_) => "INCOMPLETE",
-        };
-        let submitted = case.story.submitted();
-        let mut names = ROWS.iter();
-        Report {
-            run: case.run.clone(),
-            sealed,
-            intact: failure.is_none(),
-            claim,
-            guarantee,
-            failure,
-            headline,
-            entries: case.story.links.len() as u64,
-            root: case.seal().filter(|_| !case.story.cut).map(|seal| root::over(case, seal)),
-            plan: submitted.map(|e| e.plan),
-            base: submitted.map(|e| e.base),
-            actor: submitted.and(case.story.links.first()).map(|link| link.entry.actor.clone()),
-            rows: self.verdicts.map(|verdict| Row {
-                name: names.next().expect("there are as many names as rows"),
-                state: verdict.state,
-                detail: verdict.detail,
-            }),
-            signers: self.signers,
-            sandbox: self.sandbox,
-            pinned_clock: case.story.links.iter().any(|link| link.entry.pinned),
-        }
-    }
-
-    fn failed(&self, row: usize) -> bool {
-        self.verdicts[row].state == State::Failed
-    }
-
-    /// Returns the first failure, in the order of [`Failure`].
-    fn failure(&self, sealed: bool) -> Option<Failure> {
-        let [chain, root, signature, anchor, handoff, plan, manifest, content] =
-            std::array::from_fn(|row| self.failed(row));
-        let failures = [
-            (chain, Failure::Chain),
-            (self.missing_anchor, Failure::AnchorMissing),
-            // An anchor that holds another root fails the root as well.
-            ((root && sealed) || (anchor && !self.missing_anchor), Failure::Root),
-            (signature, Failure::Signature),
-            (manifest, Failure::Manifest),
-            (plan, Failure::Plan),
-            (handoff, Failure::Handoff),
-            (content, Failure::Content),
-            (!sealed && root, Failure::NotSealed),
-            (self.verdicts.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
-        ];
-        failures.into_iter().find(|(failed, _)| *failed).map(|(_, failure)| failure)
-    }
-
-    /// Whether any row contradicts the run, as opposed to missing or distrusting something.
-    fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
-        let [chain, root, signature, anchor, handoff, plan, manifest, content] =
-            std::array::from_fn(|row| self.failed(row));
-        let bad_root = (root && sealed) || (anchor && !self.missing_anchor);
-        chain || bad_root || (signature && !distrust) || handoff || plan || manifest || content
     }
 }
 

@@ -22,6 +22,8 @@ fn handoff_dag_from_plan_to_proof() {
     assert_output!("handoff_dag_status", env.handoff(["status", "handoff-dag-1"]));
     assert_output!("handoff_dag_runs", env.handoff(["runs"]));
     assert_output!("handoff_dag_log", env.handoff(["log", "handoff-dag-1"]));
+    assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
+    assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));
     assert_output!("handoff_dag_verify", env.handoff(["verify", "handoff-dag-1"]));
     assert_output!("handoff_dag_cat_patch", env.handoff(["cat", "handoff-dag-1/apply-patch:patch"]));
     assert_output!("handoff_dag_cat_output", env.handoff(["cat", "handoff-dag-1/apply-patch:outputs/applied.txt"]));
@@ -64,6 +66,15 @@ fn a_run_leaves_the_work_tree_and_the_branches_alone() {
         .flat_map(|entry| std::fs::read_dir(entry.expect("it is readable").path()).expect("it is a folder"))
         .collect();
     assert!(left.is_empty(), "attempts were left behind: {left:?}");
+}
+
+#[test]
+fn products_are_put_onto_the_index_or_a_branch() {
+    let env = finished();
+    assert_output!("apply_branch", env.handoff(["apply", "handoff-dag-1", "--branch", "result"]));
+    assert_output!("apply_branch_log", env.git(["log", "--stat", "--format=%s", "main..result"]));
+    assert_output!("apply_index", env.handoff(["apply", "handoff-dag-1/edit-a"]));
+    assert_eq!(env.git(["status", "--porcelain"]).success(), "M  src/main.ts\n");
 }
 
 #[test]

@@ -121,3 +121,21 @@ fn trust_is_never_taken_from_a_tracked_file() {
     env.write("repo/.handoff/config", "[handoff]\n\tsigners = /etc/passwd\n");
     assert_output!("trust_root_in_work_tree", env.handoff(["runs"]).exit(0));
 }
+
+#[test]
+fn an_older_git_never_reads_a_workers_attributes() {
+    let env = Environment::example("handoff-dag");
+    env.write(
+        "bin/git",
+        "#!/bin/sh\nif [ \"$1\" = version ]; then echo git version 2.39.5; else exec git.real \"$@\"; fi\n",
+    );
+    env.shell(".", "chmod +x bin/git && ln -s \"$(command -v git)\" bin/git.real").success();
+    env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run plan.json").success();
+    env.handoff(["verify", "handoff-dag-1"]).success();
+    env.write(
+        "repo/sly.json",
+        r#"{"id": "sly", "items": [{"id": "x", "executor": "command", "maxAttempts": 1,
+        "inputs": {"command": "echo '* -text' >src/.gitattributes"}}]}"#,
+    );
+    assert_output!("old_git", env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run sly.json").exit(4));
+}

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -31,6 +32,8 @@ impl Environment {
         let env = Self { root, path, commands: Cell::new(0) };
         fs::create_dir_all(env.path().join("home")).expect("the folder is new");
         env.write("home/signing_key", KEY);
+        let own = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(env.path().join("home/signing_key"), own).expect("the mode can be set");
         let text = format!(
             "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n\
              [handoff]\n\tsigningKey = {0}/home/signing_key\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
@@ -201,6 +204,23 @@ macro_rules! assert_output {
     };
 }
 pub(crate) use assert_output;
+
+/// Returns whether this process is there for one test alone; if not, runs the test in one that is.
+///
+/// For tests of what belongs to a whole process, such as its children and its memory: `cargo test` runs all tests in one.
+#[track_caller]
+pub(crate) fn alone(test: &str) -> bool {
+    const ALONE: &str = "GIT_HANDOFF_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some_and(|name| name == test) {
+        return true;
+    }
+    let program = std::env::current_exe().expect("the test binary is there");
+    let output = Command::new(program).args(["--exact", test, "--include-ignored"]).env(ALONE, test).output();
+    let output = output.expect("the test binary can be run");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
 
 /// Returns the folder of the examples.
 pub(crate) fn examples() -> PathBuf {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use super::lab::{Lab, Teller, assert_intact};
+use super::lab::{Lab, assert_intact};
+use super::teller::Teller;
 
 #[test]
 #[ignore = "writes twenty thousand entries"]

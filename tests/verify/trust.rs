@@ -1,6 +1,7 @@
 //! Keys, logs, and who may go on.
 
-use super::lab::{Lab, PLAN, Teller, assert_fails, assert_intact, key};
+use super::lab::{Lab, PLAN, assert_fails, assert_intact, key};
+use super::teller::Teller;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;

@@ -12,6 +12,8 @@ use git_handoff::worker::agent::{self, Cause, Ended, Invocation, Stdin};
 use git_handoff::worker::transcript::TranscriptWriter;
 use tokio::sync::watch;
 
+use crate::common;
+
 /// A command of `sh` in `dir`, marked as one of the attempt there.
 pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
     Invocation {
@@ -98,6 +100,10 @@ fn a_stdin_that_nobody_reads_does_no_harm() {
 
 #[test]
 fn a_flood_is_cut_and_counted_and_never_blocks() {
+    // The peak of memory is the whole process's.
+    if !common::alone("worker::running::a_flood_is_cut_and_counted_and_never_blocks") {
+        return;
+    }
     let (_guard, dir) = dir();
     let invocation = shell(&dir, "yes 0123456789abcdef | head -c 300000000; echo done >&2; exit 5");
     let (ended, text) = run(&invocation, 10_000);

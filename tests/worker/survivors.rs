@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use git_handoff::worker::survivors;
 
+use crate::common;
 use crate::worker::running::{run, shell};
 
 fn alive(pid: &str) -> bool {
@@ -43,6 +44,9 @@ const ESCAPES: [&str; 6] = [
 
 #[test]
 fn no_daemon_outlives_its_attempt() {
+    if !common::alone("worker::survivors::no_daemon_outlives_its_attempt") {
+        return;
+    }
     survivors::become_subreaper();
     for script in ESCAPES {
         let (_guard, dir) = dir();
@@ -55,6 +59,9 @@ fn no_daemon_outlives_its_attempt() {
 
 #[test]
 fn without_adoption_the_marked_are_found() {
+    if !common::alone("worker::survivors::without_adoption_the_marked_are_found") {
+        return;
+    }
     for script in &ESCAPES[1..4] {
         let (_guard, dir) = dir();
         run(&shell(&dir, script), 1000).0.unwrap();
@@ -64,6 +71,9 @@ fn without_adoption_the_marked_are_found() {
 
 #[test]
 fn no_other_process_is_touched() {
+    if !common::alone("worker::survivors::no_other_process_is_touched") {
+        return;
+    }
     survivors::become_subreaper();
     let ((_guard, one), (_other_guard, other)) = (dir(), dir());
     // Another attempt that runs on with a daemon of its own, and a child of ours in our own group.
@@ -84,6 +94,9 @@ fn no_other_process_is_touched() {
 
 #[test]
 fn survivors_of_a_dead_conductor_are_found() {
+    if !common::alone("worker::survivors::survivors_of_a_dead_conductor_are_found") {
+        return;
+    }
     let (_guard, dir) = dir();
     // The shell that starts it is gone at once, so that it is nobody's child.
     let script = "setsid sh -c 'echo $$ >pid; sleep 100 & wait' >/dev/null 2>&1 & exit 0";
@@ -99,6 +112,9 @@ fn survivors_of_a_dead_conductor_are_found() {
 
 #[test]
 fn a_fork_bomb_in_new_sessions_is_ended() {
+    if !common::alone("worker::survivors::a_fork_bomb_in_new_sessions_is_ended") {
+        return;
+    }
     survivors::become_subreaper();
     let (_guard, dir) = dir();
     let script = "f() { test $1 -gt 6 || { setsid sh -c \"$F; f $(($1+1))\" & setsid sh -c \"$F; f $(($1+1))\" & }; sleep 100; }";

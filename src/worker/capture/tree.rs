@@ -57,9 +57,15 @@ impl Scratch {
         let git = Git::new(&self.dir)
             .work_tree(&self.tree)
             .env("GIT_INDEX_FILE", self.index())
-            .env("GIT_ATTR_SOURCE", self.attributes.to_string())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1");
+        // An older git reads the files of the worktree: a capture is refused where those are not the base's.
+        let git = if program::takes_attributes_from_trees() {
+            // As a flag and not as a variable, which a git that does not know it would ignore.
+            git.arg(format!("--attr-source={}", self.attributes))
+        } else {
+            git
+        };
         match &self.objects {
             Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
             None => git,

@@ -1,0 +1,105 @@
+//! The configurations of docs/agents.md, as they stand there, with a script in the place of each program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::common::Environment;
+
+/// What every stand-in does once it has its task: it edits the file that the task names, hands over a report, and says so.
+const WORK: &str = r#"
+file=$(printf '%s\n' "$task" | sed -n 's/.*"file": *"\([^"]*\)".*/\1/p')
+printf '// edited by %s\n' "${0##*/}" >>"$file"
+printf 'attempt %s of %s/%s\n' "$HANDOFF_ATTEMPT" "$HANDOFF_RUN" "$HANDOFF_ITEM" >outputs/report.txt
+printf '{"summary":"edited","verify":{"passed":true}}\n' >"$HANDOFF_RESULT"
+"#;
+
+/// The programs: the options they insist on, and how they take their task.
+const PROGRAMS: &[(&str, &str, &str)] = &[
+    ("claude", "-p --permission-mode acceptEdits Do", "task=$(cat)"),
+    ("codex", "exec --sandbox workspace-write Do", "task=$(cat)"),
+    ("gemini", "--skip-trust --approval-mode auto_edit -p Do", "task=$(cat)"),
+    (
+        "aider",
+        "--yes-always --no-auto-commits --no-gitignore",
+        r#"for last in "$@"; do :; done
+test "$last" = "$HANDOFF_TASK"
+: >"$TMPDIR/chat"
+task=$(cat "$last")"#,
+    ),
+    ("script", "", "task=$(cat); test \"$LOG_LEVEL\" = debug"),
+];
+
+#[test]
+fn every_configuration_of_the_page_runs() {
+    let env = Environment::example("handoff-dag");
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/agents.md")).expect("the page is there");
+    let settings: String = page.split("```ini\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    env.write("home/agents.config", &settings);
+    env.git(["config", "include.path", "../../home/agents.config"]).success();
+    let mut items = Vec::new();
+    for (name, options, take) in PROGRAMS {
+        let script = format!(
+            "#!/bin/sh\nset -eu\ncase \"$*\" in '{options}'*) ;; *) echo \"$*\" >&2; exit 64 ;; esac\n{take}{WORK}"
+        );
+        let file = if *name == "script" { "repo/.handoff/agent.sh".to_owned() } else { format!("bin/{name}") };
+        env.write(&file, &script);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(env.path().join(&file), executable).expect("the mode can be set");
+        let inputs = json!({"subagent": name, "workerInput": {"goal": "Edit it", "file": "src/main.ts"}});
+        items.push(json!({"id": name, "executor": "dispatch", "inputs": inputs}));
+    }
+    let named = settings.matches("[handoff \"subagent.").count();
+    assert_eq!(named, PROGRAMS.len(), "each configuration of the page has a stand-in here");
+    env.git(["add", ".handoff"]).success();
+    env.git(["commit", "--quiet", "--message", "Add the agent"]).success();
+    env.write("plan.json", &json!({"id": "agents", "items": items}).to_string());
+    let path = std::env::join_paths([env.path().join("bin")]).expect("the path is plain");
+    let path = format!("{}:$PATH", path.display());
+    let run = env.shell("repo", &format!("PATH=\"{path}\" git handoff --json run ../plan.json"));
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("the answer is JSON\n{run}"));
+    for item in answer["items"].as_array().expect("there are items") {
+        let name = item["id"].as_str().expect("an id is text");
+        let transcript = env.handoff(["cat", &format!("agents/{name}:transcript")]);
+        assert_eq!(item["status"], "done", "{item}\n{transcript}");
+        let patch = env.handoff(["cat", &format!("agents/{name}:patch")]).success();
+        let by = if name == "script" { "agent.sh" } else { name };
+        assert!(patch.contains(&format!("+// edited by {by}\n")), "{patch}");
+        assert_eq!(patch.matches("diff --git").count(), 1, "nothing but the file was changed: {patch}");
+        let report = env.handoff(["cat", &format!("agents/{name}:outputs/report.txt")]).success();
+        assert_eq!(report, format!("attempt 1 of agents/{name}\n"));
+    }
+    env.handoff(["verify", "agents"]).success();
+}
+
+#[test]
+fn a_secret_reaches_the_worker_and_not_the_transcript() {
+    let env = Environment::example("handoff-dag");
+    env.git(["config", "handoff.subagent.code-edit.secretEnv", "TOKEN"]).success();
+    env.git(["config", "handoff.subagent.code-edit.command", "echo it is $TOKEN >&2; echo ${#TOKEN} >outputs/length"])
+        .success();
+    env.git(["config", "handoff.subagent.apply-patch.setup", "true"]).success();
+    let run = env.shell("repo", "TOKEN=hunter2hunter2 git handoff run plan.json");
+    assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run}");
+    assert_eq!(env.handoff(["cat", "handoff-dag-1/edit-a:outputs/length"]).success(), "14\n");
+    let transcript = env.handoff(["cat", "handoff-dag-1/edit-a:transcript"]).success();
+    assert!(transcript.starts_with("it is ") && !transcript.contains("hunter2"), "{transcript}");
+    let manifest = env.handoff(["cat", "handoff-dag-1/edit-a:manifest"]).success();
+    assert!(manifest.contains("\"secretEnv\":[\"TOKEN\"]") && !manifest.contains("hunter2"), "{manifest}");
+}
+
+#[test]
+fn what_is_not_named_does_not_reach_the_worker() {
+    let env = Environment::example("handoff-dag");
+    env.git(["config", "handoff.subagent.code-edit.command", "env >outputs/env"]).success();
+    let _ = env.shell("repo", "UNNAMED=1 LC_TIME=C git handoff run plan.json");
+    let seen = env.handoff(["cat", "handoff-dag-1/edit-a:outputs/env"]).success();
+    let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    names.retain(|name| !matches!(*name, "PWD" | "OLDPWD" | "SHLVL" | "_"));
+    let ours = ["HANDOFF_ATTEMPT", "HANDOFF_ITEM", "HANDOFF_RESULT", "HANDOFF_RUN", "HANDOFF_TASK"];
+    assert_eq!(names, [&ours[..], &["HOME", "LANG", "LC_TIME", "PATH", "TMPDIR", "TZ"]].concat());
+}

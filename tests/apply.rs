@@ -1,0 +1,223 @@
+//! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::place::Place;
+
+const EDIT: (&str, &str, Option<&str>) = ("edit", "sed -i s/two/TWO/ main.txt", None);
+/// Builds on the patch of `edit`, rewrites the line that it changed, and adds a file.
+const BUILD: (&str, &str, Option<&str>) =
+    ("build", "git apply --index inputs/patch && sed -i s/TWO/2/ main.txt && echo new > new.txt", Some("edit"));
+
+#[test]
+fn a_branch_gets_a_commit_for_each_item_and_the_work_tree_stays() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
+    assert_eq!(code, 0, "{answer}");
+    assert_eq!(answer["schema"], "git-handoff.apply/1");
+    assert_eq!(answer["branch"], "result");
+    assert_eq!(answer["commits"].as_array().unwrap().len(), 2);
+    assert_eq!(place.git(&["show", "result:main.txt"]), "one\n2\nthree\nfour\nfive\n");
+    assert_eq!(place.git(&["show", "result:new.txt"]), "new\n");
+    let trailers = place.git(&["log", "-1", "--format=%an %(trailers:only,unfold)", "result"]);
+    let product = answer["items"][1]["product"].as_str().unwrap();
+    assert_eq!(trailers.trim(), format!("Ada Handoff-Run: r\nHandoff-Item: build\nHandoff-Product: {product}"));
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    // Again, there is nothing left to do.
+    let tip = place.git(&["rev-parse", "result"]);
+    let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
+    assert_eq!((code, &answer["commits"]), (0, &json!([])), "{answer}");
+    assert_eq!(place.git(&["rev-parse", "result"]), tip);
+}
+
+#[test]
+fn the_index_takes_the_changes_and_keeps_what_else_is_there() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.write("mine.txt", "mine\n");
+    place.write("other.txt", "staged\n");
+    place.git(&["add", "other.txt"]);
+    let (code, stdout, stderr) = place.handoff(&["apply", "r"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert_eq!(place.git(&["status", "--porcelain"]), "M  main.txt\nA  new.txt\nA  other.txt\n?? mine.txt\n");
+    assert_eq!(place.read("main.txt"), "one\n2\nthree\nfour\nfive\n");
+}
+
+#[test]
+fn a_commit_on_head_holds_the_patches_and_nothing_else() {
+    let place = Place::new();
+    std::fs::create_dir(place.root().join("sub")).unwrap();
+    place.done("r", &[EDIT, BUILD]);
+    place.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
+    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    place.write("other.txt", "staged\n");
+    place.git(&["add", "other.txt"]);
+    let (code, stdout, stderr) = place.handoff_in(&place.root().join("sub"), &["apply", "r", "--commit"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert_eq!(
+        place.git(&["log", "--format=%s", "-3"]),
+        "build: apply the patch of r\nedit: apply the patch of r\nGo on\n"
+    );
+    assert_eq!(place.read("main.txt"), "one\n2\nthree\nfour\nfive\nsix\n");
+    assert_eq!(place.git(&["status", "--porcelain"]), "A  other.txt\n");
+    assert!(place.git(&["reflog", "-1", "HEAD"]).contains("handoff: apply r"));
+}
+
+#[test]
+fn conflicts_are_told_for_each_item_and_nothing_changes() {
+    let place = Place::new();
+    let other = ("other", "sed -i s/two/zwei/ main.txt", None);
+    place.done("r", &[EDIT, other, ("apart", "echo x > x.txt", None)]);
+    for arguments in [&["apply", "r", "--branch", "result"][..], &["apply", "r"], &["apply", "r", "--commit"]] {
+        let (code, answer) = place.answer(arguments);
+        assert_eq!(code, 1);
+        assert_eq!(answer["conflicts"], json!([{ "item": "other", "paths": ["main.txt"], "with": ["edit"] }]));
+        assert_eq!((&answer["items"], &answer["applied"]), (&json!([]), &json!(false)));
+    }
+    assert_eq!(place.git(&["branch", "--list", "result"]), "");
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    // One item alone fits, until HEAD changes the same line.
+    let (code, _, stderr) = place.handoff(&["apply", "r/other", "--commit"]);
+    assert_eq!(code, 0, "{stderr}");
+    let (code, answer) = place.answer(&["apply", "r/edit"]);
+    assert_eq!((code, &answer["conflicts"][0]["item"]), (1, &json!("edit")));
+}
+
+#[test]
+fn an_item_that_ignored_the_patch_it_was_given_does_not_undo_it() {
+    let place = Place::new();
+    let both = ("both", "sed -i 's/two/TWO/; s/five/FIVE/' main.txt", None);
+    let careless = ("careless", "sed -i s/two/2/ main.txt", Some("both"));
+    place.done("r", &[both, careless]);
+    let (code, answer) = place.answer(&["apply", "r"]);
+    assert_eq!(code, 1);
+    assert_eq!(answer["conflicts"][0]["item"], "careless");
+}
+
+#[test]
+fn files_of_every_kind_arrive_as_they_were() {
+    let place = Place::new();
+    place.write("gone.txt", "gone\n");
+    place.write("old.txt", "a\nb\nc\nd\ne\nf\n");
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "More"]);
+    place.git(&["config", "apply.whitespace", "fix"]);
+    let script = r"printf '\000\377bin' > bin; printf 'a \r\nb\t\n' > crlf.txt; rm gone.txt; mv old.txt moved.txt;
+        ln -s main.txt link; printf '#!/bin/sh\n' > tool; chmod +x tool; printf '\344' > 'sp ace'";
+    place.done("r", &[("all", script, None)]);
+    let (code, stdout, stderr) = place.handoff(&["apply", "r"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let bytes = |path: &str| std::fs::read(place.root().join(path)).unwrap();
+    assert_eq!(bytes("bin"), b"\0\xffbin");
+    assert_eq!(bytes("crlf.txt"), b"a \r\nb\t\n");
+    assert_eq!(bytes("sp ace"), b"\xe4");
+    assert_eq!(bytes("moved.txt"), b"a\nb\nc\nd\ne\nf\n");
+    assert!(!place.root().join("gone.txt").exists() && !place.root().join("old.txt").exists());
+    assert!(place.root().join("link").is_symlink());
+    assert!(place.git(&["ls-files", "-s", "tool"]).starts_with("100755"));
+}
+
+#[test]
+fn local_changes_and_ignored_files_are_never_written_over() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.write("main.txt", "mine\n");
+    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("local changes are in the way") && stderr.contains("main.txt"), "{stderr}");
+    assert_eq!(place.read("main.txt"), "mine\n");
+    place.git(&["checkout", "--quiet", "main.txt"]);
+    place.write(".git/info/exclude", "new.txt\n");
+    place.write("new.txt", "precious\n");
+    let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("new.txt"), "{stderr}");
+    assert_eq!(place.read("new.txt"), "precious\n");
+    assert_eq!(place.git(&["log", "--format=%s"]), "Start\n");
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn hooks_do_not_run() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let names = ["pre-commit", "post-checkout", "post-index-change", "reference-transaction", "applypatch-msg"];
+    for name in names {
+        let hook = place.root().join(".git/hooks").join(name);
+        std::fs::write(&hook, "#!/bin/sh\ntouch \"$HOME/ran\"\nexit 1\n").unwrap();
+        std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
+    }
+    let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!place.home().join("ran").exists());
+}
+
+#[test]
+fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
+    let place = Place::new();
+    place.done("r", &[EDIT, ("nothing", "true", None)]);
+    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "busy"]);
+    for (arguments, code_word) in [
+        (&["apply", "r", "--branch", "main"][..], "checked-out"),
+        (&["apply", "r", "--branch", "busy"], "checked-out"),
+        (&["apply", "r", "--branch", "a..b"], "bad-branch"),
+        (&["apply", "r/nothing"], "no-patch"),
+        (&["apply", "r/nowhere"], "unknown-item"),
+        (&["apply", "x"], "unknown-run"),
+    ] {
+        let (code, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
+        assert_eq!((code, error["code"].as_str().unwrap()), (1, code_word), "{stderr}");
+    }
+    place.git(&["config", "core.bare", "true"]);
+    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    assert!(code == 1 && stderr.contains("bare"), "{stderr}");
+    let (code, _, stderr) = place.handoff(&["apply", "r", "--branch", "result"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn bytes_that_are_not_what_the_chain_says_are_refused() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let patch = patch.trim();
+    let path = place.root().join(".git/objects").join(&patch[..2]).join(&patch[2..]);
+    let other = place.git(&["hash-object", "-w", "main.txt"]);
+    let other = place.root().join(".git/objects").join(&other[..2]).join(other.trim()[2..].trim());
+    std::fs::remove_file(&path).unwrap();
+    std::fs::copy(other, &path).unwrap();
+    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert_eq!(place.read("main.txt"), "one\ntwo\nthree\nfour\nfive\n");
+}
+
+#[test]
+fn a_linked_work_tree_takes_the_changes_and_the_main_one_does_not() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
+    let linked = place.root().with_file_name("linked");
+    let (code, _, stderr) = place.handoff_in(&linked, &["apply", "r", "--commit"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(std::fs::read_to_string(linked.join("new.txt")).unwrap(), "new\n");
+    assert_eq!(place.git(&["log", "--format=%s", "-1", "side"]), "build: apply the patch of r\n");
+    assert_eq!(place.git(&["log", "--format=%s", "-1", "main"]), "Start\n");
+    assert!(!place.root().join("new.txt").exists());
+}
+
+#[test]
+fn a_head_that_holds_the_run_already_stays_as_it_is() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.handoff(&["apply", "r", "--commit"]);
+    let before = place.git(&["rev-parse", "HEAD"]);
+    let (code, answer) = place.answer(&["apply", "r", "--commit"]);
+    assert_eq!(code, 0, "{answer}");
+    assert!(answer["items"].as_array().unwrap().iter().all(|item| item["changed"] == false), "{answer}");
+    assert_eq!(place.git(&["rev-parse", "HEAD"]), before);
+}
