@@ -7,6 +7,7 @@ mod common;
 mod docs;
 mod doctor;
 mod layers;
+mod packet;
 mod place;
 mod plan;
 mod verify;

@@ -62,7 +62,7 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
         return Some(("R3", "names nothing to act on".into()));
     };
     let objects: Vec<&Word> = words[1..].iter().copied().filter(|word| word.carries()).collect();
-    let content: Vec<&Word> = objects.iter().copied().filter(|word| !word.is(List::Generic)).collect();
+    let content: Vec<&Word> = objects.iter().copied().filter(|word| !word.is(List::Generic) && word.kind != Kind::Number).collect();
     if let Some(vague) = vague_verb(&words) {
         let nouns = content.iter().filter(|word| !word.is(List::Vague)).count();
         let what = format!("begins with {}, which names no action, and has no concrete object", quoted(&vague));
