@@ -2,10 +2,12 @@
 
 mod agents;
 mod apply;
+mod bad_days;
 mod cli;
 mod common;
 mod docs;
 mod doctor;
+mod engine;
 mod layers;
 mod packet;
 mod place;

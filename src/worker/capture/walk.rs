@@ -202,7 +202,8 @@ fn same_bytes(path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Met
             io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
         })
     };
-    bytes.is_ok_and(|bytes| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes).0 == entry.id)
+    let named = |bytes: Vec<u8>| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes);
+    bytes.is_ok_and(|bytes| named(bytes).is_ok_and(|oid| oid.0 == entry.id))
 }
 
 /// A path as messages show it: quoted, and whatever is not text replaced.
