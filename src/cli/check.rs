@@ -21,9 +21,9 @@ pub(crate) struct Arguments {
     /// The task that is being resumed; the packet's objective must be like it
     #[arg(long, value_name = "TEXT")]
     objective: Option<String>,
-    /// The oldest a packet may be
-    #[arg(long, value_name = "AGE", default_value = "48h")]
-    max_age: Age,
+    /// The oldest a packet may be, such as 90m or 2d [default: 48h]
+    #[arg(long, value_name = "AGE")]
+    max_age: Option<Age>,
 }
 
 /// Prints one report a packet.
@@ -31,7 +31,11 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
     if arguments.packets.iter().filter(|path| *path == Path::new("-")).count() > 1 {
         return Err(Failure::usage("- stands for standard input, which can be read only once".into()));
     }
-    let terms = Terms { now: around.clock.now(), max_age: arguments.max_age, objective: arguments.objective.clone() };
+    let terms = Terms {
+        now: around.clock.now(),
+        max_age: arguments.max_age.unwrap_or_else(default_age),
+        objective: arguments.objective.clone(),
+    };
     let store = around.store();
     let several = arguments.packets.len() > 1;
     let mut worst = Classification::Clean;
@@ -56,6 +60,11 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
         Classification::Operational => Ending::CheckFailed,
         Classification::Critical => Ending::Critical,
     })
+}
+
+/// Returns the oldest a packet may be where nobody says.
+pub(super) fn default_age() -> Age {
+    Age::hours(48)
 }
 
 /// Checks one packet that was read.

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use git_handoff::git::store::Store;
 use git_handoff::git::work_tree;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::packet::{self as model, Age, Draft, FIELDS, marker};
+use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{Classification, Terms, auto};
 use git_handoff::run::View;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    New(New),
+    New(Box<New>),
     Auto(Auto),
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
 fn write(draft: &Draft, store: Option<&Store>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
     output.line(&text);
-    let terms = Terms { now, max_age: Age::hours(48), objective: None };
+    let terms = Terms { now, max_age: check::default_age(), objective: None };
     let report = check::report(&model::read(text.as_bytes()), store, &terms);
     if report.classification != Classification::Clean {
         output.warn(&format!("`git handoff check` finds this packet {}:", report.classification.as_str()));
@@ -166,7 +166,7 @@ impl New {
             match field {
                 "objective" => self.objective = answer("What is the work for?", output)?,
                 "next_action" => {
-                    self.next_action = answer("What is to be done first? Name the file, command or thing.", output)?
+                    self.next_action = answer("What is to be done first? Name the file, command or thing.", output)?;
                 }
                 field => {
                     let (question, list) = match field {

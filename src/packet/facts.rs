@@ -45,7 +45,7 @@ pub fn look_up(claims: &Claims, store: Option<&Store>) -> Row {
     let passes = found.fails.is_empty();
     let (said, all) = if passes { (&found.holds, usize::MAX) } else { (&found.fails, SHOWN) };
     let shown: Vec<String> = said.iter().take(all).cloned().collect();
-    let detail = if said.is_empty() { "nothing is named".to_owned() } else { listed(shown, said.len(), "; ") };
+    let detail = if said.is_empty() { "nothing is named".to_owned() } else { listed(&shown, said.len(), "; ") };
     Row::new("facts", passes, detail)
 }
 

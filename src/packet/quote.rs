@@ -15,7 +15,8 @@ pub fn quoted(text: &str) -> String {
     if clean.chars().count() > LONGEST || near.len() < text.len() {
         shown.push('…');
     }
-    format!("\"{}\"", escaped(&shown))
+    let marked = shown.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped(&marked))
 }
 
 /// Returns a text with control characters and invisible ones written out.
@@ -63,6 +64,7 @@ mod tests {
     fn nothing_quoted_steers_a_terminal() {
         assert_eq!(quoted("a\u{1b}[2Jb\nc\u{202e}d\u{200b}e"), r#""a\u{1b}[2Jb\nc\u{202e}d\u{200b}e""#);
         assert_eq!(quoted("\u{9b}31m\u{7}"), r#""\u{9b}31m\u{7}""#);
+        assert_eq!(quoted(r#"say "\n" twice"#), r#""say \"\\n\" twice""#);
         assert_eq!(quoted(&"x".repeat(1000)).chars().count(), LONGEST + 3);
     }
 

@@ -30,7 +30,7 @@ pub(super) fn row(packet: &Packet, objective: Option<&str>) -> Row {
     let mut detail = format!("{subjects} could not be confirmed");
     if !findings.is_empty() {
         let shown = findings.iter().take(SHOWN).map(|f| format!("{} {}: {}", f.rule, super::rule_name(f.rule), f.what));
-        detail = format!("{detail} — {}", listed(shown.collect(), findings.len(), "; "));
+        detail = format!("{detail} — {}", listed(&shown.collect::<Vec<_>>(), findings.len(), "; "));
     }
     Row { findings, ..Row::new("replay", false, detail) }
 }

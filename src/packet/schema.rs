@@ -19,17 +19,17 @@ pub(super) fn row(packet: &Packet) -> Row {
                 format!("{} {}", escaped(&fault.field), escaped(&fault.what))
             }
         });
-        listed(shown.collect(), packet.faults.len(), "; ")
+        listed(&shown.collect::<Vec<_>>(), packet.faults.len(), "; ")
     };
     if !packet.unknown.is_empty() {
-        let shown = packet.unknown.iter().take(SHOWN).map(|field| quoted(field)).collect();
-        detail = format!("{detail} (unknown fields: {})", listed(shown, packet.unknown.len(), ", "));
+        let shown = packet.unknown.iter().take(SHOWN).map(|field| quoted(field)).collect::<Vec<_>>();
+        detail = format!("{detail} (unknown fields: {})", listed(&shown, packet.unknown.len(), ", "));
     }
     Row::new("schema", packet.faults.is_empty(), detail)
 }
 
 /// Joins what is shown of a number of things.
-pub(super) fn listed(shown: Vec<String>, all: usize, between: &str) -> String {
+pub(super) fn listed(shown: &[String], all: usize, between: &str) -> String {
     let more = all.saturating_sub(shown.len());
     let shown = shown.join(between);
     if more == 0 { shown } else { format!("{shown}{between}and {more} more") }

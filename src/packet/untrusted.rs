@@ -38,7 +38,7 @@ pub(super) fn row(passages: &[Passage]) -> Row {
     }
     let shown =
         findings.iter().take(SHOWN).map(|found| format!("{} {}: {}", found.rule, rule_name(found.rule), found.what));
-    let detail = format!("quoted as data, not followed — {}", listed(shown.collect(), findings.len(), "; "));
+    let detail = format!("quoted as data, not followed — {}", listed(&shown.collect::<Vec<_>>(), findings.len(), "; "));
     Row { findings, ..Row::new("untrusted_content", false, detail) }
 }
 

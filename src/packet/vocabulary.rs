@@ -89,7 +89,7 @@ pub const LISTS: [(List, &str, &str); 13] = [
     (
         List::NoName,
         "no names",
-        "API UI UX CI CD PR DB QA MVP WIP TODO TBD ETA FYI ASAP OK EOD EOW NA I AM PM UTC January February March April May June July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mon Tue Wed Thu Fri Sat Sun Please Then",
+        "api ui ux ci cd pr db qa mvp wip todo tbd eta fyi asap ok eod eow na i am pm utc january february march april may june july august september october november december monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun please then",
     ),
 ];
 

@@ -72,6 +72,9 @@ fn a_packet_is_written_from_options() {
     env.write("home/packet.json", &packet.stdout);
     env.handoff_in("home", ["check", "packet.json"]).success();
     assert_output!("packet_new_missing", env.handoff_in("home", ["packet", "new"].iter().chain(&options[..4])).exit(2));
-    let vague = env.handoff_in("home", ["packet", "new", "--next-action=continue"].iter().chain(&options[..5]).chain(&options[6..]));
+    let vague = env.handoff_in(
+        "home",
+        ["packet", "new", "--next-action=continue"].iter().chain(&options[..5]).chain(&options[6..]),
+    );
     assert_output!("packet_new_vague", vague.exit(0));
 }

@@ -91,13 +91,20 @@ fn r4_placeholder() {
 
 #[test]
 fn r5_no_verb() {
-    let vague = actions(&["the rest", "Everything else", "All remaining tasks", "More of the same", "The migration", "it"]);
+    let vague =
+        actions(&["the rest", "Everything else", "All remaining tasks", "More of the same", "The migration", "it"]);
     tells_apart("R5", &vague, &actions(CONCRETE));
 }
 
 #[test]
 fn r6_generic_objective() {
-    let vague = objectives(&["Continue the work", "Finish the project", "The task", "Complete all remaining tasks", "Do the feature"]);
+    let vague = objectives(&[
+        "Continue the work",
+        "Finish the project",
+        "The task",
+        "Complete all remaining tasks",
+        "Do the feature",
+    ]);
     let clear = objectives(&[
         "Migrate user database to new schema",
         "Make the importer idempotent",
@@ -215,7 +222,11 @@ fn b1_blocked_by_nothing() {
     ];
     let mut right = cases(&blocked, "the DBA has not confirmed the rollback");
     right.extend(cases(
-        &["Run migrate.sql on staging", "The merge is not blocked: merge PR #12", "There is no blocker, deploy importer v2 to staging"],
+        &[
+            "Run migrate.sql on staging",
+            "The merge is not blocked: merge PR #12",
+            "There is no blocker, deploy importer v2 to staging",
+        ],
         "none",
     ));
     tells_apart("B1", &cases(&blocked, "none"), &right);

@@ -41,7 +41,7 @@ fn types_are_checked() {
         (json!({ "completed": "audit schema" }), "completed expected a list of strings, found a string"),
         (json!({ "risks": ["rollback untested", 7] }), "risks[1] expected a string, found 7"),
         (json!({ "risks": ["rollback untested", ""] }), "risks[1] is empty"),
-        (json!({ "updated_at": 1718030000 }), "updated_at expected a string, found 1718030000"),
+        (json!({ "updated_at": 1_718_030_000 }), "updated_at expected a string, found 1718030000"),
         (json!({ "resume_token": true }), "resume_token expected a string, found true"),
         (json!({ "commits": "abc" }), "commits expected a list of commit ids, found a string"),
     ] {
@@ -73,8 +73,21 @@ fn a_key_that_stands_twice_is_refused() {
 fn what_is_no_packet_is_critical() {
     let deep = "[".repeat(100_000);
     let large = format!("{{\"objective\":\"{}\"}}", "x".repeat(10 << 20));
-    for text in ["", " \n", "{", "[]", "7", "null", "\"objective\"", "{}", r#"{"notes":"x"}"#, r#"{"objective":"","risks":[""]}"#, "\u{0}", &deep, &large]
-    {
+    for text in [
+        "",
+        " \n",
+        "{",
+        "[]",
+        "7",
+        "null",
+        "\"objective\"",
+        "{}",
+        r#"{"notes":"x"}"#,
+        r#"{"objective":"","risks":[""]}"#,
+        "\u{0}",
+        &deep,
+        &large,
+    ] {
         let report = check_bytes(text.as_bytes(), &terms());
         assert_eq!(report.classification, Classification::Critical, "{:?}", text.chars().take(30).collect::<String>());
         assert!(report.to_text().len() < 4000);
@@ -107,19 +120,35 @@ fn ages_are_stated_with_their_limit() {
 
 #[test]
 fn times_have_a_zone() {
-    for time in ["2024-06-10T14:32:00Z", "2024-06-10T16:32:00+02:00", "2024-06-10t14:32:00.5z", "2024-06-10 14:32:00Z"] {
+    for time in ["2024-06-10T14:32:00Z", "2024-06-10T16:32:00+02:00", "2024-06-10t14:32:00.5z", "2024-06-10 14:32:00Z"]
+    {
         assert_eq!(row(&check(&with(json!({ "updated_at": time }))), "freshness").state, State::Ok, "{time}");
     }
     let report = check(&with(json!({ "updated_at": "2024-06-10T14:32:00" })));
     assert!(row(&report, "freshness").detail.contains("has no time zone"));
-    for time in ["yesterday", "2024-06-10", "2024-13-10T14:32:00Z", "1718030000", "2024-06-10T14:32Z", "2024-06-10T14:32:00Z[UTC]", "2024-06-10T25:00:00Z"] {
+    for time in [
+        "yesterday",
+        "2024-06-10",
+        "2024-13-10T14:32:00Z",
+        "1718030000",
+        "2024-06-10T14:32Z",
+        "2024-06-10T14:32:00Z[UTC]",
+        "2024-06-10T25:00:00Z",
+    ] {
         assert_eq!(row(&check(&with(json!({ "updated_at": time }))), "freshness").state, State::Failed, "{time}");
     }
 }
 
 #[test]
 fn ages_are_read_as_people_write_them() {
-    for (text, shown) in [("48h", "48 h"), ("2d", "48 h"), ("90m", "1 h 30 min"), ("30min", "30 min"), ("1d12h", "36 h"), ("45s", "45 s")] {
+    for (text, shown) in [
+        ("48h", "48 h"),
+        ("2d", "48 h"),
+        ("90m", "1 h 30 min"),
+        ("30min", "30 min"),
+        ("1d12h", "36 h"),
+        ("45s", "45 s"),
+    ] {
         assert_eq!(text.parse::<Age>().unwrap().exact(), shown);
     }
     for text in ["", "48", "h", "-1h", "1.5h", "0h", "99999999999999999999h", "1y", "48 hours"] {
@@ -156,8 +185,18 @@ fn a_large_packet_takes_no_long_time() {
 /// Any JSON value, with the names of our fields among the keys.
 fn any_json() -> impl Strategy<Value = Value> {
     let text = prop_oneof!["\\PC*", any::<String>(), Just("none".to_owned()), Just("finish `it`".to_owned())];
-    let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), any::<i32>().prop_map(Value::from), text.prop_map(Value::from)];
-    let key = prop_oneof!["[a-z]{1,4}", prop::sample::select(&FIELDS[..]).prop_map(str::to_owned), Just("items".to_owned()), Just("run".to_owned())];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        text.prop_map(Value::from)
+    ];
+    let key = prop_oneof![
+        "[a-z]{1,4}",
+        prop::sample::select(&FIELDS[..]).prop_map(str::to_owned),
+        Just("items".to_owned()),
+        Just("run".to_owned())
+    ];
     leaf.prop_recursive(4, 32, 8, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),

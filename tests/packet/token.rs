@@ -55,7 +55,10 @@ fn what_is_no_marker_or_looks_like_a_credential_fails() {
         assert_eq!(row.state, State::Failed, "{token}");
         assert!(row.detail.contains(why), "{token}: {}", row.detail);
         let step = report.recovery.iter().find(|step| step.starts_with("Generate a new plain `resume_token`"));
-        assert!(step.is_some_and(|step| step.ends_with("such as `handoff-migrate-user-database-20240610`.")), "{step:?}");
+        assert!(
+            step.is_some_and(|step| step.ends_with("such as `handoff-migrate-user-database-20240610`.")),
+            "{step:?}"
+        );
     }
 }
 
@@ -91,5 +94,9 @@ fn a_token_is_used_once() {
 fn what_is_offered_is_another_one() {
     let fields = json!({ "resume_token": "handoff-migrate-user-database-20240610", "consumed": true });
     let report = check(&with(fields));
-    assert!(report.recovery.iter().any(|step| step.contains("`handoff-migrate-user-database-20240610-2`")), "{:?}", report.recovery);
+    assert!(
+        report.recovery.iter().any(|step| step.contains("`handoff-migrate-user-database-20240610-2`")),
+        "{:?}",
+        report.recovery
+    );
 }

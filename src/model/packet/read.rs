@@ -139,27 +139,31 @@ impl Reader<'_> {
     }
 
     fn claims(&mut self) -> Claims {
-        let mut claims = Claims::default();
-        claims.commits = self.map.get("commits").map(|value| match value {
-            Value::Array(list) => self.entries("commits", list),
-            other => {
-                self.wrong("commits", "a list of commit ids", other);
-                Vec::new()
-            }
-        });
-        claims.run = self.map.get("run").map(|value| match value {
-            Value::String(run) => run.clone(),
-            other => {
-                self.wrong("run", "a run's id", other);
-                String::new()
-            }
-        });
-        let items = self.named("items", "id", "status");
-        claims.items = items.map(|items| {
+        let items = self.named("items", "id", "status").map(|items| {
             items.into_iter().map(|(item, status)| (item, status.unwrap_or_else(|| "done".into()))).collect()
         });
-        claims.documents = self.named("documents", "name", "sha256");
-        claims
+        let documents = self.named("documents", "name", "sha256");
+        Claims { commits: self.commits(), run: self.run(), items, documents }
+    }
+
+    fn commits(&mut self) -> Option<Vec<String>> {
+        match self.map.get("commits")? {
+            Value::Array(list) => Some(self.entries("commits", list)),
+            other => {
+                self.wrong("commits", "a list of commit ids", other);
+                Some(Vec::new())
+            }
+        }
+    }
+
+    fn run(&mut self) -> Option<String> {
+        match self.map.get("run")? {
+            Value::String(run) => Some(run.clone()),
+            other => {
+                self.wrong("run", "a run's id", other);
+                Some(String::new())
+            }
+        }
     }
 
     /// Reads what names things and may say something of each: a list of names or of objects, or one object.

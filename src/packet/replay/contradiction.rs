@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::super::Finding;
-use super::super::quote::quoted;
-use super::super::vocabulary::{List, is_none};
-use super::super::words::{Word, clauses};
 use crate::model::packet::Packet;
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::vocabulary::{List, is_none};
+use crate::packet::words::{Word, clauses};
 
 /// How many findings are made; more would say the same.
 const ENOUGH: usize = 8;

@@ -1,10 +1,10 @@
 //! O1: is the packet about the task that is being resumed?
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::super::Finding;
-use super::super::quote::quoted;
-use super::super::words::{Word, clauses};
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::words::{Word, clauses};
 
 /// The least likeness of two objectives, in percent.
 const LIKE: usize = 50;
@@ -15,13 +15,14 @@ const LIKE: usize = 50;
 /// least two words is alike as well.
 pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
     let (one, other) = (stems(objective), stems(wanted));
-    let common = one.intersection(&other).count();
+    let common = one.keys().filter(|stem| other.contains_key(*stem)).count();
     let percent = (200 * common).checked_div(one.len() + other.len()).unwrap_or(0);
     let part = common >= 2 && common == one.len().min(other.len());
     if percent >= LIKE || part {
         return None;
     }
-    let missing: Vec<String> = other.difference(&one).take(6).map(|stem| quoted(stem)).collect();
+    let missing = other.iter().filter(|(stem, _)| !one.contains_key(*stem));
+    let missing: Vec<String> = missing.take(6).map(|(_, word)| quoted(word)).collect();
     let what = format!(
         "objective {} is unlike the task {} ({percent}% alike, at least {LIKE}% needed; not in it: {})",
         quoted(objective),
@@ -31,6 +32,7 @@ pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
     Some(Finding { rule: "O1", field: "objective".into(), what })
 }
 
-fn stems(text: &str) -> BTreeSet<String> {
-    clauses(text).into_iter().flatten().filter(Word::carries).map(|word| word.stem).collect()
+/// Returns the stems of a text, each with a word it comes from.
+fn stems(text: &str) -> BTreeMap<String, String> {
+    clauses(text).into_iter().flatten().filter(Word::carries).map(|word| (word.stem, word.text)).collect()
 }

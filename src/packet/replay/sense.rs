@@ -1,10 +1,10 @@
 //! B1 to B3: do blockers and risks make sense?
 
-use super::super::Finding;
-use super::super::quote::quoted;
-use super::super::vocabulary::{List, is_none, is_placeholder};
-use super::super::words::clauses;
 use crate::model::packet::Packet;
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::vocabulary::{List, is_none, is_placeholder};
+use crate::packet::words::clauses;
 
 /// Checks what is open and what may go wrong against each other and the next action.
 pub(super) fn findings(packet: &Packet) -> Vec<Finding> {

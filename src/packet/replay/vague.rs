@@ -1,9 +1,10 @@
 //! R1 to R6: is there something concrete to act on?
 
-use super::super::Finding;
-use super::super::quote::quoted;
-use super::super::vocabulary::{List, VAGUE_PAIRS, is_none, is_placeholder};
-use super::super::words::{Kind, Word, clauses};
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::stem::stem;
+use crate::packet::vocabulary::{List, VAGUE_PAIRS, is_none, is_placeholder};
+use crate::packet::words::{Kind, Word, clauses};
 
 /// How many words must say something for a verb that says nothing.
 const ENOUGH: usize = 3;
@@ -62,7 +63,8 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
         return Some(("R3", "names nothing to act on".into()));
     };
     let objects: Vec<&Word> = words[1..].iter().copied().filter(|word| word.carries()).collect();
-    let content: Vec<&Word> = objects.iter().copied().filter(|word| !word.is(List::Generic) && word.kind != Kind::Number).collect();
+    let content: Vec<&Word> =
+        objects.iter().copied().filter(|word| !word.is(List::Generic) && word.kind != Kind::Number).collect();
     if let Some(vague) = vague_verb(&words) {
         let nouns = content.iter().filter(|word| !word.is(List::Vague)).count();
         let what = format!("begins with {}, which names no action, and has no concrete object", quoted(&vague));
@@ -86,7 +88,7 @@ fn is_lead(word: &Word) -> bool {
         "please", "just", "now", "next", "also", "so", "we", "i", "you", "should", "must", "need", "to", "will", "and",
         "let", "us", "can", "have",
     ];
-    word.kind == Kind::Plain && lead.iter().any(|lead| super::super::stem::stem(lead) == word.stem)
+    word.kind == Kind::Plain && lead.iter().any(|lead| stem(lead) == word.stem)
 }
 
 fn is_verb(word: &Word) -> bool {

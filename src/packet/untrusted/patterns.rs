@@ -30,7 +30,10 @@ const RULES: [Rule; 5] = [
             r"(?:^| |[`'\x22])(?:--no-verify|--dangerously-[a-z-]+|--yolo|--no-gpg-sign|--skip-(?:checks|tests|verification|hooks)|--insecure|--disable-(?:checks|sandbox|security))\b",
             r"\b(?:no|without) (?:need for |need to wait for )?(?:approval|review|confirmation) (?:is )?(?:needed|required|necessary)\b",
         ],
-        tails: &["coverage", "failures", "failure", "results", "page", "button", "output"],
+        tails: &[
+            "coverage", "failures", "failure", "results", "page", "button", "output", "table", "column", "comments",
+            "queue",
+        ],
     },
     Rule {
         id: "U2",
@@ -112,8 +115,9 @@ const RULES: [Rule; 5] = [
             r"\bgit (?:reset --hard|clean -[a-z]*f|branch -d --force|update-ref -d|reflog expire|filter-branch|checkout -- \.)",
             r"\b(?:drop (?:the )?(?:[a-z_]+ )?(?:tables?|database|schema)|truncate (?:table|the [a-z_]+ table)|delete from [a-z_.]+)\b",
             r"\bmkfs\b|\bdd if=[^ ]+ of=/dev/|:\(\) ?\{ ?:\|:& ?\} ?;|\b(?:terraform|pulumi) destroy\b|\bkubectl delete\b|\bhelm uninstall\b|\bdocker system prune\b|\bvssadmin delete\b|\bformat c:",
-            r"\b(?:delete|erase|wipe|destroy|purge|remove|nuke|drop|shred|clear out|get rid of|format)\b (?:(?:the|your|our|their|its|of|entire|whole|complete) ){0,3}(?:all|every|everything|entire|whole)\b",
-            r"\b(?:delete|erase|wipe|destroy|purge|nuke|overwrite|shred|format) FILL(?:database|databases|data|backups?|repositor(?:y|ies)|repo|history|buckets?|volumes?|disks?|drives?|audit logs?|home directory|home folder|files|filesystem|file system|branches|snapshots|servers?|cluster|namespace|records)\b",
+            r"\b(?:delete|erase|wipe|destroy|purge|remove|nuke|shred|overwrite) (?:the |your )?(?:everything|it all|all of (?:it|them|this)|all(?:[.,;!?]|$))",
+            r"\b(?:delete|erase|wipe|destroy|purge|nuke|overwrite|shred|format|drop) FILL(?:databases?|backups?|repositor(?:y|ies)|repo|(?:git )?history|buckets?|volumes?|disks?|drives?|audit logs?|home (?:directory|folder)|file ?system|production data|servers?|cluster)\b",
+            r"\b(?:delete|erase|wipe|destroy|purge|nuke|overwrite|shred|drop|remove) (?:(?:the|of) )?(?:all|every|entire|whole|production|prod|your|user) FILL(?:data|files?|folders?|directories|records|branches|snapshots|backups?|namespaces?|rows|users|tables|databases?|logs|repositor(?:y|ies)|accounts|images|tags)\b",
             r"\b(?:curl|wget)\b[^;!?]{0,120}\| ?(?:sudo )?(?:ba|z|da|k)?sh\b|\b(?:ba)?sh <\(curl|\biex ?\(|\beval \x22?\$\(curl",
             r"\b(?:shut down|shutdown|power off|kill) FILL(?:production|servers?|cluster|database|hosts?|processes)\b|\brewrite FILL(?:git |published |public )?history\b",
         ],
@@ -122,7 +126,8 @@ const RULES: [Rule; 5] = [
     Rule {
         id: "U5",
         patterns: &[
-            r"\b(?:ignore|disregard|forget|override|overrule|discard|neglect|do not follow|don'?t follow|stop following|do not obey|don'?t obey) FILL(?:[a-z-]+ )?(?:instructions?|rules|prompts?|guidelines?|directives?|orders|policy|policies|constraints?|guardrails|training|context|commands|instructed|told|checks above)\b",
+            r"\b(?:ignore|disregard|forget|override|overrule|discard|neglect|do not follow|don'?t follow|stop following|do not obey|don'?t obey) FILL(?:[a-z'-]+ )?(?:instructions?|prompts|guidelines?|directives|guardrails|instructed)\b",
+            r"\b(?:ignore|disregard|forget|override|overrule|discard|neglect|do not follow|don'?t follow|stop following|do not obey|don'?t obey) (?:(?:all|any|of|the|these|those) ){0,3}(?:your|previous|prior|above|earlier|preceding|system|safety|security|project'?s?|original|existing|current)(?: [a-z-]+)? (?:rules|prompt|polic(?:y|ies)|constraints?|training|context|commands|orders|instruction)\b",
             r"\b(?:ignore|disregard|forget) (?:everything|anything|all|what)(?: that| which)?(?: you| was| were| has| have| been| said| wrote| written| told|,)* (?:above|before|previously|earlier|prior|told|said|instructed|know)\b",
             r"\byou are (?:now|no longer) (?:a |an |the |in |bound|dan\b|free|unrestricted|root|admin|jailbroken|allowed|required|authori[sz]ed|subject)",
             r"\b(?:new|updated|revised|real|actual|secret|hidden) (?:system )?(?:instructions?|prompt|directives?) ?(?::|are|follow|is\b)",
@@ -182,8 +187,10 @@ const NEGATIONS: [&str; 22] = [
 const HAZARDS: [&str; 9] =
     ["could", "might", "may", "would", "accidentally", "can", "mistakenly", "otherwise", "inadvertently"];
 /// Words that turn a negation into its opposite, or address the reader.
-const UNDONE: [&str; 11] =
-    ["hesitate", "forget", "fail", "worry", "afraid", "you", "matter", "longer", "only", "just", "need"];
+const UNDONE: [&str; 12] =
+    ["hesitate", "forget", "fail", "worry", "afraid", "you", "mind", "matter", "longer", "only", "just", "need"];
+/// Words behind which another clause begins.
+const ANOTHER: [&str; 6] = ["and", "then", "so", "but", "please", "instead"];
 
 /// How many words before a passage are looked at.
 const BEFORE: usize = 5;
@@ -221,7 +228,8 @@ fn is_spared(plain: &str, range: &Range<usize>, rule: &Rule) -> bool {
     let before = &plain[from..range.start];
     let clause = before.rsplit(['.', ';', ':', '!', '?', ',', '(', '\n']).next().unwrap_or_default();
     let words: Vec<&str> = clause.split(' ').filter(|word| !word.is_empty()).collect();
-    let words = &words[words.len().saturating_sub(BEFORE)..];
+    let own_clause = words.iter().rposition(|word| ANOTHER.contains(word)).map_or(0, |at| at + 1);
+    let words = &words[own_clause.max(words.len().saturating_sub(BEFORE))..];
     let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.trim_matches(['`', '\'', '"', '*'])));
     let own = plain[range.clone()].starts_with("do not") || plain[range.clone()].starts_with("don");
     !own && (any(&NEGATIONS) || any(&HAZARDS)) && !any(&UNDONE)
