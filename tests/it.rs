@@ -8,6 +8,7 @@ mod common;
 mod docs;
 mod doctor;
 mod engine;
+mod export;
 mod layers;
 mod packet;
 mod place;

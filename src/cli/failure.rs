@@ -6,7 +6,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
-use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, config, doctor, export, log, run, sign, submit, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -189,6 +189,16 @@ impl From<tick::Error> for Failure {
 impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
         Self::of("git", &error)
+    }
+}
+
+impl From<export::Error> for Failure {
+    fn from(error: export::Error) -> Self {
+        match error {
+            export::Error::Store(inner) => inner.into(),
+            export::Error::Sign(inner) => inner.into(),
+            other => Self::of("export", &other),
+        }
     }
 }
 

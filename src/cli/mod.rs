@@ -12,6 +12,7 @@ mod cat;
 mod check;
 mod clean;
 mod doctor;
+mod export;
 mod key;
 mod log;
 mod packet;
@@ -67,6 +68,7 @@ enum Command {
     Check(check::Arguments),
     Packet(packet::Arguments),
     Key(key::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
 }
@@ -153,6 +155,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Apply(arguments) => apply::run(&arguments, context, output),
         Command::Check(_) | Command::Packet(_) => unreachable!("these are dispatched before a repository is opened"),
         Command::Key(arguments) => key::run(&arguments, context, output),
+        Command::Export(arguments) => export::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Clean(arguments) => clean::run(&arguments, context, output),
     }

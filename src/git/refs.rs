@@ -86,7 +86,7 @@ pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error>
         if age >= STALE {
             break;
         }
-        std::thread::sleep((STALE - age).min(std::time::Duration::from_millis(20)));
+        std::thread::sleep(STALE.saturating_sub(age).min(std::time::Duration::from_millis(20)));
     }
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),

@@ -42,6 +42,15 @@ pub(super) fn row(passages: &[Passage]) -> Row {
     Row { findings, ..Row::new("untrusted_content", false, detail) }
 }
 
+/// Returns where a quotation that holds a match may end: with its line, or a little behind the match.
+fn end_of_line(text: &str, from: usize) -> usize {
+    let mut rest = text[from..].char_indices().take(60);
+    rest.find(|(_, c)| *c == '\n').map_or_else(
+        || text[from..].char_indices().nth(60).map_or(text.len(), |(at, _)| from + at),
+        |(at, _)| from + at,
+    )
+}
+
 /// Returns whether a text of our own making would be taken for an instruction.
 pub(super) fn is_suspect(text: &str) -> bool {
     let mut findings = Vec::new();
@@ -61,7 +70,8 @@ fn look(passage: &Passage, findings: &mut Vec<Finding>) {
     for variant in plain::variants(text) {
         for (rule, range) in matches(&variant.text) {
             let original = variant.original(range, text);
-            add(rule, original.start, quoted(&text[original]));
+            let end = end_of_line(text, original.end);
+            add(rule, original.start, quoted(&text[original.start..end]));
         }
     }
     // The token has a row of its own.

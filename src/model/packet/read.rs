@@ -116,7 +116,7 @@ impl Reader<'_> {
     fn list(&mut self, field: &str) -> Vec<String> {
         match self.map.get(field) {
             None => self.fault(field, "is missing"),
-            Some(value) if is_empty(value) => self.fault(field, "is empty; write [\"none\"] if there is nothing"),
+            Some(value) if is_empty(value) => self.fault(field, "is empty"),
             Some(Value::Array(list)) => return self.entries(field, list),
             Some(other) => self.wrong(field, "a list of strings", other),
         }
