@@ -153,7 +153,8 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
-        Command::Check(_) | Command::Packet(_) => unreachable!("these are dispatched before a repository is opened"),
+        // These are dispatched before a repository is opened.
+        Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
         Command::Key(arguments) => key::run(&arguments, context, output),
         Command::Export(arguments) => export::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
