@@ -28,7 +28,7 @@ fn sample() -> Value {
 }
 
 /// Returns the sample with some fields replaced.
-fn with(fields: Value) -> Value {
+fn with(fields: &Value) -> Value {
     let mut packet = sample();
     for (field, value) in fields.as_object().expect("fields are an object") {
         packet[field] = value.clone();
@@ -70,13 +70,13 @@ fn tells_apart(rule: &str, wrong: &[Value], right: &[Value]) {
     assert!(wrong.len() >= 5 && right.len() >= 5, "{rule} has too few cases");
     let mut bad = Vec::new();
     for fields in wrong {
-        let found = broken(&with(fields.clone()));
+        let found = broken(&with(fields));
         if !found.contains(&rule) {
             bad.push(format!("{rule} misses {fields}: {found:?}"));
         }
     }
     for fields in right {
-        let report = check(&with(fields.clone()));
+        let report = check(&with(fields));
         let found: Vec<_> = report.findings().map(|finding| (finding.rule, &finding.what)).collect();
         if !found.is_empty() {
             bad.push(format!("{rule} aside, {fields} is taken for {found:?}"));

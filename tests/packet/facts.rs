@@ -12,15 +12,11 @@ fn ran() -> Environment {
 }
 
 fn ask(env: &Environment, dir: &str, fields: &Value) -> (Output, Value) {
-    let fields = with(fields.clone());
-    let packet = {
-        let mut packet = fields;
-        packet["updated_at"] = "2026-06-04T02:00:00Z".into();
-        packet
-    };
+    let mut packet = with(fields);
+    packet["updated_at"] = "2026-06-04T02:00:00Z".into();
     env.write("packet.json", &packet.to_string());
     let path = env.path().join("packet.json");
-    let output = env.handoff_in(dir, ["--json", "check", path.to_str().unwrap()]);
+    let output = env.handoff_in(dir, ["--json", "check", path.to_str().expect("temporary folders have plain names")]);
     let value: Value = serde_json::from_str(&output.stdout).expect("the answer is JSON");
     (output, value["checks"]["facts"].clone())
 }

@@ -20,7 +20,7 @@ fn plain_markers_pass() {
         "12345678",
         &"a".repeat(128),
     ] {
-        let report = check(&with(json!({ "resume_token": token })));
+        let report = check(&with(&json!({ "resume_token": token })));
         let row = row(&report, "resume_token");
         assert_eq!(row.detail, format!("{token} — valid plain handoff continuity ID"));
         assert_eq!(row.state, State::Ok);
@@ -50,7 +50,7 @@ fn what_is_no_marker_or_looks_like_a_credential_fails() {
         ("xoxb-123456789012-abcdefghijkl", "(slack-token)"),
         ("9fceb02d0ae598e95dc970b74767f19372d61af8", "(opaque-secret)"),
     ] {
-        let report = check(&with(json!({ "resume_token": token })));
+        let report = check(&with(&json!({ "resume_token": token })));
         let row = row(&report, "resume_token");
         assert_eq!(row.state, State::Failed, "{token}");
         assert!(row.detail.contains(why), "{token}: {}", row.detail);
@@ -75,7 +75,7 @@ fn a_token_is_used_once() {
         json!({ "status": "invalidated" }),
     ];
     for fields in used {
-        let report = check(&with(fields.clone()));
+        let report = check(&with(&fields));
         let row = row(&report, "resume_token");
         assert!(row.state == State::Failed && row.detail.contains("is already consumed"), "{fields}: {}", row.detail);
     }
@@ -86,14 +86,14 @@ fn a_token_is_used_once() {
         json!({ "status": "in progress" }),
         json!({ "notes": "the last token was consumed" }),
     ] {
-        assert_eq!(row(&check(&with(fields.clone())), "resume_token").state, State::Ok, "{fields}");
+        assert_eq!(row(&check(&with(&fields)), "resume_token").state, State::Ok, "{fields}");
     }
 }
 
 #[test]
 fn what_is_offered_is_another_one() {
     let fields = json!({ "resume_token": "handoff-migrate-user-database-20240610", "consumed": true });
-    let report = check(&with(fields));
+    let report = check(&with(&fields));
     assert!(
         report.recovery.iter().any(|step| step.contains("`handoff-migrate-user-database-20240610-2`")),
         "{:?}",
