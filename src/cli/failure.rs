@@ -45,9 +45,9 @@ impl Failure {
         Self { exit: 70, ..Self::refused("defect", message) }
     }
 
-    /// Adds a hint.
+    /// Adds a hint, unless what went wrong deeper down has given a better one.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint.get_or_insert_with(|| hint.into());
         self
     }
 

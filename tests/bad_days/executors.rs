@@ -54,9 +54,9 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
 fn one_that_hangs_is_ended_also_if_it_does_not_want_to() {
     let ground = Ground::new();
     for (run, bad) in [
-        ("hangs", timed("sleep 3141", 1)),
-        ("deaf", timed("trap '' TERM; sleep 3141 & while :; do sleep 1; done", 1)),
-        ("stopped", timed("kill -STOP $$; sleep 3141", 1)),
+        ("hangs", timed("sleep 99", 1)),
+        ("deaf", timed("trap '' TERM; sleep 99 & while :; do sleep 1; done", 1)),
+        ("stopped", timed("kill -STOP $$; sleep 99", 1)),
     ] {
         let (status, reason) = misbehave(&ground, run, bad);
         assert_eq!((status.as_str(), reason.as_str()), ("failed", "ran longer than 1 s"), "{run}");
@@ -67,14 +67,14 @@ fn one_that_hangs_is_ended_also_if_it_does_not_want_to() {
 fn daemons_are_ended_before_anything_is_captured() {
     let ground = Ground::new();
     for (run, script) in [
-        ("child", "sleep 3141 & echo x >outputs/x"),
-        ("session", "setsid sleep 3141 </dev/null >/dev/null 2>&1 & echo x >outputs/x"),
+        ("child", "sleep 99 & echo x >outputs/x"),
+        ("session", "setsid sleep 99 </dev/null >/dev/null 2>&1 & echo x >outputs/x"),
         (
             "hidden",
-            "setsid env -i PATH=\"$PATH\" sh -c \"cd /; while :; do sleep 3141; done; : $HOME\" >/dev/null 2>&1 & echo x >outputs/x",
+            "setsid env -i PATH=\"$PATH\" sh -c \"cd /; while :; do sleep 99; done; : $HOME\" >/dev/null 2>&1 & echo x >outputs/x",
         ),
         ("writer", "setsid sh -c 'while :; do echo x >>outputs/x; done' >/dev/null 2>&1 & sleep 0.1"),
-        ("pipe", "(trap '' HUP TERM; sleep 3141) & echo x >outputs/x"),
+        ("pipe", "(trap '' HUP TERM; sleep 99) & echo x >outputs/x"),
     ] {
         let (status, reason) = misbehave(&ground, run, item("", script));
         assert_eq!((status.as_str(), reason.as_str()), ("done", ""), "{run}");

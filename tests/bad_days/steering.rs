@@ -3,7 +3,7 @@
 use super::ground::{Ground, after, item, wait_for};
 
 /// An executor that says that it runs and then waits to be ended.
-const WAITS: &str = "echo $HANDOFF_ATTEMPT >>\"$HOME/../waits\"; sleep 3141";
+const WAITS: &str = "echo $HANDOFF_ATTEMPT >>\"$HOME/../waits\"; sleep 99";
 
 #[test]
 fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
@@ -19,7 +19,7 @@ fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
     let conductor = ground.start(&["run", "r"]);
     wait_for("the item", || ground.path("waits").exists());
     ground.env.handoff(["cancel", "r/slow", "--reason", "too slow"]).success();
-    wait_for("its end", || !ground.processes().iter().any(|line| line.contains("3141")));
+    wait_for("its end", || !ground.processes().iter().any(|line| line.contains("99")));
     ground.env.write("go", "");
     let (status, said) = conductor.wait();
     assert_eq!(status.code(), Some(4), "{said}");

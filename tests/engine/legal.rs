@@ -1,5 +1,7 @@
 //! What may follow what: for every kind of entry, in which states it is refused and with which word.
 
+use std::fmt::Write as _;
+
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event, Outcome, RunEnded, RunSealed};
 use git_handoff::model::entry::{LogSealed, LogSubmitted, Product};
@@ -65,8 +67,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(Illegal::SkippedForNothing(_)) => "for-nothing",
         Err(Illegal::ProductsOfFailed(_)) => "products",
         Err(Illegal::AfterEnd(_)) => "ended",
-        Err(Illegal::EndedUnsettled) => "unsettled",
-        Err(Illegal::SealedUnsettled) => "unsettled",
+        Err(Illegal::EndedUnsettled | Illegal::SealedUnsettled) => "unsettled",
     }
 }
 
@@ -113,14 +114,14 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
     ];
     let mut table = String::new();
     for (name, event) in &events {
-        table.push_str(&format!("{name}\n"));
+        writeln!(table, "{name}").unwrap();
         for (told, mut state) in states() {
             let before = format!("{state:?}");
             let answer = state.apply(event);
             if answer.is_err() {
                 assert_eq!(format!("{state:?}"), before, "{name} was refused after {told} and changed the state");
             }
-            table.push_str(&format!("    {told:<13}{}\n", word(&answer)));
+            writeln!(table, "    {told:<13}{}", word(&answer)).unwrap();
         }
     }
     crate::common::assert_output!("legal_transitions", table);
