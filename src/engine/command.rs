@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use super::decide::Limits;
 use crate::config::{Config, Executor};
 use crate::model::plan::Item;
 
@@ -73,6 +74,12 @@ pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
     let of_executor = executor.and_then(|settings| settings.max_attempts);
     let of_queue = config.queues.get(queue).and_then(|settings| settings.max_attempts);
     item.max_attempts.or(of_executor).or(of_queue).unwrap_or(ATTEMPTS)
+}
+
+/// Returns how much of a queue runs at the same time: as many items as there are cores, unless it says otherwise.
+pub fn limits(queue: &str, config: &Config) -> Limits {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Limits { concurrency: config.queues.get(queue).and_then(|queue| queue.concurrency).unwrap_or_else(cores) }
 }
 
 /// Returns the environment of an executor: a few variables of our own, those it is configured to get, and nothing else.

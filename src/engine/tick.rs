@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::attempt::{Finished, Job};
-use super::decide::{Limits, Schedule};
+use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::outcome::Batch;
 use super::{attempt, command, keep, prepare, stranded};
@@ -169,8 +169,9 @@ impl Conductor<'_> {
 
     /// Dispatches what may run now; returns when to look again.
     fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
+        let limits = command::limits(&self.run.state.submitted.queue, &self.setting.config);
         loop {
-            let decision = self.schedule.decide(&self.run.state, self.limits(), self.now());
+            let decision = self.schedule.decide(&self.run.state, limits, self.now());
             if decision.fire.is_empty() {
                 return Ok(decision.wake);
             }
@@ -359,12 +360,6 @@ impl Conductor<'_> {
         let state = &self.run.state;
         let most = command::max_attempts(state.graph.item(at), &state.submitted.queue, &self.setting.config);
         state.items[at].attempts - state.items[at].granted_at < most
-    }
-
-    fn limits(&self) -> Limits {
-        let queue = self.setting.config.queues.get(&self.run.state.submitted.queue);
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Limits { concurrency: queue.and_then(|q| q.concurrency).unwrap_or_else(cores) }
     }
 
     /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
