@@ -4,6 +4,8 @@ use super::attempt::chain_of;
 use super::keep;
 use crate::git::store::Edit;
 use crate::model::format;
+use crate::model::name::ItemId;
+use crate::model::state::Phase;
 use crate::run::OpenRun;
 use crate::worker::workspace::Workspace;
 use crate::worker::{salvage, site::Site, survivors};
@@ -20,6 +22,12 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
         let workspace = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base);
+        // Either its work is in the chain, and the conductor died before it had removed the worktree; or the worktree was not
+        // ready yet, and nothing ever ran in it: the transcript is the last that is put there.
+        if is_done(run, &item, attempt) || !workspace.transcript().exists() {
+            workspace.remove()?;
+            continue;
+        }
         match salvage::salvage(&workspace, site) {
             Ok(Some(tree)) => {
                 save(run, &format::transcript_path(&item, attempt), tree)?;
@@ -47,6 +55,11 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         workspace.remove()?;
     }
     Ok(notes)
+}
+
+fn is_done(run: &OpenRun, item: &ItemId, attempt: u32) -> bool {
+    let state = run.state.graph.position(item).map(|at| &run.state.items[at]);
+    state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt)
 }
 
 fn save(run: &OpenRun, path: &str, tree: crate::model::digest::Oid) -> Result<(), keep::Error> {

@@ -3,8 +3,6 @@
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -14,8 +12,8 @@ use super::attempt::{Finished, Job};
 use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::outcome::Batch;
+pub use super::setting::Setting;
 use super::{attempt, command, keep, prepare, stranded};
-use crate::config::Config;
 use crate::event::Progress;
 use crate::git::refs;
 use crate::model::entry::{Event, RunSealed};
@@ -24,25 +22,11 @@ use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
 use crate::worker::capture;
-use crate::worker::site::Site;
 use crate::worker::survivors;
 use crate::worker::workspace;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
-
-/// What the conductor needs to know about this machine.
-#[derive(Clone)]
-pub struct Setting {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The environment of our own process, of which executors see a part.
-    pub ambient: Arc<BTreeMap<String, OsString>>,
-    /// Where worktrees are made.
-    pub site: Arc<Site>,
-    /// Whether to close and seal the run even if not every item got done.
-    pub close: bool,
-}
 
 /// How driving a run ended.
 #[derive(Clone, Debug)]
@@ -86,6 +70,10 @@ pub async fn drive(
     run.refresh()?;
     if run.state.sealed {
         run.mend_seal()?;
+        // Worktrees are removed beside what comes next, so a crash after the seal can leave some.
+        for note in stranded::clear(run, &setting.site)? {
+            tell(Progress::Note(note));
+        }
         return Ok(Settled { interrupted: false, sealed: None });
     }
     for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
@@ -120,7 +108,7 @@ impl Conductor<'_> {
         for at in stranded {
             let detail = "the conductor died while the attempt ran".to_owned();
             let state = &self.run.state;
-            if self.attempts_left(at) {
+            if self.setting.attempts_left(&self.run.state, at) {
                 batch.crashed(state, at, detail);
             } else {
                 batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
@@ -226,7 +214,12 @@ impl Conductor<'_> {
             let state = &self.run.state.items[finished.at];
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
-                batch.finished(&self.run.state, finished, self.attempts_left(finished.at), now);
+                batch.finished(
+                    &self.run.state,
+                    finished,
+                    self.setting.attempts_left(&self.run.state, finished.at),
+                    now,
+                );
             } else {
                 // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
                 self.schedule.ended(&self.run.state, finished.at);
@@ -354,12 +347,6 @@ impl Conductor<'_> {
         };
         let sealed = self.run.seal(before)?;
         Ok(Settled { interrupted: false, sealed: Some(sealed) })
-    }
-
-    fn attempts_left(&self, at: usize) -> bool {
-        let state = &self.run.state;
-        let most = command::max_attempts(state.graph.item(at), &state.submitted.queue, &self.setting.config);
-        state.items[at].attempts - state.items[at].granted_at < most
     }
 
     /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
