@@ -11,4 +11,3 @@ mod attempt;
 mod keep;
 mod outcome;
 mod prepare;
-mod setting;

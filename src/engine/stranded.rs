@@ -4,7 +4,6 @@ use super::attempt::chain_of;
 use super::keep;
 use crate::git::store::Edit;
 use crate::model::format;
-use crate::model::name::ItemId;
 use crate::model::state::Phase;
 use crate::run::OpenRun;
 use crate::worker::workspace::Workspace;
@@ -22,9 +21,11 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
         let workspace = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base);
-        // Either its work is in the chain, and the conductor died before it had removed the worktree; or the worktree was not
-        // ready yet, and nothing ever ran in it: the transcript is the last that is put there.
-        if is_done(run, &item, attempt) || !workspace.transcript().exists() {
+        let state = run.state.graph.position(&item).map(|at| &run.state.items[at]);
+        let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
+        if done || !workspace.transcript().exists() {
+            // Its products are recorded, and the conductor died before it could tidy up; or the worktree was not ready, and
+            // nothing ever ran in it: the transcript is the last that is put there.
             workspace.remove()?;
             continue;
         }
@@ -55,11 +56,6 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         workspace.remove()?;
     }
     Ok(notes)
-}
-
-fn is_done(run: &OpenRun, item: &ItemId, attempt: u32) -> bool {
-    let state = run.state.graph.position(item).map(|at| &run.state.items[at]);
-    state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt)
 }
 
 fn save(run: &OpenRun, path: &str, tree: crate::model::digest::Oid) -> Result<(), keep::Error> {

@@ -3,6 +3,8 @@
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -12,8 +14,8 @@ use super::attempt::{Finished, Job};
 use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::outcome::Batch;
-pub use super::setting::Setting;
 use super::{attempt, command, keep, prepare, stranded};
+use crate::config::Config;
 use crate::event::Progress;
 use crate::git::refs;
 use crate::model::entry::{Event, RunSealed};
@@ -22,11 +24,25 @@ use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
 use crate::worker::capture;
+use crate::worker::site::Site;
 use crate::worker::survivors;
 use crate::worker::workspace;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
+
+/// What the conductor needs to know about this machine.
+#[derive(Clone)]
+pub struct Setting {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The environment of our own process, of which executors see a part.
+    pub ambient: Arc<BTreeMap<String, OsString>>,
+    /// Where worktrees are made.
+    pub site: Arc<Site>,
+    /// Whether to close and seal the run even if not every item got done.
+    pub close: bool,
+}
 
 /// How driving a run ended.
 #[derive(Clone, Debug)]
@@ -68,12 +84,9 @@ pub async fn drive(
     // What a worker detaches from itself then falls to us, and is found and ended with it.
     survivors::become_subreaper();
     run.refresh()?;
+    stranded::clear(run, &setting.site)?.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
         run.mend_seal()?;
-        // Worktrees are removed beside what comes next, so a crash after the seal can leave some.
-        for note in stranded::clear(run, &setting.site)? {
-            tell(Progress::Note(note));
-        }
         return Ok(Settled { interrupted: false, sealed: None });
     }
     for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
@@ -97,18 +110,15 @@ pub async fn drive(
 }
 
 impl Conductor<'_> {
-    /// Deals with what a dead conductor left: processes, worktrees, attempts without an end.
+    /// Records an end for the attempts that a dead conductor left without one.
     fn recover(&mut self) -> Result<(), Error> {
-        for note in stranded::clear(self.run, &self.setting.site)? {
-            (self.tell)(Progress::Note(note));
-        }
         let stranded: Vec<usize> =
             (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
         let mut batch = Batch::default();
         for at in stranded {
             let detail = "the conductor died while the attempt ran".to_owned();
             let state = &self.run.state;
-            if self.setting.attempts_left(&self.run.state, at) {
+            if command::attempts_left(state, at, &self.setting.config) {
                 batch.crashed(state, at, detail);
             } else {
                 batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
@@ -208,18 +218,12 @@ impl Conductor<'_> {
         let mut batch = Batch::default();
         for finished in &reports {
             self.running.remove(&finished.at);
-            for note in &finished.notes {
-                (self.tell)(Progress::Note(note.clone()));
-            }
+            self.tell_notes(finished);
             let state = &self.run.state.items[finished.at];
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
-                batch.finished(
-                    &self.run.state,
-                    finished,
-                    self.setting.attempts_left(&self.run.state, finished.at),
-                    now,
-                );
+                let left = command::attempts_left(&self.run.state, finished.at, &self.setting.config);
+                batch.finished(&self.run.state, finished, left, now);
             } else {
                 // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
                 self.schedule.ended(&self.run.state, finished.at);
@@ -233,6 +237,10 @@ impl Conductor<'_> {
             self.dispose(finished, recorded.is_ok(), is_filed);
         }
         recorded
+    }
+
+    fn tell_notes(&mut self, finished: &Finished) {
+        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
     /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
@@ -307,9 +315,7 @@ impl Conductor<'_> {
         // The error that led here is the one to tell.
         let filed = keep::file(self.run, &reports).is_ok();
         for finished in reports {
-            for note in &finished.notes {
-                (self.tell)(Progress::Note(note.clone()));
-            }
+            self.tell_notes(&finished);
             self.dispose(finished, false, filed);
         }
     }
