@@ -3,9 +3,9 @@
 
 mod format;
 mod interop;
-mod lab;
+pub(crate) mod lab;
 mod objects;
 mod size;
 mod story;
-mod teller;
+pub(crate) mod teller;
 mod trust;
