@@ -19,6 +19,8 @@
 //! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
 //! mends what crashes left half-done, and [`clean`] what they left on the disk.
 //!
+//! A [`packet`] says where the work stands; it is checked before anyone resumes from it.
+//!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 
@@ -42,7 +44,11 @@ pub mod log;
 
 pub mod verify;
 
+pub mod export;
+
 pub mod apply;
+
+pub mod packet;
 
 pub mod clean;
 pub mod doctor;

@@ -29,6 +29,10 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
                 ));
             }
             Ok(None) => {}
+            // There is space again some day; until then the work waits where it is.
+            Err(error) if chain_of(&error).contains("No space left on device") => {
+                return Err(super::tick::Error::Salvage(Box::new(error)));
+            }
             Err(error) => {
                 let aside = workspace.dir.with_extension(format!("{attempt}-unsaved"));
                 notes.push(format!(

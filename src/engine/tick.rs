@@ -2,7 +2,7 @@
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
+use crate::worker::capture;
 use crate::worker::site::Site;
 use crate::worker::survivors;
 use crate::worker::workspace;
@@ -87,10 +88,12 @@ pub async fn drive(
         run.mend_seal()?;
         return Ok(Settled { interrupted: false, sealed: None });
     }
-    refs::clear_stale_lock(run.store(), &format::run_ref(run.run())).map_err(Error::StaleLock)?;
+    for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
+        refs::clear_stale_lock(run.store(), &name(run.run())).map_err(Error::StaleLock)?;
+    }
     run.mend()?;
     let (reports, mut finished) = mpsc::unbounded_channel();
-    let schedule = Schedule::new(&run.state);
+    let schedule = Schedule::new(&run.state, &BTreeSet::new());
     let generation = run.generation();
     let running = BTreeMap::new();
     let removals = JoinSet::new();
@@ -123,7 +126,8 @@ impl Conductor<'_> {
                 batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
             }
         }
-        self.record(&batch.happenings)
+        self.record(&batch.happenings)?;
+        self.sweep()
     }
 
     async fn turn(
@@ -156,7 +160,7 @@ impl Conductor<'_> {
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
                 _ = poll.tick() => {
                     self.run.refresh()?;
-                    self.catch_up();
+                    self.catch_up()?;
                 }
                 _ = interrupt.changed() => {}
             }
@@ -211,7 +215,7 @@ impl Conductor<'_> {
     /// Records what came of attempts.
     ///
     /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
-    fn reconcile(&mut self, mut reports: Vec<Finished>) -> Result<(), Error> {
+    fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
         let mut batch = Batch::default();
         for finished in &reports {
             self.running.remove(&finished.at);
@@ -219,19 +223,38 @@ impl Conductor<'_> {
                 (self.tell)(Progress::Note(note.clone()));
             }
             let state = &self.run.state.items[finished.at];
-            // An attempt that was cancelled meanwhile has its end in the chain already.
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
                 batch.finished(&self.run.state, finished, self.attempts_left(finished.at), now);
+            } else {
+                // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
+                self.schedule.ended(&self.run.state, finished.at);
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        keep::file(self.run, &reports)?;
-        self.record(&batch.happenings)?;
-        for workspace in reports.iter_mut().filter_map(|finished| finished.spent.take()) {
-            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        let filed = keep::file(self.run, &reports).map_err(Error::Keep);
+        let is_filed = filed.is_ok();
+        let recorded = filed.and_then(|()| self.record(&batch.happenings));
+        for finished in reports {
+            self.dispose(finished, recorded.is_ok(), is_filed);
         }
-        Ok(())
+        recorded
+    }
+
+    /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
+    fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
+        let Some(workspace) = finished.spent else { return };
+        if recorded || (filed && finished.saved) {
+            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        } else {
+            let note = format!(
+                "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
+                finished.item,
+                finished.attempt,
+                workspace.dir.display()
+            );
+            (self.tell)(Progress::Note(note));
+        }
     }
 
     fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
@@ -248,23 +271,31 @@ impl Conductor<'_> {
             }
             (self.tell)(Progress::Recorded(link));
         }
-        self.catch_up();
-        Ok(())
+        self.catch_up()
     }
 
     /// Starts over from the state after others appended, and ends the attempts that it no longer has.
-    fn catch_up(&mut self) {
+    fn catch_up(&mut self) -> Result<(), Error> {
         if self.generation == self.run.generation() {
-            return;
+            return Ok(());
         }
         self.generation = self.run.generation();
-        self.schedule = Schedule::new(&self.run.state);
+        let alive = self.running.keys().copied().collect();
+        self.schedule = Schedule::new(&self.run.state, &alive);
         for (at, running) in &self.running {
             let state = &self.run.state.items[*at];
             if state.phase != Phase::Running || state.attempts != running.attempt {
                 running.cancel.send_replace(true);
             }
         }
+        self.sweep()
+    }
+
+    /// Records as skipped what waits for a lost item because two hands appended without seeing each other.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.sweep(&self.run.state);
+        self.record(&batch.happenings)
     }
 
     async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
@@ -274,8 +305,19 @@ impl Conductor<'_> {
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    ///
+    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
+    /// run next saves them.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
-        self.collect(finished).await;
+        let reports = self.collect(finished).await;
+        // The error that led here is the one to tell.
+        let filed = keep::file(self.run, &reports).is_ok();
+        for finished in reports {
+            for note in &finished.notes {
+                (self.tell)(Progress::Note(note.clone()));
+            }
+            self.dispose(finished, false, filed);
+        }
     }
 
     /// Waits for the worktrees that are being removed.
@@ -352,6 +394,9 @@ pub enum Error {
     /// What an interrupted attempt left behind could not be dealt with.
     #[error("what an interrupted attempt left behind could not be cleared away")]
     Workspace(#[from] workspace::Error),
+    /// The work of an interrupted attempt could not be saved.
+    #[error("the work of an interrupted attempt could not be saved")]
+    Salvage(#[source] Box<capture::Error>),
     /// Work that could not be saved could not be put aside either.
     #[error("work that could not be saved could not be put aside")]
     Aside(#[source] std::io::Error),

@@ -295,6 +295,15 @@ impl Store {
         Ok(())
     }
 
+    /// Packs loose objects, so that after a large run the next `git gc` is not the one to pay.
+    ///
+    /// Nothing is pruned but what is packed; objects that nobody refers to stay as long as git's own rules say.
+    pub fn pack_loose(&self) -> Result<(), Error> {
+        let program = |e| Error::Program(Box::new(e));
+        self.git().args(["maintenance", "run", "--quiet", "--task=loose-objects"]).run().map_err(program)?;
+        self.git().args(["prune-packed", "-q"]).run().map(drop).map_err(program)
+    }
+
     /// Gives a loose object the present time; returns whether it is there.
     fn freshen(&self, oid: Oid) -> bool {
         let hex = oid.to_string();

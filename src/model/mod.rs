@@ -1,6 +1,7 @@
 //! Plain data: names, plan, entries, state. Nothing here touches the world.
 
 pub mod catalog;
+pub mod credential;
 pub mod digest;
 pub mod entry;
 pub mod event;
@@ -10,6 +11,7 @@ pub mod item_state;
 pub mod json;
 pub mod manifest;
 pub mod name;
+pub mod packet;
 pub mod plan;
 pub mod problem;
 pub mod quote;
