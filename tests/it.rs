@@ -14,6 +14,7 @@ mod layers;
 mod packet;
 mod place;
 mod plan;
+mod prove;
 mod race;
 mod tamper;
 mod verify;

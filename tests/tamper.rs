@@ -5,8 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bytes;
-mod edits;
+pub(crate) mod edits;
 mod places;
-mod run;
+pub(crate) mod run;
 mod stories;
 mod table;

@@ -55,6 +55,12 @@ impl Logs {
         Ok(Self { logs: logs.collect() })
     }
 
+    /// Returns the runs of this repository that its own logs name, whether their refs are there or not.
+    pub fn own_runs(&self) -> impl Iterator<Item = &RunId> {
+        let own = self.logs.iter().filter(|log| log.name.starts_with("refs/handoff/logs/"));
+        own.flat_map(|log| log.runs.keys())
+    }
+
     /// Makes a ref that is not there one that is gone, if a log of the same place holds its run.
     pub(super) fn remember(&self, error: Error, run: &RunId, reference: &str) -> Error {
         let Error::NoSuchRun(reference_name) = error else {

@@ -94,7 +94,7 @@ fn leaves(value: &Value) -> Vec<String> {
     out
 }
 
-fn changed(honest: &Value, path: &str) -> Value {
+pub(crate) fn changed(honest: &Value, path: &str) -> Value {
     let mut bent = honest.clone();
     let value = bent.pointer_mut(path).unwrap();
     *value = match &*value {
@@ -123,7 +123,7 @@ fn changed(honest: &Value, path: &str) -> Value {
     bent
 }
 
-fn taken_out(honest: &Value, path: &str) -> Value {
+pub(crate) fn taken_out(honest: &Value, path: &str) -> Value {
     let mut bent = honest.clone();
     let (parent, key) = path.rsplit_once('/').unwrap();
     let key = key.replace("~1", "/").replace("~0", "~");

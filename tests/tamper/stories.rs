@@ -234,7 +234,11 @@ fn a_whole_run_by_another_key() {
     read("beside a log of the other key alone", &alone);
     assert_eq!(alone.guarantee.as_str(), "detect");
     let line = git_handoff::sign::allowed_signers_line("ci@example.com", scene.lab.signer.public()).unwrap();
-    let strict = Options { signers: Some(Signers::parse(&line).unwrap()), strict_signers: true, ..scene.lab.options() };
+    let strict = Options {
+        signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()),
+        strict_signers: true,
+        ..scene.lab.options()
+    };
     read("the same, and the verifier names whom he trusts", &scene.lab.verify_with(&strict));
     table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
 }
