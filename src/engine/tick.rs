@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::attempt::{Finished, Job};
-use super::decide::{Limits, Schedule};
+use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::outcome::Batch;
 use super::{attempt, command, keep, prepare, stranded};
@@ -84,6 +84,7 @@ pub async fn drive(
     // What a worker detaches from itself then falls to us, and is found and ended with it.
     survivors::become_subreaper();
     run.refresh()?;
+    stranded::clear(run, &setting.site)?.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
         run.mend_seal()?;
         return Ok(Settled { interrupted: false, sealed: None });
@@ -109,18 +110,15 @@ pub async fn drive(
 }
 
 impl Conductor<'_> {
-    /// Deals with what a dead conductor left: processes, worktrees, attempts without an end.
+    /// Records an end for the attempts that a dead conductor left without one.
     fn recover(&mut self) -> Result<(), Error> {
-        for note in stranded::clear(self.run, &self.setting.site)? {
-            (self.tell)(Progress::Note(note));
-        }
         let stranded: Vec<usize> =
             (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
         let mut batch = Batch::default();
         for at in stranded {
             let detail = "the conductor died while the attempt ran".to_owned();
             let state = &self.run.state;
-            if self.attempts_left(at) {
+            if command::attempts_left(state, at, &self.setting.config) {
                 batch.crashed(state, at, detail);
             } else {
                 batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
@@ -169,8 +167,9 @@ impl Conductor<'_> {
 
     /// Dispatches what may run now; returns when to look again.
     fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
+        let limits = command::limits(&self.run.state.submitted.queue, &self.setting.config);
         loop {
-            let decision = self.schedule.decide(&self.run.state, self.limits(), self.now());
+            let decision = self.schedule.decide(&self.run.state, limits, self.now());
             if decision.fire.is_empty() {
                 return Ok(decision.wake);
             }
@@ -219,13 +218,12 @@ impl Conductor<'_> {
         let mut batch = Batch::default();
         for finished in &reports {
             self.running.remove(&finished.at);
-            for note in &finished.notes {
-                (self.tell)(Progress::Note(note.clone()));
-            }
+            self.tell_notes(finished);
             let state = &self.run.state.items[finished.at];
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
-                batch.finished(&self.run.state, finished, self.attempts_left(finished.at), now);
+                let left = command::attempts_left(&self.run.state, finished.at, &self.setting.config);
+                batch.finished(&self.run.state, finished, left, now);
             } else {
                 // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
                 self.schedule.ended(&self.run.state, finished.at);
@@ -239,6 +237,10 @@ impl Conductor<'_> {
             self.dispose(finished, recorded.is_ok(), is_filed);
         }
         recorded
+    }
+
+    fn tell_notes(&mut self, finished: &Finished) {
+        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
     /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
@@ -313,9 +315,7 @@ impl Conductor<'_> {
         // The error that led here is the one to tell.
         let filed = keep::file(self.run, &reports).is_ok();
         for finished in reports {
-            for note in &finished.notes {
-                (self.tell)(Progress::Note(note.clone()));
-            }
+            self.tell_notes(&finished);
             self.dispose(finished, false, filed);
         }
     }
@@ -353,18 +353,6 @@ impl Conductor<'_> {
         };
         let sealed = self.run.seal(before)?;
         Ok(Settled { interrupted: false, sealed: Some(sealed) })
-    }
-
-    fn attempts_left(&self, at: usize) -> bool {
-        let state = &self.run.state;
-        let most = command::max_attempts(state.graph.item(at), &state.submitted.queue, &self.setting.config);
-        state.items[at].attempts - state.items[at].granted_at < most
-    }
-
-    fn limits(&self) -> Limits {
-        let queue = self.setting.config.queues.get(&self.run.state.submitted.queue);
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Limits { concurrency: queue.and_then(|q| q.concurrency).unwrap_or_else(cores) }
     }
 
     /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
