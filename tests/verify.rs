@@ -5,6 +5,7 @@ mod format;
 mod interop;
 pub(crate) mod lab;
 mod objects;
+mod signers;
 mod size;
 mod story;
 pub(crate) mod teller;
