@@ -56,6 +56,8 @@ pub struct Config {
     pub signing_key: Option<String>,
     /// `handoff.signers`: the allowed-signers file that verify is strict about.
     pub signers: Option<PathBuf>,
+    /// `handoff.revoked`: the list of keys that verify trusts no more.
+    pub revoked: Option<PathBuf>,
     /// `gpg.ssh.allowedSignersFile`, which only informs.
     pub allowed_signers: Option<PathBuf>,
     /// `handoff.durability`
@@ -91,6 +93,7 @@ impl Default for Config {
             shapes: BTreeMap::new(),
             signing_key: None,
             signers: None,
+            revoked: None,
             allowed_signers: None,
             durability: Durability::Strict,
             max_items: 10_000,
@@ -176,6 +179,7 @@ impl Config {
         match key {
             "signingkey" => self.signing_key = Some(value.to_owned()),
             "signers" => self.signers = Some(value.into()),
+            "revoked" => self.revoked = Some(value.into()),
             "durability" => {
                 self.durability = match value {
                     "strict" => Durability::Strict,

@@ -118,6 +118,10 @@ impl Signer {
 /// The key is the one the signature itself names: whether it may sign is another question.
 pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     let signature = SshSig::from_pem(armour).map_err(Error::Malformed)?;
+    // The parser forgives what OpenSSH does not; only the bytes that everybody writes count, so that nothing can differ unnoticed.
+    if signature.to_pem(LineEnding::LF).map_err(Error::Malformed)?.trim_end() != armour {
+        return Err(Error::NotExact);
+    }
     let public = PublicKey::from(signature.public_key().clone());
     if public.algorithm() != Algorithm::Ed25519 {
         return Err(Error::Algorithm(public.algorithm().to_string()));
@@ -197,6 +201,9 @@ pub enum Error {
     /// The signature or key cannot be read.
     #[error("the signature cannot be read")]
     Malformed(#[source] ssh_key::Error),
+    /// The signature means something, but its bytes are not those that OpenSSH writes.
+    #[error("the signature is not in the form that OpenSSH writes")]
+    NotExact,
     /// The signature is of a type that this format does not use.
     #[error("the signature is by a {0} key, not ed25519")]
     Algorithm(String),

@@ -14,6 +14,8 @@ mod layers;
 mod packet;
 mod place;
 mod plan;
+mod prove;
 mod race;
+mod tamper;
 mod verify;
 mod worker;

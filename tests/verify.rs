@@ -3,9 +3,10 @@
 
 mod format;
 mod interop;
-mod lab;
+pub(crate) mod lab;
 mod objects;
+mod signers;
 mod size;
 mod story;
-mod teller;
+pub(crate) mod teller;
 mod trust;

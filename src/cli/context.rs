@@ -124,6 +124,12 @@ impl Context {
         }
     }
 
+    /// Returns the time zone of the person at the keyboard.
+    #[expect(clippy::unused_self, reason = "the environment is read through the context")]
+    pub(crate) fn zone(&self) -> jiff::tz::TimeZone {
+        jiff::tz::TimeZone::system()
+    }
+
     /// Returns what driving a run takes.
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
         let config = self.config.clone();

@@ -6,7 +6,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
-use git_handoff::{apply, chain, clean, config, doctor, export, log, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -225,6 +225,21 @@ impl From<verify::Error> for Failure {
             // A check that did not pass: something that was recorded is not there any more.
             verify::Error::Vanished { .. } => Self { code: "vanished", exit: 3, ..failure },
             _ => failure,
+        }
+    }
+}
+
+impl From<prove::Error> for Failure {
+    fn from(error: prove::Error) -> Self {
+        let failure = Self::of("prove", &error);
+        match error {
+            prove::Error::NotSealed(run) => Self { code: "not-sealed", ..failure }
+                .hint(format!("git handoff run '{run}'   # or seal it as it is: git handoff close '{run}'")),
+            prove::Error::NotDone(_) => Self { code: "not-done", ..failure },
+            prove::Error::NoProduct(..) => Self { code: "no-such-thing", ..failure },
+            prove::Error::Chain(inner) => inner.into(),
+            prove::Error::Store(inner) => inner.into(),
+            prove::Error::Nothing(_) | prove::Error::NoEntry { .. } => failure,
         }
     }
 }

@@ -16,6 +16,7 @@ mod export;
 mod key;
 mod log;
 mod packet;
+mod prove;
 mod run;
 mod runs;
 mod show;
@@ -67,6 +68,7 @@ enum Command {
     Apply(apply::Arguments),
     Check(check::Arguments),
     Packet(packet::Arguments),
+    Prove(prove::Arguments),
     Key(key::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
@@ -155,6 +157,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Apply(arguments) => apply::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
+        Command::Prove(arguments) => prove::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
         Command::Export(arguments) => export::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),

@@ -1,11 +1,16 @@
 //! `git handoff verify`
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
+use git_handoff::model::digest::HashingReader;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::proof::Proof;
 use git_handoff::submit;
-use git_handoff::verify::{Logs, Options, Signers, verify_with};
+use git_handoff::verify::{Claim, Logs, Options, Report, Signers, revoked, verify_proof, verify_with};
 
 use super::context::{Context, read_file};
 use super::target::{Target, own_runs};
@@ -14,23 +19,41 @@ use super::{Ending, Failure, Output};
 /// The largest allowed-signers file that is read.
 const SIGNERS_LIMIT: u64 = 16 << 20;
 
+/// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
+const PROOF_LIMIT: u64 = 64 << 20;
+
 /// Prove that runs are intact: who made what from what, and that nothing was altered
 ///
 /// Everything is recomputed from the objects, nothing is fetched, and keys are trusted only as your own configuration says.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The runs
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present_any = ["all", "proof"])]
     runs: Vec<String>,
     /// Verify every run of this repository
     #[arg(long, conflicts_with = "runs")]
     all: bool,
+    /// Check a proof that `git handoff prove` wrote; nothing else is needed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all"])]
+    proof: Option<PathBuf>,
+    /// Fail unless this file is the product that the proof is about
+    #[arg(long, value_name = "FILE", requires = "proof")]
+    file: Option<PathBuf>,
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
+    /// Fail unless every signature is by a key of this principal's
+    #[arg(long, value_name = "PRINCIPAL")]
+    signer: Option<String>,
+    /// Trust none of the keys in this list of fingerprints or public keys [default: handoff.revoked]
+    #[arg(long, value_name = "FILE")]
+    revoked: Option<PathBuf>,
     /// Fail unless every signature is by a key that the signers name
     #[arg(long)]
     require_trusted: bool,
+    /// Fail unless this much can be claimed
+    #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
+    require: Option<String>,
     /// Fail unless the run is of exactly this plan
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -41,10 +64,16 @@ pub(crate) struct Arguments {
 
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let options = options(arguments, context)?;
+    let options = options(arguments, context, output)?;
+    if let Some(path) = &arguments.proof {
+        return proof(path, arguments, &options, output);
+    }
+    let logs = Logs::read(&context.store)?;
     let mut targets = Vec::new();
     if arguments.all {
-        for run in own_runs(&context.store)? {
+        let mut runs: BTreeSet<RunId> = own_runs(&context.store)?.into_iter().collect();
+        runs.extend(logs.own_runs().cloned());
+        for run in runs {
             targets.push(Target { reference: format::run_ref(&run), run });
         }
         if targets.is_empty() {
@@ -61,52 +90,129 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             found => found?,
         });
     }
-    let logs = Logs::read(&context.store)?;
     let mut ending = Ending::Done;
     for (at, target) in targets.iter().enumerate() {
         let report = match verify_with(&context.store, &logs, &target.run, &target.reference, &options) {
             Err(git_handoff::verify::Error::NoSuchRun(_)) => {
                 return Err(Target::find(&context.store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
             }
+            // Of all runs, one that is gone does not keep the others from being looked at.
+            Err(gone @ git_handoff::verify::Error::Vanished { .. }) if arguments.all => {
+                output.fail(&gone.into());
+                ending = Ending::CheckFailed;
+                continue;
+            }
             other => other?,
         };
-        if output.json {
-            output.value(&report.to_json());
-        } else {
-            let gap = if at == 0 { "" } else { "\n" };
-            let text = format!("{gap}{}", report.to_text(output.color));
-            output.line(text.trim_end_matches('\n'));
-        }
-        if !report.intact {
+        if print(&report, at, arguments, output) != Ending::Done {
             ending = Ending::CheckFailed;
         }
     }
     Ok(ending)
 }
 
-fn options(arguments: &Arguments, context: &Context) -> Result<Options, Failure> {
-    let config = &context.config;
-    let strict_file = arguments.signers.clone().or_else(|| config.signers.as_deref().map(|path| context.expand(path)));
-    let informing = || config.allowed_signers.as_deref().map(|path| context.expand(path));
-    let file = strict_file.clone().or_else(informing);
-    let signers = match &file {
-        // A file that git itself is pointed at may not be there; one that was asked for must be.
-        Some(path) if strict_file.is_none() && !path.exists() => None,
-        Some(path) => {
-            let text = String::from_utf8_lossy(&read_file(path, SIGNERS_LIMIT)?).into_owned();
-            Some(
-                Signers::parse(&text)
-                    .map_err(|e| Failure::refused("bad-signers", format!("{} cannot be used: {e}", path.display())))?,
-            )
+fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
+    if output.json {
+        output.value(&report.to_json());
+    } else {
+        let gap = if at == 0 { "" } else { "\n" };
+        let text = format!("{gap}{}", report.to_text(output.color));
+        output.line(text.trim_end_matches('\n'));
+    }
+    let wanted = arguments.require.as_deref().is_none_or(|wanted| wanted != Claim::TamperEvident.as_str());
+    if !wanted && report.intact && report.claim != Claim::TamperEvident {
+        output.note("tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite");
+        return Ending::CheckFailed;
+    }
+    if report.intact { Ending::Done } else { Ending::CheckFailed }
+}
+
+/// Checks a proof, and a file against it.
+fn proof(path: &Path, arguments: &Arguments, options: &Options, output: &mut Output) -> Result<Ending, Failure> {
+    let bytes = read_file(path, PROOF_LIMIT)?;
+    let proof: Proof = serde_json::from_slice(&bytes).map_err(|e| {
+        let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
+        failure.hint("git handoff prove RUN/ITEM:patch")
+    })?;
+    let product = match &arguments.file {
+        Some(file) => {
+            let failed = |e| Failure::io(&format!("{} could not be read", file.display()), &e);
+            let mut reader = HashingReader::new(File::open(file).map_err(failed)?);
+            io::copy(&mut reader, &mut io::sink()).map_err(failed)?;
+            Some(reader.finish())
         }
         None => None,
+    };
+    let report = verify_proof(&proof, product, options);
+    Ok(print(&report, 0, arguments, output))
+}
+
+fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Options, Failure> {
+    let config = &context.config;
+    let configured = |key: &str, path: Option<&Path>| path.map(|path| outside(key, path, context)).transpose();
+    let strict_file = match &arguments.signers {
+        Some(path) => Some(path.clone()),
+        None => configured("handoff.signers", config.signers.as_deref())?,
+    };
+    let mut file = strict_file.clone();
+    if file.is_none()
+        && let Some(path) = &config.allowed_signers
+    {
+        // A file that git itself is pointed at may not be there, and need not be one that we trust; it only informs.
+        match outside("gpg.ssh.allowedSignersFile", path, context) {
+            Ok(path) => file = Some(path).filter(|path| path.exists()),
+            Err(failure) => output.warn(&format!("{}; it is ignored", failure.message)),
+        }
+    }
+    let bad = |path: &Path, error: &dyn std::error::Error| {
+        Failure::refused("bad-signers", format!("{} cannot be used: {error}", path.display()))
+    };
+    let signers = match &file {
+        Some(path) => Some(Signers::parse(&text(path)?, &context.zone()).map_err(|e| bad(path, &e))?),
+        None => None,
+    };
+    if arguments.signer.is_some() && signers.is_none() {
+        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
+            .hint("git handoff verify --signers FILE --signer PRINCIPAL RUN"));
+    }
+    let revoked_file = match &arguments.revoked {
+        Some(path) => Some(path.clone()),
+        None => configured("handoff.revoked", config.revoked.as_deref())?,
+    };
+    let revoked = match &revoked_file {
+        Some(path) => revoked(&text(path)?).map_err(|e| bad(path, &e))?,
+        None => BTreeSet::new(),
     };
     Ok(Options {
         own_key: context.own_fingerprint(),
         signers,
         strict_signers: strict_file.is_some() || arguments.require_trusted,
+        signer: arguments.signer.clone(),
+        revoked,
         plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
         base: arguments.base.as_deref().map(|base| submit::resolve_base(&context.store, base)).transpose()?,
-        ..Options::default()
     })
+}
+
+/// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
+fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
+    let path = context.expand(path);
+    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    let git_dirs = [context.store.git_dir(), context.store.common_dir()];
+    let inside = context.store.work_dir().is_some_and(|dir| real.starts_with(dir));
+    if inside && !git_dirs.iter().any(|dir| real.starts_with(dir)) {
+        return Err(Failure::refused(
+            "untrusted-file",
+            format!("`{key}` names {}, which lies inside the work tree", path.display()),
+        )
+        .hint(format!(
+            "move it out of the work tree, or give it for this once: {}",
+            "--signers FILE, --revoked FILE"
+        )));
+    }
+    Ok(path)
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    Ok(String::from_utf8_lossy(&read_file(path, SIGNERS_LIMIT)?).into_owned())
 }

@@ -14,6 +14,7 @@ pub mod name;
 pub mod packet;
 pub mod plan;
 pub mod problem;
+pub mod proof;
 pub mod quote;
 pub(crate) mod read;
 pub mod state;

@@ -3,6 +3,7 @@
 use super::Case;
 use super::findings::{Findings, Verdict};
 use super::logs::{Log, Logs, Said};
+use super::objects::Objects;
 use super::root;
 
 /// The row, and whether it fails because nothing at all holds the run.
@@ -19,12 +20,14 @@ pub(super) fn row(case: &Case<'_>, logs: &Logs) -> Anchor {
     }
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     let counts = |log: &&Log| log.stands_by(case.reference) || writers.contains(&log.fingerprint);
+    let objects = Objects::new(case.store);
     let mut findings = Findings::default();
     let mut notes = String::new();
     let (mut holds, mut knows) = (false, false);
     for log in logs.logs.iter().filter(counts) {
         let Some(said) = log.runs.get(case.run) else { continue };
-        if let Some(why) = &log.broken {
+        let spoilt = || log.spoilt(&objects, case.run, case.lazy);
+        if let Some(why) = log.broken.clone().or_else(spoilt) {
             notes = format!("{notes}; {} is broken: {why}", log.name);
             continue;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gix::objs::Kind;
 use serde_json::json;
 
 use crate::git::refs;
@@ -12,6 +13,7 @@ use crate::model::format;
 use crate::model::name::{RunId, decode_segment};
 
 use super::Error;
+use super::objects::{Fault, Objects};
 use super::story::Story;
 
 /// The logs of this repository and those that were fetched, each read and checked.
@@ -39,6 +41,8 @@ pub(super) struct Said {
     pub(super) first: Option<Digest>,
     /// What the log holds of the seal.
     pub(super) sealed: Option<LogSealed>,
+    /// The bytes that its tree held of the run after each of its entries on it.
+    records: Vec<Vec<u8>>,
 }
 
 impl Logs {
@@ -49,6 +53,12 @@ impl Logs {
         found.extend(remotes.into_iter().filter(|(name, _)| name.contains("/logs/")));
         let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip)));
         Ok(Self { logs: logs.collect() })
+    }
+
+    /// Returns the runs of this repository that its own logs name, whether their refs are there or not.
+    pub fn own_runs(&self) -> impl Iterator<Item = &RunId> {
+        let own = self.logs.iter().filter(|log| log.name.starts_with("refs/handoff/logs/"));
+        own.flat_map(|log| log.runs.keys())
     }
 
     /// Makes a ref that is not there one that is gone, if a log of the same place holds its run.
@@ -79,6 +89,7 @@ impl Log {
                 Err(why) => findings.add(format!("entry {seq}: {why}")),
             }
             let said = runs.entry(link.entry.run.clone()).or_default();
+            said.records.extend(record(&link.entry));
             let (owner, fits) = match &link.entry.event {
                 Event::LogSubmitted(e) => {
                     let fits = said.sealed.is_none() && said.first.is_none_or(|first| first == e.first);
@@ -104,6 +115,15 @@ impl Log {
         }
         findings.extend(&story.tree_findings);
         Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs }
+    }
+
+    /// Returns what is wrong with the blobs that its tree held of a run. The entries say all that stands in them, so that
+    /// they are known by their bytes; a damaged one would not be noticed otherwise.
+    pub(super) fn spoilt(&self, objects: &Objects, run: &RunId, lazy: bool) -> Option<String> {
+        let records = self.runs.get(run).into_iter().flat_map(|said| &said.records);
+        let read = records.filter_map(|bytes| objects.read(objects.hash(Kind::Blob, bytes)?, Kind::Blob).err());
+        let mut faults = read.filter(|fault| !(lazy && matches!(fault, Fault::Missing(_))));
+        faults.next().map(|fault| fault.to_string())
     }
 
     /// Whether the log stands in the same place as a run's ref: both our own, or both of one remote.

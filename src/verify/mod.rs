@@ -14,8 +14,10 @@ mod logs;
 mod manifest;
 mod objects;
 mod plan;
+mod proof;
 mod render;
 mod report;
+mod revoked;
 mod root;
 mod signature;
 mod signers;
@@ -24,7 +26,9 @@ mod tree;
 
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
+pub use proof::{Bytes, verify_proof};
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State};
+pub use revoked::{RevokedError, revoked};
 pub use signers::{Signers, SignersError};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +51,8 @@ pub struct Options {
     pub signers: Option<Signers>,
     /// Whether a key that `signers` does not know fails the signature row.
     pub strict_signers: bool,
+    /// The only principal whose keys count, if not all of them do.
+    pub signer: Option<String>,
     /// The fingerprints of keys that are revoked, whoever else trusts them.
     pub revoked: BTreeSet<String>,
     /// The bytes of the plan that the run must be of.

@@ -14,7 +14,7 @@ use super::findings::{Findings, Verdict, counted};
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
 use super::story::{Link, short};
-use super::{Case, State};
+use super::{Case, Options, State};
 
 /// The rows `plan` and `handoff`, and what the others need of the replay.
 pub(super) struct Replay {
@@ -112,12 +112,17 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
         (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
     ];
     held.iter().filter(|(holds, _)| !holds).for_each(|(_, why)| findings.add(format!("entry 0: {why}")));
-    if let Some(given) = case.options.plan.as_ref().map(|bytes| Digest::of(bytes))
+    check_asked(submitted, case.options, findings);
+}
+
+/// Holds entry 0 against the plan and the base that the verifier asked for.
+pub(super) fn check_asked(submitted: &RunSubmitted, options: &Options, findings: &mut Findings) {
+    if let Some(given) = options.plan.as_ref().map(|bytes| Digest::of(bytes))
         && given != submitted.plan
     {
         findings.add(format!("the run is of plan {}, not of the given one, {}", submitted.plan.short(), given.short()));
     }
-    if let Some(given) = case.options.base.filter(|given| *given != submitted.base) {
+    if let Some(given) = options.base.filter(|given| *given != submitted.base) {
         findings.add(format!("the run starts from {}, not from {}", short(submitted.base), short(given)));
     }
 }

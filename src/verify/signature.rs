@@ -1,8 +1,10 @@
 //! The row `signature`: every entry signed, by a writer, and by whom as far as the verifier knows.
 
+use crate::model::time::Moment;
+
 use super::findings::{Findings, Verdict};
 use super::signers::Standing;
-use super::{Case, SignerSeen, State};
+use super::{Case, Options, SignerSeen, State};
 
 /// The row, and whom it saw.
 pub(super) struct Signature {
@@ -12,28 +14,52 @@ pub(super) struct Signature {
     pub(super) distrust: bool,
 }
 
+/// An entry, and the key that signed it or what is wrong with the signature.
+pub(super) struct Signed<'a> {
+    pub(super) seq: u64,
+    pub(super) at: Moment,
+    pub(super) signer: Result<&'a str, &'a String>,
+}
+
 pub(super) fn row(case: &Case<'_>) -> Signature {
+    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let links = case.story.links.iter();
+    let signed = links.map(|link| Signed { seq: link.entry.seq, at: link.entry.at, signer: link.signer.as_deref() });
+    let mut row = judge(signed, (!case.story.cut).then_some(writers), case.options);
+    if case.story.links.is_empty() {
+        row.verdict = Verdict::not_applicable("no entry could be read");
+    } else if let (true, Some(cut_off)) = (row.verdict.state != State::Failed, case.cut_off()) {
+        row.verdict = cut_off;
+    }
+    row
+}
+
+/// Judges signatures; the writers are not known where entry 0 could not be read.
+pub(super) fn judge<'a>(
+    signed: impl Iterator<Item = Signed<'a>>,
+    writers: Option<&[String]>,
+    options: &Options,
+) -> Signature {
     let mut bad = Findings::default();
     let mut distrusted = Findings::default();
     let mut signers: Vec<SignerSeen> = Vec::new();
-    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    for link in &case.story.links {
-        let seq = link.entry.seq;
-        let key = match &link.signer {
+    for Signed { seq, at, signer } in signed {
+        let key = match signer {
             Ok(key) => key,
             Err(why) => {
                 bad.add(format!("entry {seq}: {why}"));
                 continue;
             }
         };
-        if !writers.contains(key) && !case.story.cut {
+        if writers.is_some_and(|writers| !writers.iter().any(|writer| writer == key)) {
             bad.add(format!("entry {seq} is signed by {key}, which is not among the run's writers"));
         }
-        let (principal, distrust) = standing(case, key, link.entry.at);
-        let trusted = distrust.is_none() && (principal.is_some() || case.options.own_key.as_ref() == Some(key));
+        let (principal, distrust) = standing(options, key, at);
+        let own = options.own_key.as_deref() == Some(key) && options.signer.is_none();
+        let trusted = distrust.is_none() && (principal.is_some() || own);
         match signers.iter_mut().find(|seen| seen.fingerprint == *key) {
             Some(seen) => seen.trusted &= trusted,
-            None => signers.push(SignerSeen { fingerprint: key.clone(), principal, trusted }),
+            None => signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
         }
         if let Some(why) = distrust {
             distrusted.add(format!("entry {seq}: the key {key} {why}"));
@@ -42,30 +68,31 @@ pub(super) fn row(case: &Case<'_>) -> Signature {
     let distrust = bad.first().is_none() && distrusted.first().is_some();
     bad.extend(&distrusted);
     let mut verdict = bad.verdict(false, || detail(&signers));
-    if case.story.links.is_empty() {
-        verdict = Verdict::not_applicable("no entry could be read");
-    } else if let (State::Ok, Some(cut_off)) = (verdict.state, case.cut_off()) {
-        verdict = cut_off;
-    } else if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
+    if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
         verdict.state = State::NotApplicable;
     }
     Signature { verdict, signers, distrust }
 }
 
 /// Returns whom the verifier knows the key as, and why it must not be trusted.
-fn standing(case: &Case<'_>, key: &str, at: crate::model::time::Moment) -> (Option<String>, Option<&'static str>) {
-    let known = case.options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at));
+fn standing(options: &Options, key: &str, at: Moment) -> (Option<String>, Option<String>) {
+    let wanted = options.signer.as_deref();
+    let known = options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at, wanted));
     let (principal, outside) = match known {
         Standing::Trusted(principal) => (Some(principal.to_owned()), false),
         Standing::Outside(principal) => (Some(principal.to_owned()), true),
         Standing::Unknown => (None, false),
     };
-    let distrust = if case.options.revoked.contains(key) {
-        Some("is revoked")
+    let distrust = if options.revoked.contains(key) {
+        Some("is revoked".to_owned())
     } else if outside {
-        Some("was not valid at that time")
-    } else if principal.is_none() && case.options.strict_signers {
-        Some("is not known to the signers")
+        // The time is the entry's own word, as is the whole order of entries before an anchor of another's vouches for it.
+        Some(format!("was not valid at {at}, the time that the entry asserts"))
+    } else if principal.is_none() && (options.strict_signers || wanted.is_some()) {
+        Some(match wanted {
+            Some(wanted) => format!("is not known as {wanted}'s"),
+            None => "is not known to the signers".to_owned(),
+        })
     } else {
         None
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
 use ssh_key::PublicKey;
 
 use crate::model::time::Moment;
@@ -34,37 +35,46 @@ pub(super) enum Standing<'a> {
 }
 
 impl Signers {
-    /// Reads an allowed-signers file.
+    /// Reads an allowed-signers file; times without a `Z` are of `zone`, as they are for `ssh-keygen`.
     ///
     /// A line that cannot be understood is an error, not a key less: what a team wrote down must not be half obeyed.
-    pub fn parse(text: &str) -> Result<Self, SignersError> {
+    pub fn parse(text: &str, zone: &TimeZone) -> Result<Self, SignersError> {
         let mut signers = Self::default();
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                signers.read(line, at + 1)?;
+                signers.read(line, at + 1, zone)?;
             }
         }
         Ok(signers)
     }
 
-    fn read(&mut self, line: &str, number: usize) -> Result<(), SignersError> {
+    fn read(&mut self, line: &str, number: usize, zone: &TimeZone) -> Result<(), SignersError> {
         let mut words = words(line).ok_or(SignersError::Line(number))?.into_iter().peekable();
         let principal = words.next().ok_or(SignersError::Line(number))?;
         let mut grant = Grant { principal: unquoted(&principal), after: None, before: None };
         let mut ours = true;
+        let mut seen = Vec::new();
         // Options and the key's type are both words without a blank; only types are names that OpenSSH knows.
         if let Some(options) = words.next_if(|word| !is_key_type(word)) {
             for option in split(&options, ',') {
                 let (name, value) = option.split_once('=').unwrap_or((option.as_str(), ""));
                 let value = unquoted(value);
-                match name.to_ascii_lowercase().as_str() {
-                    "cert-authority" => return Err(SignersError::CertAuthority(number)),
-                    "namespaces" => ours = value.split(',').any(|pattern| matches(pattern, sign::NAMESPACE)),
-                    "valid-after" => grant.after = Some(moment(&value).ok_or(SignersError::Time(number))?),
-                    "valid-before" => grant.before = Some(moment(&value).ok_or(SignersError::Time(number))?),
-                    _ => return Err(SignersError::Option(number, name.to_owned())),
+                let name = name.to_ascii_lowercase();
+                if seen.contains(&name) {
+                    return Err(SignersError::Twice(number, name));
                 }
+                match name.as_str() {
+                    "cert-authority" => return Err(SignersError::CertAuthority(number)),
+                    "namespaces" => ours = is_listed(&value, sign::NAMESPACE),
+                    "valid-after" => grant.after = Some(moment(&value, zone).ok_or(SignersError::Time(number))?),
+                    "valid-before" => grant.before = Some(moment(&value, zone).ok_or(SignersError::Time(number))?),
+                    _ => return Err(SignersError::Option(number, name)),
+                }
+                seen.push(name);
+            }
+            if grant.after.zip(grant.before).is_some_and(|(after, before)| before <= after) {
+                return Err(SignersError::Never(number));
             }
         }
         let (Some(kind), Some(key)) = (words.next(), words.next()) else {
@@ -77,15 +87,15 @@ impl Signers {
         Ok(())
     }
 
-    /// Returns what is said of a key at a time.
-    pub(super) fn standing(&self, fingerprint: &str, at: Moment) -> Standing<'_> {
-        let Some(grants) = self.grants.get(fingerprint) else {
-            return Standing::Unknown;
-        };
+    /// Returns what is said of a key at a time, by the lines whose principals list `wanted`, or by all.
+    pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> Standing<'_> {
+        let grants = self.grants.get(fingerprint).into_iter().flatten();
+        let grants = grants.filter(|grant| wanted.is_none_or(|wanted| is_listed(&grant.principal, wanted)));
+        let grants: Vec<&Grant> = grants.collect();
         let valid = |grant: &&Grant| {
             grant.after.is_none_or(|after| at >= after) && grant.before.is_none_or(|before| at <= before)
         };
-        match (grants.iter().find(valid), grants.first()) {
+        match (grants.iter().copied().find(valid), grants.first()) {
             (Some(grant), _) => Standing::Trusted(&grant.principal),
             (None, Some(grant)) => Standing::Outside(&grant.principal),
             (None, None) => Standing::Unknown,
@@ -119,6 +129,15 @@ fn unquoted(text: &str) -> String {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned()
 }
 
+/// Whether one of OpenSSH's lists of patterns names `text`: a pattern does, and none that `!` stands before.
+fn is_listed(list: &str, text: &str) -> bool {
+    let fits = |negated: bool| {
+        let patterns = list.split(',').filter(move |pattern| pattern.starts_with('!') == negated);
+        patterns.map(|pattern| pattern.trim_start_matches('!')).any(|pattern| matches(pattern, text))
+    };
+    fits(false) && !fits(true)
+}
+
 /// Matches one of OpenSSH's patterns, with `*` and `?`.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.chars().next() {
@@ -131,16 +150,22 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Reads `YYYYMMDD[HHMM[SS]][Z]`, as UTC with and without the `Z`: a verdict must not hang on the reader's time zone.
-fn moment(text: &str) -> Option<Moment> {
-    let digits = text.strip_suffix('Z').unwrap_or(text);
+/// Reads `YYYYMMDD[HHMM[SS]]`, of UTC with a `Z` behind it and of `zone` without.
+fn moment(text: &str, zone: &TimeZone) -> Option<Moment> {
+    let (digits, utc) = match text.strip_suffix(['Z', 'z']) {
+        Some(digits) => (digits, true),
+        None => (text, false),
+    };
     if !matches!(digits.len(), 8 | 12 | 14) || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     let all = format!("{digits:0<14}");
-    let [year, month, day] = [&all[..4], &all[4..6], &all[6..8]];
-    let [hour, minute, second] = [&all[8..10], &all[10..12], &all[12..]];
-    format!("{year}-{month}-{day}T{hour}:{minute}:{second}.000Z").parse().ok()
+    let part = |range: std::ops::Range<usize>| all[range].parse::<i8>().ok();
+    let year = all[..4].parse().ok()?;
+    let (date, time) = ((part(4..6)?, part(6..8)?), (part(8..10)?, part(10..12)?, part(12..14)?));
+    let civil = jiff::civil::DateTime::new(year, date.0, date.1, time.0, time.1, time.2, 0).ok()?;
+    let zone = if utc { TimeZone::UTC } else { zone.clone() };
+    Some(Moment::from_millis(civil.to_zoned(zone).ok()?.timestamp().as_millisecond()))
 }
 
 /// Why an allowed-signers file cannot be used.
@@ -155,6 +180,12 @@ pub enum SignersError {
     /// A line has an option that is not known.
     #[error("line {0} has the unknown option {1:?}")]
     Option(usize, String),
+    /// A line has an option two times.
+    #[error("line {0} has the option {1:?} twice")]
+    Twice(usize, String),
+    /// A validity ends before it begins.
+    #[error("line {0} is valid at no time: `valid-before` is not after `valid-after`")]
+    Never(usize),
     /// A validity is no time.
     #[error("line {0} has a time that is not YYYYMMDD[HHMM[SS]][Z]")]
     Time(usize),

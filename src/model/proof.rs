@@ -1,0 +1,85 @@
+//! A proof: what convinces somebody who has neither the run nor its repository.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::digest::Digest;
+use super::event::Product;
+use super::name::{ItemId, RunId};
+use super::plan::ProductKey;
+
+/// The schema that proofs name.
+pub const SCHEMA: &str = "git-handoff.proof/1";
+
+/// What shows, on its own, that entries stand in a run: of an item, or of how the run went on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The run.
+    pub run: RunId,
+    /// The item that the proof is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId>,
+    /// The product that the proof is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product: Option<Handed>,
+    /// The earlier state that the run went on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Earlier>,
+    /// How many entries the tree is over.
+    pub entries: u64,
+    /// Its root.
+    pub root: Digest,
+    /// Entry 0, which names the writers and the plan.
+    pub first: Signed,
+    /// The seal; of a run that goes on, its latest entry.
+    pub last: Signed,
+    /// The entries that are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Leaf>,
+}
+
+/// A product by its key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handed {
+    /// `patch` or `outputs/<path>`.
+    pub key: ProductKey,
+    /// What the entry says of it.
+    pub is: Product,
+}
+
+/// An earlier state of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Earlier {
+    /// How many entries there were.
+    pub entries: u64,
+    /// The root over them.
+    pub root: Digest,
+    /// The consistency path from it.
+    pub path: Vec<Digest>,
+}
+
+/// An entry with its signature.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signed {
+    /// The commit's bytes, as git has them.
+    pub commit: String,
+    /// The inclusion path of the entry; none for the seal, which is not under its own root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<Digest>>,
+}
+
+/// An entry in its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Leaf {
+    /// The entry; in canonical form, its bytes are what is hashed.
+    pub entry: Value,
+    /// Its inclusion path.
+    pub path: Vec<Digest>,
+}

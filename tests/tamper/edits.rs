@@ -1,0 +1,232 @@
+//! Every field of every kind of entry changed, and taken out; every field of the header too.
+
+use git_handoff::chain::Link;
+use git_handoff::git::codec;
+use git_handoff::merkle;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Entry, Event, Outcome};
+use git_handoff::model::format;
+use git_handoff::model::time::Moment;
+use gix::objs::Kind;
+use serde_json::Value;
+
+use super::run::{End, Scene, failing};
+use super::stories::{Found, POSSIBLE};
+use super::table;
+use crate::verify::teller::Told;
+
+/// The header's fields, which are changed by themselves below.
+const HEADER: [&str; 8] = ["v", "kind", "run", "seq", "at", "actor", "prev", "clock"];
+
+#[test]
+fn every_field_of_every_kind() {
+    let mut found = Found::default();
+    let mut malformed = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
+    for end in [End::Closed, End::Cancelled] {
+        let scene = Scene::new(end);
+        for (at, link) in scene.told.links.iter().enumerate() {
+            let name = name(&link.entry.event);
+            if seen.contains(&name) {
+                continue;
+            }
+            seen.push(name.clone());
+            let honest: Value = serde_json::from_slice(&link.entry.canonical()).unwrap();
+            let (mut tried, mut rows) = (0, Vec::<String>::new());
+            for path in leaves(&honest) {
+                for (how, bent) in [("", changed(&honest, &path)), (", taken out", taken_out(&honest, &path))] {
+                    let bytes = format::canonical(&bent);
+                    if let Ok(entry) = Entry::parse(&bytes) {
+                        let mut tale = scene.tale();
+                        let what = format!("{name}: `{}`{how}", path.trim_start_matches('/'));
+                        if let Event::RunSealed(_) = entry.event {
+                            found.tell_false_seal(&scene, &what, entry.event);
+                            continue;
+                        }
+                        tale[at].0 = entry.event;
+                        found.tell(&scene, &what, tale);
+                    } else {
+                        scene.keep_log();
+                        scene.lab.point_at(broken(&scene, at, &bytes));
+                        let report = scene.lab.verify();
+                        let failed = failing(&report);
+                        assert!(failed.contains("chain"), "{name} {path}{how}:\n{}", report.to_text(false));
+                        tried += 1;
+                        if !rows.contains(&failed) {
+                            rows.push(failed);
+                        }
+                    }
+                }
+            }
+            malformed.push(vec![name, tried.to_string(), rows.join("; or ")]);
+        }
+    }
+    malformed.retain(|row| row[1] != "0");
+    found.check("fields", "changed");
+    table::check("malformed", &["an entry that is none any more", "tried", "rows that fail"], &malformed);
+}
+
+fn name(event: &Event) -> String {
+    match event {
+        Event::ItemReconciled(e) if e.status == Outcome::Done => "`item.reconciled` (done)".to_owned(),
+        Event::ItemReconciled(_) => "`item.reconciled` (failed)".to_owned(),
+        Event::ItemFired(e) if e.input_refs.is_empty() => "`item.fired`".to_owned(),
+        Event::ItemFired(_) => "`item.fired` (with needs)".to_owned(),
+        other => format!("`{}`", other.kind()),
+    }
+}
+
+/// The JSON pointers of all values that are no objects with something in them, without the header.
+fn leaves(value: &Value) -> Vec<String> {
+    fn walk(value: &Value, at: &str, out: &mut Vec<String>) {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                for (key, value) in map {
+                    walk(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), out);
+                }
+            }
+            _ => out.push(at.to_owned()),
+        }
+    }
+    let mut out = Vec::new();
+    walk(value, "", &mut out);
+    out.retain(|path| !HEADER.contains(&path.trim_start_matches('/')));
+    out
+}
+
+pub(crate) fn changed(honest: &Value, path: &str) -> Value {
+    let mut bent = honest.clone();
+    let value = bent.pointer_mut(path).unwrap();
+    *value = match &*value {
+        Value::Bool(yes) => (!yes).into(),
+        Value::Number(number) => (number.as_i64().unwrap() + 1).into(),
+        Value::Array(_) => serde_json::json!([]),
+        Value::Object(_) => serde_json::json!({ "more": Digest::of(b"more") }),
+        Value::Null => unreachable!("entries hold no null"),
+        Value::String(text) => match text.as_str() {
+            "make" => "other".into(),
+            "use" | "break" | "after" | "never" => "make".into(),
+            "done" => "failed".into(),
+            "failed" => "done".into(),
+            "failure" => "crash".into(),
+            "crash" => "operator".into(),
+            "command" => "self".into(),
+            "patch" => "output".into(),
+            "sha1" => "sha256".into(),
+            "@artifacts" => "other".into(),
+            text if text.starts_with("sha256:") => Digest::of(b"another").to_string().into(),
+            text if text.parse::<Moment>().is_ok() => "2026-06-05T00:00:00.000Z".into(),
+            text if text.parse::<Oid>().is_ok() => "1".repeat(text.len()).into(),
+            text => format!("{text}x").into(),
+        },
+    };
+    bent
+}
+
+pub(crate) fn taken_out(honest: &Value, path: &str) -> Value {
+    let mut bent = honest.clone();
+    let (parent, key) = path.rsplit_once('/').unwrap();
+    let key = key.replace("~1", "/").replace("~0", "~");
+    bent.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(&key);
+    bent
+}
+
+/// Puts bytes that are no entry in the place of one, signed, with everything after them linked to them.
+fn broken(scene: &Scene, at: usize, body: &[u8]) -> Oid {
+    let links = &scene.told.links;
+    let mut parents: Vec<Oid> = at.checked_sub(1).map(|before| links[before].commit).into_iter().collect();
+    let honest = codec::payload(&links[at].entry, links[at].tree, &parents);
+    let kept = honest.len() - links[at].entry.canonical().len() - 1;
+    let payload = [&honest[..kept], body, b"\n"].concat();
+    let signature = scene.lab.signer.sign(&payload).unwrap().replace('\n', "\n ");
+    let head = payload.windows(2).position(|two| two == b"\n\n").unwrap() + 1;
+    let raw = [&payload[..head], format!("gpgsig {signature}\n").as_bytes(), &payload[head..]].concat();
+    parents = vec![scene.lab.store.write(Kind::Commit, &raw).unwrap()];
+    let mut prev = format::leaf_hash(body);
+    for link in &links[at + 1..] {
+        let entry = Entry { prev: Some(prev), ..link.entry.clone() };
+        prev = entry.hash();
+        parents = vec![commit(scene, &entry, link.tree, &parents)];
+    }
+    parents[0]
+}
+
+fn commit(scene: &Scene, entry: &Entry, tree: Oid, parents: &[Oid]) -> Oid {
+    let signature = scene.lab.signer.sign(&codec::payload(entry, tree, parents)).unwrap();
+    scene.lab.store.write(Kind::Commit, &codec::signed(entry, tree, parents, &signature)).unwrap()
+}
+
+/// Bends the entries themselves, links them truly except for what `bend` says of `prev`, and seals them truly.
+fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> Told {
+    let mut links: Vec<Link> = Vec::new();
+    for (at, link) in scene.told.links.iter().enumerate() {
+        let mut entry = link.entry.clone();
+        entry.prev = links.last().map(|link| link.hash);
+        if let Event::RunSealed(seal) = &mut entry.event {
+            seal.root = merkle::root(links.iter().map(|link| link.hash));
+        }
+        bend(at, &mut entry);
+        let parents: Vec<Oid> = links.last().map(|link| link.commit).into_iter().collect();
+        let commit = commit(scene, &entry, link.tree, &parents);
+        links.push(Link { commit, tree: link.tree, hash: entry.hash(), entry });
+    }
+    scene.lab.point_at(links.last().unwrap().commit);
+    Told { run: scene.told.run.clone(), head: scene.told.head.clone(), links }
+}
+
+#[test]
+fn every_field_of_the_header() {
+    let scene = Scene::new(End::Closed);
+    let last = scene.told.links.len() - 1;
+    let hour = 3_600_000;
+    type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
+    let bends: [(&str, Bend<'_>); 11] = [
+        ("`seq` of one entry", &|at, entry| entry.seq += u64::from(at == 5)),
+        ("`seq` of all entries", &|_, entry| entry.seq += 1),
+        ("`prev` of one entry", &|at, entry| {
+            if at == 5 {
+                entry.prev = Some(Digest::of(b"another"));
+            }
+        }),
+        ("`prev` in entry 0", &|at, entry| {
+            if at == 0 {
+                entry.prev = Some(Digest::of(b"another"));
+            }
+        }),
+        ("the clock turned back at one entry", &|at, entry| {
+            if at == 5 {
+                entry.at = Moment::from_millis(entry.at.millis() - hour);
+            }
+        }),
+        ("one entry dated after the next", &|at, entry| {
+            if at == 5 {
+                entry.at = Moment::from_millis(entry.at.millis() + hour);
+            }
+        }),
+        ("all entries dated an hour back", &|_, entry| entry.at = Moment::from_millis(entry.at.millis() - hour)),
+        ("`actor` of one entry", &|at, entry| {
+            if at == 5 {
+                entry.actor = "human:eve".to_owned();
+            }
+        }),
+        ("`clock` of the seal", &|at, entry| entry.pinned &= at != last),
+        ("`run` of one entry", &|at, entry| {
+            if at == 5 {
+                entry.run = "handoff-dag-2".parse().unwrap();
+            }
+        }),
+        ("`run` of all entries", &|_, entry| entry.run = "handoff-dag-2".parse().unwrap()),
+    ];
+    let mut rows = Vec::new();
+    for (what, bend) in bends {
+        scene.keep_log();
+        let told = relink(&scene, bend);
+        let kept = scene.lab.verify();
+        assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
+        scene.rewrite_log(&told, &scene.lab.signer);
+        let anew = scene.lab.verify();
+        let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
+        rows.push(vec![what.to_owned(), right, failing(&kept)]);
+    }
+    table::check("header", &["changed", "right key, log written anew", "right key, log as it was"], &rows);
+}

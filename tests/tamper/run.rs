@@ -1,0 +1,153 @@
+//! The run that is tampered with: small, sealed, and with every kind of entry.
+
+use git_handoff::chain::Draft;
+use git_handoff::git::refs;
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::{Again, Event, Exit, ItemDropped, RunEnded, Transcript, Verified, VerifiedBy};
+use git_handoff::model::format;
+use git_handoff::model::name::ItemId;
+use git_handoff::model::time::Moment;
+use git_handoff::sign::Signer;
+use git_handoff::verify::{Report, State};
+
+use crate::verify::lab::Lab;
+use crate::verify::teller::{Teller, Told};
+
+pub(crate) const RUN: &str = "refs/handoff/runs/handoff-dag-1";
+
+pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
+{"id":"make","executor":"command","inputs":{"command":["make"]},"resourceLocks":["build"]},
+{"id":"other","executor":"command","inputs":{"command":"other"}},
+{"id":"use","executor":"command","inputs":{"command":["use"]},"resourceLocks":["build"],"needs":{
+"patch":{"from":"make","select":{"kind":"patch"}},
+"spec":{"from":"@artifacts","select":{"kind":"output","path":"spec.md"}}}},
+{"id":"break","executor":"command","inputs":{"command":["false"]}},
+{"id":"after","executor":"command","inputs":{"command":["true"]},"depends_on":["break"]},
+{"id":"never","executor":"command","inputs":{"command":["true"]}}],
+"artifacts":{"spec.md":"spec.md"}}"#;
+
+/// How the run ends before it is sealed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Closed,
+    Cancelled,
+}
+
+/// Tells the whole story.
+pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
+    let mut run = Teller::submit(lab, PLAN);
+    run.fire("make");
+    run.requeue("make", Again::Failure);
+    run.fire("make");
+    run.requeue("make", Again::Crash);
+    run.fire("make");
+    run.done("make", &[("patch", b"diff make\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
+    run.fire("other");
+    run.done("other", &[("patch", b"diff other\n")]);
+    run.fire("use");
+    run.done("use", &[("outputs/report.md", b"fine\n")]);
+    run.fire("break");
+    run.fail("break");
+    run.skip("after");
+    let dropped = ItemDropped { item: ItemId::parse("never").unwrap(), attempt: 0, reason: "no need".to_owned() };
+    run.add(Event::ItemCancelled(dropped), Vec::new());
+    let ended = RunEnded { reason: "enough".to_owned() };
+    run.add(if end == End::Closed { Event::RunClosed(ended) } else { Event::RunCancelled(ended) }, Vec::new());
+    run.seal();
+    // Every field that an entry can have is there.
+    for draft in &mut run.drafts {
+        let transcript = Some(Transcript { sha256: Digest::of(b"said\n"), size: 5 });
+        match &mut draft.event {
+            Event::ItemReconciled(e) => {
+                e.exit = Some(Exit { code: Some(1), signal: None });
+                e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+                e.transcript = transcript;
+            }
+            Event::ItemRetried(e) | Event::ItemRequeued(e) => {
+                e.exit = Some(Exit { code: None, signal: Some(9) });
+                e.duration_ms = Some(7);
+                e.transcript = transcript;
+                e.not_before = Some(Moment::from_millis(1_780_538_400_000));
+            }
+            _ => {}
+        }
+    }
+    run
+}
+
+/// A repository with the run in it, and the story that it tells.
+pub(crate) struct Scene {
+    pub(crate) lab: Lab,
+    pub(crate) told: Told,
+    pub(crate) drafts: Vec<Draft>,
+    log: Oid,
+}
+
+impl Scene {
+    pub(crate) fn new(end: End) -> Self {
+        let lab = Lab::new();
+        let teller = story(&lab, end);
+        let drafts =
+            teller.drafts.iter().map(|d| Draft { run: d.run.clone(), event: d.event.clone(), edits: d.edits.clone() });
+        let drafts = drafts.collect();
+        let told = lab.finish(teller);
+        let log = refs::read(&lab.store, &log_ref(&lab)).unwrap().unwrap();
+        let scene = Self { lab, told, drafts, log };
+        crate::verify::lab::assert_intact(&scene.lab.verify());
+        scene
+    }
+
+    /// Returns the honest story's events, each with what it writes besides its state.
+    pub(crate) fn tale(&self) -> Vec<(Event, Vec<(String, Edit)>)> {
+        let one = |draft: &Draft| {
+            let edits = draft.edits.iter().filter(|(path, _)| !path.ends_with("/state.json"));
+            (draft.event.clone(), edits.cloned().collect())
+        };
+        self.drafts.iter().map(one).collect()
+    }
+
+    /// Puts the log back to what it said.
+    pub(crate) fn keep_log(&self) {
+        refs::set(&self.lab.store, &log_ref(&self.lab), self.log).unwrap();
+    }
+
+    /// Writes the log anew, as if it had never said anything else.
+    pub(crate) fn rewrite_log(&self, told: &Told, signer: &Signer) {
+        let name = log_ref(&self.lab);
+        if let Some(old) = refs::read(&self.lab.store, &name).unwrap() {
+            refs::delete(&self.lab.store, &name, old).unwrap();
+        }
+        self.lab.log(told, signer);
+    }
+
+    /// Tells a bent tale as if it had happened: each state follows, links, seal and signatures are true.
+    pub(crate) fn tell(&self, tale: Vec<(Event, Vec<(String, Edit)>)>, signer: &Signer) -> Told {
+        let mut teller = Teller::submit(&self.lab, PLAN);
+        teller.drafts.clear();
+        let run = teller.plan.id.clone();
+        for (mut event, edits) in tale {
+            match &mut event {
+                Event::RunSubmitted(_) => {
+                    teller.drafts.push(Draft { run: run.clone(), event, edits });
+                    continue;
+                }
+                Event::RunSealed(seal) => seal.counts = teller.state.counts(),
+                _ => {}
+            }
+            teller.add(event, edits);
+        }
+        teller.write(signer)
+    }
+}
+
+pub(crate) fn log_ref(lab: &Lab) -> String {
+    format::log_ref(&lab.signer.fingerprint())
+}
+
+/// The names of the rows that fail, in order.
+pub(crate) fn failing(report: &Report) -> String {
+    let rows = report.rows.iter().filter(|row| row.state == State::Failed).map(|row| row.name);
+    rows.collect::<Vec<_>>().join(", ")
+}

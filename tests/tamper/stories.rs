@@ -1,0 +1,284 @@
+//! Entries dropped, doubled and put in another order, products and manifests exchanged: told again with true links, a true
+//! seal and good signatures, with another key and with the right one.
+
+use std::collections::BTreeMap;
+
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::Event;
+use git_handoff::model::plan::ProductKey;
+use git_handoff::sign::Signer;
+use git_handoff::verify::{Options, Signers, State};
+
+use super::run::{End, PLAN, Scene, failing};
+use super::table;
+use crate::verify::lab::{Lab, blob, key};
+use crate::verify::teller::Told;
+
+pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
+
+/// What each kind of change led to: the rows that failed, by who told the story and what became of the log.
+#[derive(Default)]
+pub(super) struct Found {
+    rows: Vec<Vec<String>>,
+    cells: BTreeMap<String, usize>,
+}
+
+impl Found {
+    /// Tells a tale with the right key, holds it against the log as it was and against one written anew, and tells it with
+    /// another key.
+    pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: Tale) {
+        self.tell_as(scene, what, |signer| scene.tell(tale.clone(), signer));
+    }
+
+    /// Tells the honest tale with a seal that is not its own.
+    pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: Event) {
+        self.tell_as(scene, what, |signer| {
+            let mut teller = super::run::story(&scene.lab, End::Closed);
+            teller.drafts.last_mut().unwrap().event = seal.clone();
+            teller.true_seal = false;
+            teller.write(signer)
+        });
+    }
+
+    fn tell_as(&mut self, scene: &Scene, what: &str, tell: impl Fn(&Signer) -> Told) {
+        let lab = &scene.lab;
+        let told = tell(&lab.signer);
+        scene.keep_log();
+        let kept = lab.verify();
+        assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
+        scene.rewrite_log(&told, &lab.signer);
+        let anew = lab.verify();
+        scene.keep_log();
+        tell(&key(lab.path(), 9));
+        let other = lab.verify();
+        let rows = failing(&other);
+        assert!(rows.contains("signature"), "{what}, by another key:\n{}", other.to_text(false));
+        let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
+        let row = vec![what.to_owned(), right, failing(&kept), rows];
+        match self.rows.iter().position(|known| *known == row) {
+            Some(_) => {}
+            None => self.rows.push(row.clone()),
+        }
+        *self.cells.entry(row.join("|")).or_default() += 1;
+    }
+
+    pub(super) fn check(self, name: &str, what: &str) {
+        let rows = self.rows.into_iter().map(|mut row| {
+            row.insert(1, self.cells[&row.join("|")].to_string());
+            row
+        });
+        let head = [what, "tried", "right key, log written anew", "right key, log as it was", "another key"];
+        table::check(name, &head, &rows.collect::<Vec<_>>());
+    }
+}
+
+/// What a cell says where nothing contradicts the tale but the log.
+pub(super) const POSSIBLE: &str = "– (could have happened)";
+
+#[test]
+fn every_entry_dropped() {
+    let scene = Scene::new(End::Closed);
+    let mut found = Found::default();
+    for at in 0..scene.tale().len() {
+        let mut tale = scene.tale();
+        let (event, _) = tale.remove(at);
+        found.tell(&scene, &format!("`{}`", event.kind()), tale);
+    }
+    found.check("dropped", "dropped");
+}
+
+#[test]
+fn every_entry_doubled() {
+    let scene = Scene::new(End::Closed);
+    let mut found = Found::default();
+    for at in 0..scene.tale().len() {
+        let mut tale = scene.tale();
+        let again = tale[at].clone();
+        let kind = again.0.kind();
+        tale.insert(at, again);
+        found.tell(&scene, &format!("`{kind}`"), tale);
+    }
+    found.check("doubled", "doubled");
+}
+
+#[test]
+fn every_two_entries_exchanged() {
+    let scene = Scene::new(End::Closed);
+    let mut found = Found::default();
+    let count = scene.tale().len();
+    for first in 0..count {
+        for second in first + 1..count {
+            let mut tale = scene.tale();
+            tale.swap(first, second);
+            let next = if second == first + 1 { "two neighbours" } else { "two others" };
+            let ends = if first == 0 {
+                ", one of them the first"
+            } else if second == count - 1 {
+                ", one of them the seal"
+            } else {
+                ""
+            };
+            found.tell(&scene, &format!("{next}{ends}"), tale);
+        }
+    }
+    found.rows.sort();
+    found.check("exchanged", "exchanged");
+}
+
+#[test]
+fn what_was_handed_over_exchanged() {
+    let scene = Scene::new(End::Closed);
+    let mut found = Found::default();
+    let mut tell = |what: &str, bend: &dyn Fn(&Lab, &mut Tale)| {
+        let mut tale = scene.tale();
+        bend(&scene.lab, &mut tale);
+        found.tell(&scene, what, tale);
+    };
+    tell("the patches of two items exchanged", &|_, tale| {
+        let (make, other) = (done(tale, "make"), done(tale, "other"));
+        let patches = [patch(tale, make), patch(tale, other)];
+        set_patch(tale, make, patches[1].clone());
+        set_patch(tale, other, patches[0].clone());
+    });
+    tell("a patch exchanged for other bytes", &|lab, tale| {
+        let make = done(tale, "make");
+        let mut product = patch(tale, make);
+        product.sha256 = Digest::of(b"evil\n");
+        product.oid = lab.store.write_blob(b"evil\n").unwrap();
+        product.size = 5;
+        set_patch(tale, make, product);
+    });
+    tell("an item that consumed another's patch", &|_, tale| {
+        let other = done(tale, "other");
+        let stolen = patch(tale, other).sha256;
+        refire(&scene.lab, tale, "use", &|manifest| {
+            manifest.input_refs.values_mut().next().unwrap().digest = stolen;
+        });
+    });
+    tell("an item that consumed another artifact", &|_, tale| {
+        refire(&scene.lab, tale, "use", &|manifest| {
+            manifest.input_refs.values_mut().nth(1).unwrap().digest = Digest::of(b"# Another\n");
+        });
+    });
+    tell("an item that did not consume what it needs", &|_, tale| {
+        refire(&scene.lab, tale, "use", &|manifest| drop(manifest.input_refs.pop_last()));
+    });
+    tell("a manifest of another command", &|_, tale| {
+        refire(&scene.lab, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
+    });
+    tell("a manifest of another base", &|_, tale| {
+        refire(&scene.lab, tale, "make", &|manifest| manifest.base = "0".repeat(40).parse().unwrap());
+    });
+    tell("a manifest in the tree that the entry does not name", &|lab, tale| {
+        let at = tale.iter().position(|(event, _)| matches!(event, Event::ItemFired(_))).unwrap();
+        tale[at].1 = vec![("items/make/manifest.json".to_owned(), blob(lab, b"{}"))];
+    });
+    tell("a plan of other commands, named by entry 0", &|lab, tale| {
+        replace_plan(lab, tale, &PLAN.replace("[\"make\"]", "[\"evil\"]"));
+    });
+    tell("a plan with one item more, named by entry 0", &|lab, tale| {
+        let more = r#"[{"id":"more","executor":"command","inputs":{"command":["true"]}},"#;
+        replace_plan(lab, tale, &PLAN.replacen('[', more, 1));
+    });
+    tell("a plan with one dependency more, named by entry 0", &|lab, tale| {
+        let more = r#""other","depends_on":["never"],"#;
+        replace_plan(lab, tale, &PLAN.replacen(r#""other","#, more, 1));
+    });
+    tell("a plan of another run, named by entry 0", &|lab, tale| {
+        replace_plan(lab, tale, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
+    });
+    tell("a plan that entry 0 does not name", &|lab, tale| tale[0].1[0].1 = blob(lab, b"{}"));
+    tell("an artifact that entry 0 does not name", &|lab, tale| tale[0].1[1].1 = blob(lab, b"# Another\n"));
+    tell("an artifact exchanged, named by entry 0", &|lab, tale| {
+        tale[0].1[1].1 = blob(lab, b"# Another\n");
+        let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
+        e.artifacts.values_mut().for_each(|digest| *digest = Digest::of(b"# Another\n"));
+    });
+    tell("a file smuggled into the tree", &|lab, tale| {
+        tale[3].1.push(("items/make/outputs/more".to_owned(), blob(lab, b"evil\n")));
+    });
+    found.check("exchanges", "the story");
+}
+
+/// A run that somebody else made from the first entry on, with a log of their own: what it reads as.
+#[test]
+fn a_whole_run_by_another_key() {
+    let scene = Scene::new(End::Closed);
+    let stranger = key(scene.lab.path(), 9);
+    let mut tale = scene.tale();
+    let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
+    e.writers = vec![stranger.fingerprint()];
+    let told = scene.tell(tale, &stranger);
+    scene.keep_log();
+    let mut rows = Vec::new();
+    let mut read = |what: &str, report: &git_handoff::verify::Report| {
+        assert!(report.signers.iter().all(|signer| !signer.trusted), "{}", report.to_text(false));
+        let signature = report.row("signature").unwrap();
+        let said = signature.detail.replace(&stranger.fingerprint(), "SHA256:…");
+        let mark = if signature.state == State::Failed { '✗' } else { '─' };
+        let fails = failing(report);
+        rows.push(vec![
+            what.to_owned(),
+            format!("`{}`", report.headline),
+            if fails.is_empty() { "none".to_owned() } else { fails },
+            format!("{mark} {said}"),
+        ]);
+    };
+    read("beside the log of the right key", &scene.lab.verify());
+    scene.lab.log(&told, &stranger);
+    read("beside the logs of both keys", &scene.lab.verify());
+    let own = super::run::log_ref(&scene.lab);
+    scene.lab.git(&["update-ref", "-d", &own]);
+    let alone = scene.lab.verify();
+    read("beside a log of the other key alone", &alone);
+    assert_eq!(alone.guarantee.as_str(), "detect");
+    let line = git_handoff::sign::allowed_signers_line("ci@example.com", scene.lab.signer.public()).unwrap();
+    let strict = Options {
+        signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()),
+        strict_signers: true,
+        ..scene.lab.options()
+    };
+    read("the same, and the verifier names whom he trusts", &scene.lab.verify_with(&strict));
+    table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
+}
+
+fn done(tale: &Tale, item: &str) -> usize {
+    let made = |event: &Event| matches!(event, Event::ItemReconciled(e) if e.item.as_str() == item);
+    tale.iter().position(|(event, _)| made(event)).unwrap()
+}
+
+fn patch(tale: &Tale, at: usize) -> git_handoff::model::entry::Product {
+    let Event::ItemReconciled(e) = &tale[at].0 else { panic!() };
+    e.products[&ProductKey::Patch].clone()
+}
+
+fn set_patch(tale: &mut Tale, at: usize, product: git_handoff::model::entry::Product) {
+    let (Event::ItemReconciled(e), edits) = &mut tale[at] else { panic!() };
+    let edit = edits.iter_mut().find(|(path, _)| path.ends_with("/patch")).unwrap();
+    edit.1 = Edit::Blob(product.oid);
+    e.products.insert(ProductKey::Patch, product);
+}
+
+/// Dispatches an item with a bent manifest that its entry names truly.
+fn refire(lab: &Lab, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_handoff::model::manifest::Manifest)) {
+    let mut teller = super::run::story(lab, End::Closed);
+    let made =
+        teller.drafts.iter().position(|draft| matches!(&draft.event, Event::ItemFired(e) if e.item.as_str() == item));
+    let at = made.unwrap();
+    let (_, edit) = teller.drafts[at].edits.iter().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
+    let Edit::Blob(oid) = edit else { panic!() };
+    let mut manifest = git_handoff::model::manifest::Manifest::parse(&lab.store.read_blob(*oid).unwrap()).unwrap();
+    bend(&mut manifest);
+    let bytes = manifest.canonical();
+    let Event::ItemFired(mut fired) = teller.drafts.remove(at).event else { panic!() };
+    fired.manifest = Digest::of(&bytes);
+    fired.input_refs = manifest.input_refs;
+    tale[at] = (Event::ItemFired(fired), vec![(format!("items/{item}/manifest.json"), blob(lab, &bytes))]);
+}
+
+fn replace_plan(lab: &Lab, tale: &mut Tale, plan: &str) {
+    tale[0].1[0].1 = blob(lab, plan.as_bytes());
+    let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
+    e.plan = Digest::of(plan.as_bytes());
+}
