@@ -9,5 +9,6 @@ mod doctor;
 mod layers;
 mod place;
 mod plan;
+mod thread;
 mod verify;
 mod worker;

@@ -6,7 +6,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
-use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, thread, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl From<verify::Error> for Failure {
         let failure = Self::of("verify", &error);
         match error {
             // A check that did not pass: something that was recorded is not there any more.
-            verify::Error::Vanished { .. } => Self { code: "vanished", exit: 3, ..failure },
+            verify::Error::Vanished { .. } | verify::Error::VanishedThread { .. } => Self { code: "vanished", exit: 3, ..failure },
             _ => failure,
         }
     }
@@ -240,6 +240,46 @@ impl From<apply::Error> for Failure {
             }
             apply::Error::Ref(refs::Error::LostRace(_) | refs::Error::Locked(_)) => failure.race(),
             _ => failure,
+        }
+    }
+}
+
+impl From<verify::Unsound> for Failure {
+    fn from(unsound: verify::Unsound) -> Self {
+        Self::of("unsound", &unsound).hint(format!("git handoff thread verify {}", quoted(unsound.thread.as_str())))
+    }
+}
+
+impl From<thread::Error> for Failure {
+    fn from(error: thread::Error) -> Self {
+        let failure = Self::of("thread", &error);
+        match error {
+            thread::Error::Unknown(_) => Self { code: "unknown-thread", ..failure }.hint("git handoff thread list"),
+            thread::Error::Exists(_) => Self { code: "thread-exists", ..failure }.hint("choose another name: --as NAME"),
+            thread::Error::Gone(thread) | thread::Error::Shortened(thread) => Self { code: "vanished", ..failure }
+                .hint(format!("git handoff thread verify {}", quoted(thread.as_str()))),
+            thread::Error::NoCheckpoint { thread, .. } => Self { code: "unknown-checkpoint", ..failure }
+                .hint(format!("git handoff thread log {}", quoted(thread.as_str()))),
+            thread::Error::NotOurs { thread, .. } => Self { code: "not-a-writer", ..failure }
+                .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
+            thread::Error::Altered(_) => Self { code: "altered", ..failure },
+            thread::Error::Unsound(inner) => inner.into(),
+            thread::Error::Chain(inner) => inner.into(),
+            thread::Error::Store(inner) => inner.into(),
+            thread::Error::Ref(inner) => inner.into(),
+            thread::Error::Log(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<thread::checkpoint::SaveError> for Failure {
+    fn from(error: thread::checkpoint::SaveError) -> Self {
+        match error {
+            thread::checkpoint::SaveError::Store(inner) => inner.into(),
+            thread::checkpoint::SaveError::TooLarge(_) => {
+                Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g")
+            }
+            thread::checkpoint::SaveError::Read(_) => Self::of("io", &error),
         }
     }
 }

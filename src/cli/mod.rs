@@ -9,16 +9,21 @@ mod target;
 
 mod apply;
 mod cat;
+mod checkpoint;
 mod clean;
 mod doctor;
+mod fork;
 mod key;
 mod log;
+mod resume;
+mod rollback;
 mod run;
 mod runs;
 mod show;
 mod status;
 mod steer;
 mod submit;
+mod thread;
 mod validate;
 mod verify;
 
@@ -62,6 +67,11 @@ enum Command {
     Retry(steer::Retry),
     Close(steer::Close),
     Apply(apply::Arguments),
+    Checkpoint(checkpoint::Arguments),
+    Resume(resume::Arguments),
+    Fork(fork::Arguments),
+    Rollback(rollback::Arguments),
+    Thread(thread::Arguments),
     Key(key::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
@@ -138,6 +148,11 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
+        Command::Resume(arguments) => resume::run(&arguments, context, output),
+        Command::Fork(arguments) => fork::run(&arguments, context, output),
+        Command::Rollback(arguments) => rollback::run(&arguments, context, output),
+        Command::Thread(arguments) => thread::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Clean(arguments) => clean::run(&arguments, context, output),

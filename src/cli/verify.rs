@@ -85,8 +85,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 fn options(arguments: &Arguments, context: &Context) -> Result<Options, Failure> {
+    Ok(Options {
+        plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
+        base: arguments.base.as_deref().map(|base| submit::resolve_base(&context.store, base)).transpose()?,
+        ..trust(context, arguments.signers.as_ref(), arguments.require_trusted)?
+    })
+}
+
+/// Returns whom the verifier knows: from the file that was named, else as the configuration says.
+pub(super) fn trust(context: &Context, named: Option<&PathBuf>, require: bool) -> Result<Options, Failure> {
     let config = &context.config;
-    let strict_file = arguments.signers.clone().or_else(|| config.signers.as_deref().map(|path| context.expand(path)));
+    let strict_file = named.cloned().or_else(|| config.signers.as_deref().map(|path| context.expand(path)));
     let informing = || config.allowed_signers.as_deref().map(|path| context.expand(path));
     let file = strict_file.clone().or_else(informing);
     let signers = match &file {
@@ -104,9 +113,7 @@ fn options(arguments: &Arguments, context: &Context) -> Result<Options, Failure>
     Ok(Options {
         own_key: context.own_fingerprint(),
         signers,
-        strict_signers: strict_file.is_some() || arguments.require_trusted,
-        plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
-        base: arguments.base.as_deref().map(|base| submit::resolve_base(&context.store, base)).transpose()?,
+        strict_signers: strict_file.is_some() || require,
         ..Options::default()
     })
 }

@@ -119,6 +119,11 @@ impl Store {
         object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)
     }
 
+    /// Returns the name of the tree that holds nothing, which git knows without an object.
+    pub fn empty_tree(&self) -> Oid {
+        Oid(gix::ObjectId::empty_tree(self.hash_kind()))
+    }
+
     /// Returns the command line `git --git-dir=<this repository>`.
     pub fn git(&self) -> Git {
         Git::new(&self.git_dir())

@@ -1,6 +1,7 @@
 //! Plain data: names, plan, entries, state. Nothing here touches the world.
 
 pub mod catalog;
+pub mod descriptor;
 pub mod digest;
 pub mod entry;
 pub mod event;
@@ -15,4 +16,5 @@ pub mod problem;
 pub mod quote;
 pub(crate) mod read;
 pub mod state;
+pub mod thread;
 pub mod time;

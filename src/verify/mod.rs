@@ -20,12 +20,14 @@ mod root;
 mod signature;
 mod signers;
 mod story;
+mod thread;
 mod tree;
 
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State};
 pub use signers::{Signers, SignersError};
+pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,6 +192,14 @@ pub enum Error {
         /// The ref.
         reference: String,
         /// The log that names the run.
+        log: String,
+    },
+    /// The thread's ref is gone, and a log remembers it.
+    #[error("the ref {reference} is gone, but the log {log} holds the thread")]
+    VanishedThread {
+        /// The ref.
+        reference: String,
+        /// The log that names the thread.
         log: String,
     },
     /// A ref could not be read.

@@ -1,8 +1,10 @@
 //! The row `signature`: every entry signed, by a writer, and by whom as far as the verifier knows.
 
+use crate::model::time::Moment;
+
 use super::findings::{Findings, Verdict};
 use super::signers::Standing;
-use super::{Case, SignerSeen, State};
+use super::{Case, Options, SignerSeen, State};
 
 /// The row, and whom it saw.
 pub(super) struct Signature {
@@ -29,7 +31,7 @@ pub(super) fn row(case: &Case<'_>) -> Signature {
         if !writers.contains(key) && !case.story.cut {
             bad.add(format!("entry {seq} is signed by {key}, which is not among the run's writers"));
         }
-        let (principal, distrust) = standing(case, key, link.entry.at);
+        let (principal, distrust) = standing(case.options, key, link.entry.at);
         let trusted = distrust.is_none() && (principal.is_some() || case.options.own_key.as_ref() == Some(key));
         match signers.iter_mut().find(|seen| seen.fingerprint == *key) {
             Some(seen) => seen.trusted &= trusted,
@@ -53,18 +55,18 @@ pub(super) fn row(case: &Case<'_>) -> Signature {
 }
 
 /// Returns whom the verifier knows the key as, and why it must not be trusted.
-fn standing(case: &Case<'_>, key: &str, at: crate::model::time::Moment) -> (Option<String>, Option<&'static str>) {
-    let known = case.options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at));
+pub(super) fn standing(options: &Options, key: &str, at: Moment) -> (Option<String>, Option<&'static str>) {
+    let known = options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at));
     let (principal, outside) = match known {
         Standing::Trusted(principal) => (Some(principal.to_owned()), false),
         Standing::Outside(principal) => (Some(principal.to_owned()), true),
         Standing::Unknown => (None, false),
     };
-    let distrust = if case.options.revoked.contains(key) {
+    let distrust = if options.revoked.contains(key) {
         Some("is revoked")
     } else if outside {
         Some("was not valid at that time")
-    } else if principal.is_none() && case.options.strict_signers {
+    } else if principal.is_none() && options.strict_signers {
         Some("is not known to the signers")
     } else {
         None
@@ -72,7 +74,7 @@ fn standing(case: &Case<'_>, key: &str, at: crate::model::time::Moment) -> (Opti
     (principal, distrust)
 }
 
-fn detail(signers: &[SignerSeen]) -> String {
+pub(super) fn detail(signers: &[SignerSeen]) -> String {
     let one = |signer: &SignerSeen| match &signer.principal {
         Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
         None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),

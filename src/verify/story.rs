@@ -236,7 +236,8 @@ fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
     (field("tree "), field("parent "))
 }
 
-fn signer(decoded: &Decoded) -> Result<String, String> {
+/// Returns the fingerprint of the key that signed an entry, or what is wrong with the signature.
+pub(super) fn signer(decoded: &Decoded) -> Result<String, String> {
     let armour = decoded.signature.as_deref().ok_or("it is not signed")?;
     let key = sign::check(&decoded.payload, armour).map_err(|e| e.to_string())?;
     Ok(sign::fingerprint(&key))
