@@ -1,5 +1,6 @@
 //! Threads: saving, going back, handing over, and all that must be refused on the way.
 
+mod adopting;
 mod saving;
 mod tampering;
 

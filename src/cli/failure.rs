@@ -264,11 +264,44 @@ impl From<thread::Error> for Failure {
                 .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
             thread::Error::Altered(_) => Self { code: "altered", ..failure },
             thread::Error::Unsound(inner) => inner.into(),
+            thread::Error::Sign(inner) => inner.into(),
             thread::Error::Chain(inner) => inner.into(),
             thread::Error::Store(inner) => inner.into(),
             thread::Error::Ref(inner) => inner.into(),
             thread::Error::Log(inner) => inner.into(),
         }
+    }
+}
+
+impl From<thread::adopt::Error> for Failure {
+    fn from(error: thread::adopt::Error) -> Self {
+        use thread::adopt::Error as E;
+        let failure = Self::of("adopt", &error);
+        let code = match error {
+            E::Thread(inner) => return inner.into(),
+            E::Ref(inner) => return inner.into(),
+            E::Descriptor(_) => "bad-descriptor",
+            E::Signature(_) => "bad-signature",
+            E::Recipient { ref to, .. } => {
+                let hint = format!("if that is you: --me {}", quoted(to));
+                return Self { code: "wrong-recipient", ..failure }.hint(hint);
+            }
+            E::Expired(_) => "expired",
+            E::UnknownSigner(_) => {
+                return Self { code: "unknown-signer", ..failure }.hint(
+                    "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer",
+                );
+            }
+            E::Distrusted { .. } | E::OtherKey { .. } => "distrusted",
+            E::ObjectFormat { .. } => "object-format",
+            E::Used => "used",
+            E::NoSource(_) => return Self { code: "no-source", ..failure }.hint("say where it is: --from PLACE"),
+            E::Forged(_) => "forged",
+            E::Unsound(_) => "unsound",
+            E::Quarantine(_) => "source",
+            E::Nonce(_) => "nonce",
+        };
+        Self { code, ..failure }
     }
 }
 

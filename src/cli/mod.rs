@@ -7,6 +7,7 @@ mod progress;
 mod table;
 mod target;
 
+mod adopt;
 mod apply;
 mod cat;
 mod checkpoint;
@@ -15,6 +16,7 @@ mod doctor;
 mod fork;
 mod key;
 mod log;
+mod offer;
 mod resume;
 mod rollback;
 mod run;
@@ -69,6 +71,8 @@ enum Command {
     Apply(apply::Arguments),
     Checkpoint(checkpoint::Arguments),
     Resume(resume::Arguments),
+    Offer(offer::Arguments),
+    Adopt(adopt::Arguments),
     Fork(fork::Arguments),
     Rollback(rollback::Arguments),
     Thread(thread::Arguments),
@@ -150,6 +154,8 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Apply(arguments) => apply::run(&arguments, context, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
         Command::Resume(arguments) => resume::run(&arguments, context, output),
+        Command::Offer(arguments) => offer::run(&arguments, context, output),
+        Command::Adopt(arguments) => adopt::run(&arguments, context, output),
         Command::Fork(arguments) => fork::run(&arguments, context, output),
         Command::Rollback(arguments) => rollback::run(&arguments, context, output),
         Command::Thread(arguments) => thread::run(&arguments, context, output),

@@ -57,6 +57,13 @@ impl Store {
         Self::accept(repo)
     }
 
+    /// Opens the git directory at `dir`, and no other, whatever the environment says.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let repo = gix::ThreadSafeRepository::open_opts(dir, gix::open::Options::isolated())
+            .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
+        Self::accept(repo)
+    }
+
     fn accept(repo: gix::ThreadSafeRepository) -> Result<Self, Error> {
         let local = repo.to_thread_local();
         let storage = local.config_snapshot().string("extensions.refStorage");

@@ -1,9 +1,13 @@
 //! Threads: chains of saved states that agents hand over to one another.
 //!
-//! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out. Every change is one entry, appended only to
-//! what [`crate::verify`] has just found sound.
+//! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
+//! [`adopt`] begins a thread with what a descriptor offers. Every change is one entry, appended only to what [`crate::verify`]
+//! has just found sound.
 
+pub mod adopt;
 pub mod checkpoint;
+pub mod nonce;
+pub mod offer;
 pub mod steps;
 
 use crate::chain::{self, Appended, Draft, Head, Link, Writer};
@@ -180,6 +184,9 @@ pub enum Error {
     /// Its state is not what its entry says.
     #[error("the state of {0} is not what its entry says")]
     Altered(CheckpointId),
+    /// The descriptor could not be signed.
+    #[error("the descriptor could not be signed")]
+    Sign(#[from] crate::sign::Error),
     /// The chain could not be read or written.
     #[error(transparent)]
     Chain(#[from] chain::Error),
