@@ -3,6 +3,7 @@
 mod adopting;
 mod saving;
 mod tampering;
+mod worktree;
 
 use std::io::Write as _;
 use std::process::{Output as Raw, Stdio};

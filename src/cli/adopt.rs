@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Adopt although nobody here knows the key; that it was so is recorded
     #[arg(long)]
     accept_unknown_signer: bool,
+    /// Put the saved working tree back as well; refused if it would touch local changes
+    #[arg(long)]
+    checkout: bool,
 }
 
 /// Adopts, and prints where the state is now.
@@ -48,6 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         // Whether an unknown key will do is for the flag to say.
         options: Options { strict_signers: false, ..options },
         accept_unknown: arguments.accept_unknown_signer,
+        checkout: arguments.checkout,
     };
     let adopted = stage::adopt(&context.writer()?, &request)?;
     let made = &adopted.made;
@@ -61,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         "commit": made.link.commit,
         "signer": adopted.signer,
         "accepted_unknown_signer": adopted.accepted_unknown,
+        "checked_out": arguments.checkout,
         "verified": true,
     }));
     Ok(Ending::Done)

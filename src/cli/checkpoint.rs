@@ -7,6 +7,7 @@ use git_handoff::git::work_tree;
 use git_handoff::model::entry::{Content, Product, RunTie};
 use git_handoff::model::thread::MAX_SUMMARY;
 use git_handoff::thread::checkpoint::{self as stage, save};
+use git_handoff::thread::worktree;
 
 use super::context::Context;
 use super::target::Target;
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// Tie this run to the checkpoint, so that it travels with the thread
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
+    /// Save the working tree as it stands, staged or not; of ignored files, only name and hash
+    #[arg(long)]
+    worktree: bool,
     /// One line about the state
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
@@ -40,11 +44,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let run = arguments.run.as_deref().map(|run| tie(context, run)).transpose()?;
     let writer = context.writer()?;
     let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;
+    let save_worktree = || worktree::save(&context.store, context.config.max_product_size);
     let content = Content {
         state: product(context, &arguments.state)?,
         summary: arguments.summary.clone(),
         packet: arguments.packet.as_deref().map(|path| product(context, path)).transpose()?,
-        worktree: None,
+        worktree: arguments.worktree.then(save_worktree).transpose()?,
         base: base.map(|(commit, _)| commit),
     };
     let made = stage::checkpoint(&writer, &thread, &content, run)?;

@@ -214,7 +214,9 @@ impl From<verify::Error> for Failure {
         let failure = Self::of("verify", &error);
         match error {
             // A check that did not pass: something that was recorded is not there any more.
-            verify::Error::Vanished { .. } | verify::Error::VanishedThread { .. } => Self { code: "vanished", exit: 3, ..failure },
+            verify::Error::Vanished { .. } | verify::Error::VanishedThread { .. } => {
+                Self { code: "vanished", exit: 3, ..failure }
+            }
             _ => failure,
         }
     }
@@ -255,7 +257,9 @@ impl From<thread::Error> for Failure {
         let failure = Self::of("thread", &error);
         match error {
             thread::Error::Unknown(_) => Self { code: "unknown-thread", ..failure }.hint("git handoff thread list"),
-            thread::Error::Exists(_) => Self { code: "thread-exists", ..failure }.hint("choose another name: --as NAME"),
+            thread::Error::Exists(_) => {
+                Self { code: "thread-exists", ..failure }.hint("choose another name: --as NAME")
+            }
             thread::Error::Gone(thread) | thread::Error::Shortened(thread) => Self { code: "vanished", ..failure }
                 .hint(format!("git handoff thread verify {}", quoted(thread.as_str()))),
             thread::Error::NoCheckpoint { thread, .. } => Self { code: "unknown-checkpoint", ..failure }
@@ -264,6 +268,8 @@ impl From<thread::Error> for Failure {
                 .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
             thread::Error::Altered(_) => Self { code: "altered", ..failure },
             thread::Error::Unsound(inner) => inner.into(),
+            thread::Error::Checkout(inner) => inner.into(),
+            thread::Error::Worktree(inner) => inner.into(),
             thread::Error::Sign(inner) => inner.into(),
             thread::Error::Chain(inner) => inner.into(),
             thread::Error::Store(inner) => inner.into(),
@@ -300,8 +306,35 @@ impl From<thread::adopt::Error> for Failure {
             E::Unsound(_) => "unsound",
             E::Quarantine(_) => "source",
             E::Nonce(_) => "nonce",
+            E::Checkout(inner) => return inner.into(),
+            E::Unfinished(_) => {
+                let hint = "git handoff resume THREAD --checkout   # does the rest";
+                return Self { code: "unfinished", ..failure }.hint(hint);
+            }
         };
         Self { code, ..failure }
+    }
+}
+
+impl From<thread::checkout::Error> for Failure {
+    fn from(error: thread::checkout::Error) -> Self {
+        let failure = Self::of("checkout", &error);
+        match error {
+            thread::checkout::Error::OtherBase { base: Some(base), .. } => {
+                Self { code: "other-base", ..failure }.hint(format!("git switch --detach {base}"))
+            }
+            thread::checkout::Error::LocalChanges(_) => {
+                Self { code: "local-changes", ..failure }.hint("git stash --include-untracked")
+            }
+            thread::checkout::Error::NoWorktree => Self { code: "no-worktree", ..failure },
+            _ => failure,
+        }
+    }
+}
+
+impl From<thread::worktree::Error> for Failure {
+    fn from(error: thread::worktree::Error) -> Self {
+        Self::of("worktree", &error)
     }
 }
 

@@ -13,12 +13,15 @@ use super::{Ending, Failure, Output, thread};
 pub(crate) struct Arguments {
     /// The thread
     thread: String,
+    /// Put the saved working tree back as well; refused if it would touch local changes
+    #[arg(long)]
+    checkout: bool,
 }
 
 /// Records, then prints the bytes.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let id = thread::id(&arguments.thread)?;
-    let (checkpoint, _) = steps::resume(&context.writer()?, &id)?;
+    let (checkpoint, _) = steps::resume(&context.writer()?, &id, arguments.checkout)?;
     context.store.copy_blob(checkpoint.content.state.oid, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

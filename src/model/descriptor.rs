@@ -178,7 +178,9 @@ pub enum Error {
     #[error("the descriptor's `{0}` is malformed")]
     Malformed(&'static str),
     /// There is no hash to hold the bytes against.
-    #[error("the descriptor's `blob_sha256` is not 64 lower-case hex digits: without it, nothing says what was offered")]
+    #[error(
+        "the descriptor's `blob_sha256` is not 64 lower-case hex digits: without it, nothing says what was offered"
+    )]
     Hash,
     /// The source is not the thread and checkpoint that it names.
     #[error("the descriptor's `source` {0:?} is not its thread and checkpoint")]

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::digest::Digest;
 pub use super::event::{
-    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, LogSealed, LogSubmitted, LogThread, Outcome,
-    Product, RunEnded, RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
+    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, LogSealed, LogSubmitted,
+    LogThread, Outcome, Product, RunEnded, RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
 };
 use super::format::{self, VERSION};
 use super::name::{RunId, ThreadId};
 pub use super::thread::{
-    AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack,
-    Worktree,
+    AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,
+    ThreadRolledBack, Worktree,
 };
 use super::time::Moment;
 

@@ -3,6 +3,7 @@
 //! The descriptor, and whatever answers where it says, is hostile. Nothing is written to the repository, and no nonce is used,
 //! before every check has passed; then the objects, the thread and the nonce follow in one critical section.
 
+use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
 use super::{Made, draft, publish, steps, vacant};
 use crate::chain::{Head, Writer};
@@ -33,6 +34,8 @@ pub struct Request {
     pub options: Options,
     /// Whether a key that the adopter does not know will do.
     pub accept_unknown: bool,
+    /// Whether to put the saved working tree back as well.
+    pub checkout: bool,
 }
 
 /// What was adopted.
@@ -58,7 +61,9 @@ struct Accepted {
 /// A checkpoint that is what was offered; its objects may still be in quarantine.
 struct Found {
     checkpoint: Checkpoint,
-    quarantine: Option<Quarantine>,
+    quarantine: Quarantine,
+    /// Whether the quarantine holds objects that the repository may not have.
+    fetched: bool,
 }
 
 /// Adopts.
@@ -67,14 +72,16 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let descriptor = &accepted.received.descriptor;
     vacant(writer, &request.new)?;
     let found = find(writer, request, &accepted)?;
+    let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
+    let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;
     if nonces.is_used(&descriptor.nonce)? {
         return Err(Error::Used);
     }
     // Nobody else can adopt now, so a thread that is not there yet can only be made by a checkpoint or a fork.
     vacant(writer, &request.new)?;
-    if let Some(quarantine) = &found.quarantine {
-        quarantine.promote(descriptor.commit)?;
+    if found.fetched {
+        found.quarantine.promote(descriptor.commit)?;
     }
     let content = &found.checkpoint.content;
     let event = Event::ThreadAdopted(ThreadAdopted::new(accepted.origin(), content.clone()));
@@ -90,6 +97,9 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         }
     };
     nonces.consume(&descriptor.nonce)?;
+    if let Some(plan) = plan {
+        plan.apply().map_err(Error::Unfinished)?;
+    }
     let Accepted { signer, unknown, .. } = &accepted;
     Ok(Adopted { from: descriptor.source.clone(), signer: signer.clone(), accepted_unknown: *unknown, made })
 }
@@ -146,7 +156,7 @@ fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found
         let quarantine = Quarantine::new(store)?;
         let tip = quarantine.fetch(from, &descriptor.reference)?;
         let checkpoint = examine(quarantine.store(), tip, request, accepted)?;
-        Ok(Found { checkpoint, quarantine: Some(quarantine) })
+        Ok(Found { checkpoint, quarantine, fetched: true })
     };
     if let Some(from) = &request.from {
         return fetch(from);
@@ -154,7 +164,7 @@ fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found
     let mut first = None;
     for tip in here(store, descriptor)? {
         match examine(store, tip, request, accepted) {
-            Ok(checkpoint) => return Ok(Found { checkpoint, quarantine: None }),
+            Ok(checkpoint) => return Ok(Found { checkpoint, quarantine: Quarantine::new(store)?, fetched: false }),
             Err(error) => first = first.or(Some(error)),
         }
     }
@@ -261,6 +271,12 @@ pub enum Error {
     /// The objects could not be fetched or taken in.
     #[error(transparent)]
     Quarantine(#[from] quarantine::Error),
+    /// The working tree cannot be put back here.
+    #[error("the working tree cannot be put back")]
+    Checkout(#[from] checkout::Error),
+    /// The thread stands, and only the working tree is not, or not wholly, put back.
+    #[error("the checkpoint was adopted, but its working tree could not be put back")]
+    Unfinished(#[source] checkout::Error),
     /// The nonces could not be used.
     #[error("the nonce could not be noted")]
     Nonce(#[from] nonce::Error),

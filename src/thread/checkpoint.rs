@@ -12,12 +12,7 @@ use crate::model::name::ThreadId;
 /// Saves `content`, whose objects are in the repository.
 ///
 /// Objects, then a sync, then one swap of the ref: a failure leaves at most objects that git will prune.
-pub fn checkpoint(
-    writer: &Writer,
-    thread: &ThreadId,
-    content: &Content,
-    run: Option<RunTie>,
-) -> Result<Made, Error> {
+pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Option<RunTie>) -> Result<Made, Error> {
     let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
     match OpenThread::find(writer, thread)? {
         Some(open) => open.append(event, content),

@@ -1,14 +1,16 @@
 //! Threads: chains of saved states that agents hand over to one another.
 //!
 //! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
-//! [`adopt`] begins a thread with what a descriptor offers. Every change is one entry, appended only to what [`crate::verify`]
+//! [`adopt`] begins a thread with what a descriptor offers. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one entry, appended only to what [`crate::verify`]
 //! has just found sound.
 
 pub mod adopt;
+pub mod checkout;
 pub mod checkpoint;
 pub mod nonce;
 pub mod offer;
 pub mod steps;
+pub mod worktree;
 
 use crate::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::git::refs;
@@ -116,8 +118,7 @@ pub(crate) fn draft(
         (path.to_owned(), product.map_or(Edit::Remove, |product| Edit::Blob(product.oid)))
     };
     let worktree = content.worktree.as_ref().map_or(Edit::Remove, |worktree| Edit::Tree(worktree.tree));
-    let edits =
-        vec![blob(STATE, Some(content.state)), blob(PACKET, content.packet), (WORKTREE.to_owned(), worktree)];
+    let edits = vec![blob(STATE, Some(content.state)), blob(PACKET, content.packet), (WORKTREE.to_owned(), worktree)];
     Ok(writer.append(head, vec![Draft { about: thread.clone().into(), event, edits }])?)
 }
 
@@ -136,6 +137,15 @@ pub(crate) fn publish(
     log::ensure_thread(writer, &record)?;
     let checkpoint = CheckpointId::new(link.entry.seq, link.hash);
     Ok(Made { thread: thread.clone(), checkpoint, link, content: content.clone() })
+}
+
+/// Returns a path as git names it.
+fn path_of(bytes: &[u8]) -> std::path::PathBuf {
+    #[cfg(unix)]
+    let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
+    #[cfg(not(unix))]
+    let path = String::from_utf8_lossy(bytes).into_owned();
+    std::path::PathBuf::from(path)
 }
 
 /// Returns the threads of this repository, in order of name.
@@ -187,6 +197,12 @@ pub enum Error {
     /// The descriptor could not be signed.
     #[error("the descriptor could not be signed")]
     Sign(#[from] crate::sign::Error),
+    /// The saved working tree could not be put back.
+    #[error("the working tree cannot be put back")]
+    Checkout(#[from] checkout::Error),
+    /// A place to compare working trees could not be made.
+    #[error(transparent)]
+    Worktree(#[from] worktree::Error),
     /// The chain could not be read or written.
     #[error(transparent)]
     Chain(#[from] chain::Error),

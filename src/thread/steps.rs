@@ -1,7 +1,9 @@
 //! Going back, branching off and handing out: all of them append, none of them removes.
 
-use super::{Error, Made, OpenThread, create};
+use super::checkout::Plan;
+use super::{Error, Made, OpenThread, create, worktree};
 use crate::chain::{Link, Writer};
+use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
 use crate::model::entry::{Content, Event, Origin, ThreadForked, ThreadResumed, ThreadRolledBack};
 use crate::model::name::ThreadId;
@@ -30,13 +32,19 @@ pub fn fork(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, new: &Th
 }
 
 /// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.
-pub fn resume(writer: &Writer, thread: &ThreadId) -> Result<(Checkpoint, Link), Error> {
+///
+/// With `checkout`, its working tree is put back as well, if it can be: else nothing is recorded.
+pub fn resume(writer: &Writer, thread: &ThreadId, checkout: bool) -> Result<(Checkpoint, Link), Error> {
     let open = OpenThread::open(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
     let resume_token = token(&writer.store, &latest.content)?;
+    let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
+    let plan =
+        quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;
     let event = Event::ThreadResumed(ThreadResumed { checkpoint: latest.id.clone(), resume_token });
     let made = open.append(event, &latest.content)?;
+    plan.map_or(Ok(()), |plan| plan.apply())?;
     Ok((latest, made.link))
 }
 

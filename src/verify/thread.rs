@@ -214,7 +214,11 @@ fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdi
     if findings.first().is_some() {
         return findings.verdict(false, String::new);
     }
-    if holds { Verdict::ok(format!("local (detect){notes}")) } else { Verdict::not_applicable(format!("in no log{notes}")) }
+    if holds {
+        Verdict::ok(format!("local (detect){notes}"))
+    } else {
+        Verdict::not_applicable(format!("in no log{notes}"))
+    }
 }
 
 fn content(store: &Store, told: &Told) -> Verdict {

@@ -83,7 +83,8 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     assert_eq!(adopted["blob_id"], descriptor["blob_id"]);
     assert_eq!(adopted["verified"], true);
     assert_eq!(env.handoff_in("other", ["thread", "cat", "run-42-writer"]).exit(0).raw, b"the state");
-    let entry = json(env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success().trim());
+    let entry =
+        json(env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success().trim());
     let from = &entry["adopted_from"];
     assert_eq!((&from["thread"], &from["commit"]), (&descriptor["thread_id"], &descriptor["commit"]));
     assert_eq!(from["sha256"], format!("sha256:{}", text(&descriptor["blob_sha256"])));
@@ -158,7 +159,8 @@ fn a_crash_between_nonce_and_thread_settles_itself() {
     let adopted = json(&adopt(&env, &descriptor, &[]).success());
     // As if the process had died after the thread was made and before the nonce was noted as used.
     let nonces = env.path().join("other/.git/handoff/nonces");
-    let used = std::fs::read_dir(&nonces).expect("nonces are kept").next().expect("one was used").expect("it is there").path();
+    let used =
+        std::fs::read_dir(&nonces).expect("nonces are kept").next().expect("one was used").expect("it is there").path();
     let intent = |thread: &str| value!({"thread": thread, "commit": adopted["commit"]}).to_string();
     std::fs::remove_file(&used).expect("it is there");
     std::fs::write(used.with_extension("intended"), intent("run-42-writer")).expect("it is written");
@@ -181,8 +183,11 @@ fn every_forged_field_is_refused_even_under_the_senders_own_signature() {
     let unknown = "0123456789012345678901234567890123456789";
     let wrong = "0".repeat(64);
     let file = env.git(["rev-parse", "HEAD:file"]).success();
-    let try_field = |field: &str, to: Value, code: &str| refused(&env, &forged(&env, &descriptor, field, to), &[], code);
-    for hash in [Value::Null, sha[..63].into(), sha.to_uppercase().into(), "".into(), format!("sha256:{sha}").into(), value!(7)] {
+    let try_field =
+        |field: &str, to: Value, code: &str| refused(&env, &forged(&env, &descriptor, field, to), &[], code);
+    for hash in
+        [Value::Null, sha[..63].into(), sha.to_uppercase().into(), "".into(), format!("sha256:{sha}").into(), value!(7)]
+    {
         try_field("blob_sha256", hash, "bad-descriptor");
     }
     try_field("blob_sha256", wrong.clone().into(), "forged");
@@ -300,7 +305,8 @@ fn a_key_that_nobody_knows_is_refused_unless_that_is_accepted() {
     env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/known"]).success();
     let before = traces(&env, "other");
     env.write("descriptor.json", &descriptor.to_string());
-    let late = ["--json", "adopt", "../descriptor.json", "--as", "late", "--signers", "../signers", "--accept-unknown-signer"];
+    let late =
+        ["--json", "adopt", "../descriptor.json", "--as", "late", "--signers", "../signers", "--accept-unknown-signer"];
     assert_eq!(json(&env.handoff_in("other", late).exit(1).stderr)["code"], "distrusted");
     assert_eq!(traces(&env, "other"), before);
 }

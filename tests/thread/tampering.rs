@@ -79,8 +79,12 @@ fn an_entry_by_another_key_is_refused() {
     assert_eq!(env.git(["rev-parse", "refs/handoff/threads/t"]).success(), clean);
     // ... and what it signs elsewhere is no evidence.
     env.git(["update-ref", "-d", "refs/handoff/threads/t"]).success();
-    env.git(["update-ref", "-d", env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().trim()])
-        .success();
+    env.git([
+        "update-ref",
+        "-d",
+        env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().trim(),
+    ])
+    .success();
     save(&env, "t", b"1", &[]);
     let forged = env.git(["cat-file", "commit", "refs/handoff/threads/t"]).success();
     assert!(forged.contains("thread.checkpointed"));

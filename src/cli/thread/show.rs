@@ -53,15 +53,21 @@ fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
     row("from", origin(&entry.event));
     row("state", Some(format!("{}, {}", content.state.sha256, table::size(content.state.size))));
     row("packet", content.packet.map(|packet| format!("{}, {}", packet.sha256, table::size(packet.size))));
-    row("run", match &entry.event {
-        Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| format!("{} at {}", tie.id, tie.commit)),
-        _ => None,
-    });
+    row(
+        "run",
+        match &entry.event {
+            Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| format!("{} at {}", tie.id, tie.commit)),
+            _ => None,
+        },
+    );
     row("base", content.base.map(|base| base.to_string()));
-    row("working tree", content.worktree.as_ref().map(|worktree| {
-        let ignored = worktree.ignored.len();
-        format!("{}, {ignored} ignored {} named", worktree.tree, if ignored == 1 { "file" } else { "files" })
-    }));
+    row(
+        "working tree",
+        content.worktree.as_ref().map(|worktree| {
+            let ignored = worktree.ignored.len();
+            format!("{}, {ignored} ignored {} named", worktree.tree, if ignored == 1 { "file" } else { "files" })
+        }),
+    );
     let resumed: Vec<String> = checkpoint.resumed.iter().map(ToString::to_string).collect();
     row("resumed", (!resumed.is_empty()).then(|| resumed.join(", ")));
     rows

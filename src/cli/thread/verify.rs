@@ -36,7 +36,9 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let options = trust(context, arguments.signers.as_ref(), arguments.require_trusted)?;
     let mut targets: Vec<(ThreadId, String)> = Vec::new();
     if arguments.all {
-        targets.extend(own_threads(&context.store)?.into_iter().map(|thread| (thread.clone(), format::thread_ref(&thread))));
+        targets.extend(
+            own_threads(&context.store)?.into_iter().map(|thread| (thread.clone(), format::thread_ref(&thread))),
+        );
         if targets.is_empty() {
             output.note("there are no threads here");
         }
