@@ -103,7 +103,7 @@ impl Quarantine {
     fn reach(&self, from: &str) -> Git {
         let git = self.repository.git().env("GIT_OBJECT_DIRECTORY", self.folder.path().join("objects"));
         let git = git.env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
-        let is_remote = self.repository.local().remote_names().iter().any(|name| name.to_string() == from);
+        let is_remote = self.repository.local().remote_names().iter().any(|name| **name == *from.as_bytes());
         match self.repository.work_dir() {
             // A remote's relative path is relative to the work tree; one that was given, to where it was given.
             Some(root) if is_remote => git.work_tree(&root),

@@ -54,9 +54,11 @@ impl Accounted {
                 let item = entry.event.item().map(|(item, _)| layout.state(item));
                 paths.set.extend(item.map(|path| (path, None)));
             }
-            Event::RunClosed(_) | Event::RunCancelled(_) | Event::RunSealed(_) => {}
             // A thread's tree follows from its entries; it is not walked like this.
-            Event::ThreadCheckpointed(_)
+            Event::RunClosed(_)
+            | Event::RunCancelled(_)
+            | Event::RunSealed(_)
+            | Event::ThreadCheckpointed(_)
             | Event::ThreadAdopted(_)
             | Event::ThreadForked(_)
             | Event::ThreadRolledBack(_)
