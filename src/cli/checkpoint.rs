@@ -41,6 +41,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let thread = thread::id(&arguments.thread)?;
     check_summary(arguments.summary.as_deref())?;
+    let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));
+    if both {
+        return Err(Failure::usage("state and packet cannot both be standard input".into()));
+    }
     let run = arguments.run.as_deref().map(|run| tie(context, run)).transpose()?;
     let writer = context.writer()?;
     let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;

@@ -307,8 +307,8 @@ impl From<thread::adopt::Error> for Failure {
             E::Quarantine(_) => "source",
             E::Nonce(_) => "nonce",
             E::Checkout(inner) => return inner.into(),
-            E::Unfinished(_) => {
-                let hint = "git handoff resume THREAD --checkout   # does the rest";
+            E::Unfinished { ref thread, .. } => {
+                let hint = format!("git handoff resume {} --checkout   # does the rest", quoted(thread.as_str()));
                 return Self { code: "unfinished", ..failure }.hint(hint);
             }
         };

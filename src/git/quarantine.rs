@@ -67,8 +67,6 @@ impl Quarantine {
         self.reach(from)
             .config("fetch.fsckObjects=true")
             .config("transfer.fsckObjects=true")
-            // A bundle and a ref that is up to date here must both end as objects in this place.
-            .config("fetch.unpackLimit=1000")
             .arg("fetch")
             .args(options)
             .args(["--", from, reference])

@@ -98,7 +98,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     };
     nonces.consume(&descriptor.nonce)?;
     if let Some(plan) = plan {
-        plan.apply().map_err(Error::Unfinished)?;
+        plan.apply().map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?;
     }
     let Accepted { signer, unknown, .. } = &accepted;
     Ok(Adopted { from: descriptor.source.clone(), signer: signer.clone(), accepted_unknown: *unknown, made })
@@ -276,7 +276,12 @@ pub enum Error {
     Checkout(#[from] checkout::Error),
     /// The thread stands, and only the working tree is not, or not wholly, put back.
     #[error("the checkpoint was adopted, but its working tree could not be put back")]
-    Unfinished(#[source] checkout::Error),
+    Unfinished {
+        /// The new thread.
+        thread: ThreadId,
+        /// What went wrong.
+        source: checkout::Error,
+    },
     /// The nonces could not be used.
     #[error("the nonce could not be noted")]
     Nonce(#[from] nonce::Error),

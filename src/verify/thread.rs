@@ -63,10 +63,6 @@ pub struct Sound {
     pub entries: u64,
     /// The key that signed all of them.
     pub key: String,
-    /// Whom the verifier's signers name for that key, at the times at which it signed.
-    pub principal: Option<String>,
-    /// Whether the verifier knows the key: from its signers, or because it is its own.
-    pub known: bool,
     /// The checkpoints.
     pub trail: Trail,
 }
@@ -140,8 +136,6 @@ pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Option
         at: last.entry.at,
         entries: last.entry.seq + 1,
         key: signer.fingerprint.clone(),
-        principal: signer.principal.clone(),
-        known: signer.trusted,
         trail: told.trail,
     })
 }
@@ -191,6 +185,9 @@ fn signature(told: &Told, options: &Options) -> (Verdict, Vec<SignerSeen>, bool)
 
 /// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end.
 fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdict {
+    if told.cut {
+        return Verdict::not_applicable("the chain could not be read to its first entry");
+    }
     let owner = told.links.first().and_then(|link| link.signer.as_ref().ok());
     let mut findings = Findings::default();
     let (mut holds, mut notes) = (false, String::new());

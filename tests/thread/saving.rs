@@ -121,6 +121,7 @@ fn names_and_summaries_are_checked() {
     }
     let output = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--summary", "a\u{1b}[31m"], b"x");
     assert_eq!(output.status.code(), Some(2));
+    ends(&env, 2, &["checkpoint", "t", "--state", "-", "--packet", "-"]);
     save(&env, "nightly:a b.lock", b"x", &[]);
     env.handoff(["thread", "show", "nightly:a b.lock"]).success();
     assert_eq!(env.git(["for-each-ref", "refs/handoff/threads"]).success().lines().count(), 1);

@@ -24,6 +24,8 @@ pub(super) struct Told {
     pub(super) trail: Trail,
     /// What is wrong with the chain.
     pub(super) findings: Findings,
+    /// Whether the walk ended before the first entry.
+    pub(super) cut: bool,
 }
 
 /// One entry.
@@ -65,7 +67,11 @@ impl Told {
             }
         }
         told.links.reverse();
-        told.check(thread, &objects);
+        // Of a chain without its beginning, nothing can be said but that.
+        told.cut = told.findings.first().is_some();
+        if !told.cut {
+            told.check(thread, &objects);
+        }
         told
     }
 
