@@ -22,6 +22,8 @@
 //! A [`thread`] is the other handoff: a chain of saved states, of which one agent offers a checkpoint and another adopts it, only if
 //! the bytes, the chain and the signatures are what was offered.
 //!
+//! A [`packet`] says where the work stands; it is checked before anyone resumes from it.
+//!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 
@@ -45,9 +47,13 @@ pub mod log;
 
 pub mod verify;
 
+pub mod export;
+
 pub mod apply;
 
 pub mod thread;
+
+pub mod packet;
 
 pub mod clean;
 pub mod doctor;

@@ -2,13 +2,19 @@
 
 mod agents;
 mod apply;
+mod bad_days;
 mod cli;
 mod common;
+mod crash;
 mod docs;
 mod doctor;
+mod engine;
+mod export;
 mod layers;
+mod packet;
 mod place;
 mod plan;
+mod race;
 mod thread;
 mod verify;
 mod worker;

@@ -29,9 +29,12 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("worker", &["git", "model"]),
     // The conductor is the one stage that knows the others.
     ("engine", &["chain", "clock", "config", "event", "git", "model", "run", "worker"]),
+    // Pure but for the facts, which are looked up in the repository and its runs.
+    ("packet", &["git", "model", "run"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
     ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
     // What is done with a run besides driving it.
+    ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),

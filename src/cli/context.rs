@@ -10,7 +10,6 @@ use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::config::Config;
 use git_handoff::engine::tick::Setting;
-use git_handoff::git::program;
 use git_handoff::git::store::Store;
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
@@ -36,8 +35,17 @@ pub(crate) struct Context {
     actor: Option<String>,
 }
 
-impl Context {
-    /// Opens the repository around the current directory.
+/// What is there before any repository: the environment, the clock, the current directory.
+pub(crate) struct Surroundings {
+    /// Where moments come from.
+    pub(crate) clock: Clock,
+    here: PathBuf,
+    ambient: Arc<BTreeMap<String, OsString>>,
+    actor: Option<String>,
+}
+
+impl Surroundings {
+    /// Reads the environment.
     pub(crate) fn new(actor: Option<String>) -> Result<Self, Failure> {
         let ambient: BTreeMap<String, OsString> =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
@@ -52,10 +60,23 @@ impl Context {
             }
         };
         let here = std::env::current_dir().map_err(|e| Failure::io("the current directory is gone", &e))?;
+        Ok(Self { clock, here, ambient: Arc::new(ambient), actor })
+    }
+
+    /// Returns the repository around the current directory; none where there is none, for commands that can do without.
+    pub(crate) fn store(&self) -> Option<Store> {
+        Store::discover(&self.here).ok()
+    }
+}
+
+impl Context {
+    /// Opens the repository around the current directory.
+    pub(crate) fn new(around: Surroundings) -> Result<Self, Failure> {
+        let Surroundings { clock, here, ambient, actor } = around;
         let store = Store::discover(&here)?;
         let config = Config::read(&store)?;
         let store = store.with_durability(config.durability);
-        Ok(Self { store, config: Arc::new(config), clock, ambient: Arc::new(ambient), actor })
+        Ok(Self { store, config: Arc::new(config), clock, ambient, actor })
     }
 
     /// Returns who acts: `--actor`, else `HANDOFF_ACTOR`, else the person at the keyboard.
@@ -105,7 +126,6 @@ impl Context {
 
     /// Returns what driving a run takes.
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
-        program::check_version()?;
         let config = self.config.clone();
         Ok(Setting { config, ambient: self.ambient.clone(), site: Arc::new(self.site()?), close })
     }

@@ -6,7 +6,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
-use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, thread, verify};
+use git_handoff::{apply, chain, clean, config, doctor, export, log, run, sign, submit, thread, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -45,9 +45,9 @@ impl Failure {
         Self { exit: 70, ..Self::refused("defect", message) }
     }
 
-    /// Adds a hint.
+    /// Adds a hint, unless what went wrong deeper down has given a better one.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint.get_or_insert_with(|| hint.into());
         self
     }
 
@@ -188,8 +188,17 @@ impl From<tick::Error> for Failure {
 
 impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
-        let code = if matches!(error, program::Error::TooOld(_)) { "old-git" } else { "git" };
-        Self::of(code, &error)
+        Self::of("git", &error)
+    }
+}
+
+impl From<export::Error> for Failure {
+    fn from(error: export::Error) -> Self {
+        match error {
+            export::Error::Store(inner) => inner.into(),
+            export::Error::Sign(inner) => inner.into(),
+            other => Self::of("export", &other),
+        }
     }
 }
 

@@ -10,13 +10,16 @@ mod target;
 mod adopt;
 mod apply;
 mod cat;
+mod check;
 mod checkpoint;
 mod clean;
 mod doctor;
+mod export;
 mod fork;
 mod key;
 mod log;
 mod offer;
+mod packet;
 mod resume;
 mod rollback;
 mod run;
@@ -33,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use context::Context;
+use context::{Context, Surroundings};
 use failure::Failure;
 use output::Output;
 
@@ -76,7 +79,10 @@ enum Command {
     Fork(fork::Arguments),
     Rollback(rollback::Arguments),
     Thread(thread::Arguments),
+    Check(check::Arguments),
+    Packet(packet::Arguments),
     Key(key::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
 }
@@ -92,6 +98,8 @@ pub(crate) enum Ending {
     CheckFailed,
     /// A run settled, but not every item is done.
     NotAllDone,
+    /// There is nothing to resume from.
+    Critical,
     /// Interrupted by the operator; the run can be continued.
     Interrupted,
 }
@@ -102,7 +110,7 @@ impl Ending {
             Self::Done => 0,
             Self::Refused => 1,
             Self::CheckFailed => 3,
-            Self::NotAllDone => 4,
+            Self::NotAllDone | Self::Critical => 4,
             Self::Interrupted => 130,
         }
     }
@@ -126,9 +134,16 @@ pub(crate) fn main() -> ExitCode {
     let command = arguments.command;
     let actor = arguments.actor;
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let context = Context::new(actor)?;
-        context.config.warnings.iter().for_each(|warning| output.warn(warning));
-        dispatch(command, &context, &mut output)
+        let around = Surroundings::new(actor)?;
+        match command {
+            Command::Check(arguments) => check::run(&arguments, &around, &mut output),
+            Command::Packet(arguments) => packet::run(arguments, around, &mut output),
+            command => {
+                let context = Context::new(around)?;
+                context.config.warnings.iter().for_each(|warning| output.warn(warning));
+                dispatch(command, &context, &mut output)
+            }
+        }
     }));
     match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
@@ -159,7 +174,10 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Fork(arguments) => fork::run(&arguments, context, output),
         Command::Rollback(arguments) => rollback::run(&arguments, context, output),
         Command::Thread(arguments) => thread::run(&arguments, context, output),
+        // These are dispatched before a repository is opened.
+        Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
         Command::Key(arguments) => key::run(&arguments, context, output),
+        Command::Export(arguments) => export::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Clean(arguments) => clean::run(&arguments, context, output),
     }

@@ -98,6 +98,8 @@ pub(super) struct Finished {
     pub(super) salvaged: Option<Oid>,
     /// The worktree, to be removed once the end of the attempt is recorded.
     pub(super) spent: Option<Workspace>,
+    /// Whether all work in the worktree is salvaged, so that it may go even if the end cannot be recorded.
+    pub(super) saved: bool,
     /// What to tell the operator.
     pub(super) notes: Vec<String>,
 }
@@ -128,6 +130,7 @@ pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>
         transcript: None,
         salvaged: None,
         spent: None,
+        saved: false,
         notes: Vec::new(),
     };
     let prepared = {
@@ -306,7 +309,10 @@ fn wind_up(
     }
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, site) {
-            Ok(salvaged) => finished.salvaged = salvaged,
+            Ok(salvaged) => {
+                finished.salvaged = salvaged;
+                finished.saved = true;
+            }
             Err(error) => {
                 let note = format!(
                     "{}: the work of attempt {} could not be saved: {}",

@@ -5,8 +5,10 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use super::decide::Limits;
 use crate::config::{Config, Executor};
 use crate::model::plan::Item;
+use crate::model::state::RunState;
 
 /// The built-in executor that runs `inputs.command`.
 pub const COMMAND: &str = "command";
@@ -73,6 +75,18 @@ pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
     let of_executor = executor.and_then(|settings| settings.max_attempts);
     let of_queue = config.queues.get(queue).and_then(|settings| settings.max_attempts);
     item.max_attempts.or(of_executor).or(of_queue).unwrap_or(ATTEMPTS)
+}
+
+/// Returns whether the item at a position gets another attempt, counted from when an operator last asked for it.
+pub fn attempts_left(state: &RunState, at: usize, config: &Config) -> bool {
+    let most = max_attempts(state.graph.item(at), &state.submitted.queue, config);
+    state.items[at].attempts - state.items[at].granted_at < most
+}
+
+/// Returns how much of a queue runs at the same time: as many items as there are cores, unless it says otherwise.
+pub fn limits(queue: &str, config: &Config) -> Limits {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Limits { concurrency: config.queues.get(queue).and_then(|queue| queue.concurrency).unwrap_or_else(cores) }
 }
 
 /// Returns the environment of an executor: a few variables of our own, those it is configured to get, and nothing else.

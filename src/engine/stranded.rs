@@ -4,6 +4,7 @@ use super::attempt::chain_of;
 use super::keep;
 use crate::git::store::Edit;
 use crate::model::format;
+use crate::model::state::Phase;
 use crate::run::OpenRun;
 use crate::worker::workspace::Workspace;
 use crate::worker::{salvage, site::Site, survivors};
@@ -20,6 +21,12 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
         let workspace = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base);
+        let state = run.state.graph.position(&item).map(|at| &run.state.items[at]);
+        if state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt) {
+            // Its products are recorded; the conductor died before it could tidy up.
+            workspace.remove()?;
+            continue;
+        }
         match salvage::salvage(&workspace, site) {
             Ok(Some(tree)) => {
                 save(run, &format::transcript_path(&item, attempt), tree)?;
@@ -29,6 +36,10 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
                 ));
             }
             Ok(None) => {}
+            // There is space again some day; until then the work waits where it is.
+            Err(error) if chain_of(&error).contains("No space left on device") => {
+                return Err(super::tick::Error::Salvage(Box::new(error)));
+            }
             Err(error) => {
                 let aside = workspace.dir.with_extension(format!("{attempt}-unsaved"));
                 notes.push(format!(

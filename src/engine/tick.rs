@@ -2,7 +2,7 @@
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::attempt::{Finished, Job};
-use super::decide::{Limits, Schedule};
+use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::outcome::Batch;
 use super::{attempt, command, keep, prepare, stranded};
@@ -23,6 +23,7 @@ use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
+use crate::worker::capture;
 use crate::worker::site::Site;
 use crate::worker::survivors;
 use crate::worker::workspace;
@@ -83,14 +84,17 @@ pub async fn drive(
     // What a worker detaches from itself then falls to us, and is found and ended with it.
     survivors::become_subreaper();
     run.refresh()?;
+    stranded::clear(run, &setting.site)?.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
         run.mend_seal()?;
         return Ok(Settled { interrupted: false, sealed: None });
     }
-    refs::clear_stale_lock(run.store(), &format::run_ref(run.run())).map_err(Error::StaleLock)?;
+    for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
+        refs::clear_stale_lock(run.store(), &name(run.run())).map_err(Error::StaleLock)?;
+    }
     run.mend()?;
     let (reports, mut finished) = mpsc::unbounded_channel();
-    let schedule = Schedule::new(&run.state);
+    let schedule = Schedule::new(&run.state, &BTreeSet::new());
     let generation = run.generation();
     let running = BTreeMap::new();
     let removals = JoinSet::new();
@@ -106,24 +110,22 @@ pub async fn drive(
 }
 
 impl Conductor<'_> {
-    /// Deals with what a dead conductor left: processes, worktrees, attempts without an end.
+    /// Records an end for the attempts that a dead conductor left without one.
     fn recover(&mut self) -> Result<(), Error> {
-        for note in stranded::clear(self.run, &self.setting.site)? {
-            (self.tell)(Progress::Note(note));
-        }
         let stranded: Vec<usize> =
             (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
         let mut batch = Batch::default();
         for at in stranded {
             let detail = "the conductor died while the attempt ran".to_owned();
             let state = &self.run.state;
-            if self.attempts_left(at) {
+            if command::attempts_left(state, at, &self.setting.config) {
                 batch.crashed(state, at, detail);
             } else {
                 batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
             }
         }
-        self.record(&batch.happenings)
+        self.record(&batch.happenings)?;
+        self.sweep()
     }
 
     async fn turn(
@@ -156,7 +158,7 @@ impl Conductor<'_> {
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
                 _ = poll.tick() => {
                     self.run.refresh()?;
-                    self.catch_up();
+                    self.catch_up()?;
                 }
                 _ = interrupt.changed() => {}
             }
@@ -165,8 +167,9 @@ impl Conductor<'_> {
 
     /// Dispatches what may run now; returns when to look again.
     fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
+        let limits = command::limits(&self.run.state.submitted.queue, &self.setting.config);
         loop {
-            let decision = self.schedule.decide(&self.run.state, self.limits(), self.now());
+            let decision = self.schedule.decide(&self.run.state, limits, self.now());
             if decision.fire.is_empty() {
                 return Ok(decision.wake);
             }
@@ -211,27 +214,49 @@ impl Conductor<'_> {
     /// Records what came of attempts.
     ///
     /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
-    fn reconcile(&mut self, mut reports: Vec<Finished>) -> Result<(), Error> {
+    fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
         let mut batch = Batch::default();
         for finished in &reports {
             self.running.remove(&finished.at);
-            for note in &finished.notes {
-                (self.tell)(Progress::Note(note.clone()));
-            }
+            self.tell_notes(finished);
             let state = &self.run.state.items[finished.at];
-            // An attempt that was cancelled meanwhile has its end in the chain already.
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
-                batch.finished(&self.run.state, finished, self.attempts_left(finished.at), now);
+                let left = command::attempts_left(&self.run.state, finished.at, &self.setting.config);
+                batch.finished(&self.run.state, finished, left, now);
+            } else {
+                // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
+                self.schedule.ended(&self.run.state, finished.at);
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        keep::file(self.run, &reports)?;
-        self.record(&batch.happenings)?;
-        for workspace in reports.iter_mut().filter_map(|finished| finished.spent.take()) {
-            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        let filed = keep::file(self.run, &reports).map_err(Error::Keep);
+        let is_filed = filed.is_ok();
+        let recorded = filed.and_then(|()| self.record(&batch.happenings));
+        for finished in reports {
+            self.dispose(finished, recorded.is_ok(), is_filed);
         }
-        Ok(())
+        recorded
+    }
+
+    fn tell_notes(&mut self, finished: &Finished) {
+        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
+    }
+
+    /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
+    fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
+        let Some(workspace) = finished.spent else { return };
+        if recorded || (filed && finished.saved) {
+            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        } else {
+            let note = format!(
+                "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
+                finished.item,
+                finished.attempt,
+                workspace.dir.display()
+            );
+            (self.tell)(Progress::Note(note));
+        }
     }
 
     fn record(&mut self, happenings: &[Happening]) -> Result<(), Error> {
@@ -248,23 +273,31 @@ impl Conductor<'_> {
             }
             (self.tell)(Progress::Recorded(link));
         }
-        self.catch_up();
-        Ok(())
+        self.catch_up()
     }
 
     /// Starts over from the state after others appended, and ends the attempts that it no longer has.
-    fn catch_up(&mut self) {
+    fn catch_up(&mut self) -> Result<(), Error> {
         if self.generation == self.run.generation() {
-            return;
+            return Ok(());
         }
         self.generation = self.run.generation();
-        self.schedule = Schedule::new(&self.run.state);
+        let alive = self.running.keys().copied().collect();
+        self.schedule = Schedule::new(&self.run.state, &alive);
         for (at, running) in &self.running {
             let state = &self.run.state.items[*at];
             if state.phase != Phase::Running || state.attempts != running.attempt {
                 running.cancel.send_replace(true);
             }
         }
+        self.sweep()
+    }
+
+    /// Records as skipped what waits for a lost item because two hands appended without seeing each other.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.sweep(&self.run.state);
+        self.record(&batch.happenings)
     }
 
     async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
@@ -274,8 +307,17 @@ impl Conductor<'_> {
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    ///
+    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
+    /// run next saves them.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
-        self.collect(finished).await;
+        let reports = self.collect(finished).await;
+        // The error that led here is the one to tell.
+        let filed = keep::file(self.run, &reports).is_ok();
+        for finished in reports {
+            self.tell_notes(&finished);
+            self.dispose(finished, false, filed);
+        }
     }
 
     /// Waits for the worktrees that are being removed.
@@ -313,18 +355,6 @@ impl Conductor<'_> {
         Ok(Settled { interrupted: false, sealed: Some(sealed) })
     }
 
-    fn attempts_left(&self, at: usize) -> bool {
-        let state = &self.run.state;
-        let most = command::max_attempts(state.graph.item(at), &state.submitted.queue, &self.setting.config);
-        state.items[at].attempts - state.items[at].granted_at < most
-    }
-
-    fn limits(&self) -> Limits {
-        let queue = self.setting.config.queues.get(&self.run.state.submitted.queue);
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Limits { concurrency: queue.and_then(|q| q.concurrency).unwrap_or_else(cores) }
-    }
-
     /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
     fn now(&self) -> Moment {
         let clock = self.run.writer().clock;
@@ -352,6 +382,9 @@ pub enum Error {
     /// What an interrupted attempt left behind could not be dealt with.
     #[error("what an interrupted attempt left behind could not be cleared away")]
     Workspace(#[from] workspace::Error),
+    /// The work of an interrupted attempt could not be saved.
+    #[error("the work of an interrupted attempt could not be saved")]
+    Salvage(#[source] Box<capture::Error>),
     /// Work that could not be saved could not be put aside either.
     #[error("work that could not be saved could not be put aside")]
     Aside(#[source] std::io::Error),

@@ -17,6 +17,9 @@ pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// The longest key that a path shows whole, in bytes; so a path stays short whatever it leads to.
 const MAX_SHOWN_KEY: usize = 1024;
 
+/// How many problems are kept of one document; paths may be long, and nobody reads more.
+const MAX_PROBLEMS: usize = 1000;
+
 /// Where a value stands in a JSON document, as people write it: `items[3].needs["odd key"].from`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JsonPath(String);
@@ -118,6 +121,9 @@ impl State {
     }
 
     fn report(&self, code: Code, message: String) {
+        if self.problems.borrow().len() >= MAX_PROBLEMS {
+            return;
+        }
         let problem = Problem::new(code, &self.path(), message);
         self.problems.borrow_mut().push(problem);
     }

@@ -1,6 +1,7 @@
 //! Plain data: names, plan, entries, state. Nothing here touches the world.
 
 pub mod catalog;
+pub mod credential;
 pub mod descriptor;
 pub mod digest;
 pub mod entry;
@@ -11,6 +12,7 @@ pub mod item_state;
 pub mod json;
 pub mod manifest;
 pub mod name;
+pub mod packet;
 pub mod plan;
 pub mod problem;
 pub mod quote;

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use crate::model::credential;
+
 /// Secrets shorter than this are not looked for: they would blank out half of any text.
 const SHORTEST: usize = 4;
 
@@ -18,23 +20,6 @@ const OVERLAP: usize = 8 << 10;
 
 /// How much may follow the first line of a private key before it is taken to have been something else.
 const LONGEST_KEY: usize = 32 << 10;
-
-/// What a credential looks like: a name, a pattern whose first group, if it has one, is the secret part, and whether the
-/// secret must hold a digit, which tells keys from words.
-const SHAPES: [(&str, &str, bool); 8] = [
-    ("github-token", r"\b(?:gh[oprsu]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})", false),
-    ("aws-access-key-id", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", false),
-    ("slack-token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}", true),
-    ("api-key", r"\bsk-[A-Za-z0-9_-]{20,}", true),
-    ("google-api-key", r"\bAIza[A-Za-z0-9_-]{35}", false),
-    ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+", false),
-    (
-        "authorization",
-        r#"(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:bearer|basic|token)[ \t]+([^ \t\r\n"']+)"#,
-        false,
-    ),
-    ("url-credentials", r#"\b[A-Za-z][A-Za-z0-9+.-]*://([^ \t\r\n/:@"']*:[^ \t\r\n/@"']+)@"#, false),
-];
 
 /// A redactor for one stream of bytes.
 ///
@@ -105,14 +90,7 @@ impl Redactor {
         if let Some(secrets) = &self.secrets {
             found.extend(secrets.find_iter(&self.pending).map(|m| (m.range(), "secret")));
         }
-        for (name, pattern, digit) in shapes() {
-            for captures in pattern.captures_iter(&self.pending) {
-                let Some(secret) = captures.get(captures.len() - 1) else { continue };
-                if !digit || secret.as_bytes().iter().any(u8::is_ascii_digit) {
-                    found.push((secret.range(), name));
-                }
-            }
-        }
+        found.extend(credential::find(&self.pending));
         found.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
         let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();
         for (at, name) in found {
@@ -158,12 +136,6 @@ impl Redactor {
 /// Returns a pattern that matches exactly these bytes.
 fn escaped(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |pattern, byte| pattern + &format!(r"\x{byte:02x}"))
-}
-
-fn shapes() -> impl Iterator<Item = (&'static str, &'static Regex, bool)> {
-    static COMPILED: OnceLock<Vec<Regex>> = OnceLock::new();
-    let compiled = COMPILED.get_or_init(|| SHAPES.iter().map(|(_, pattern, _)| compiled(pattern)).collect());
-    SHAPES.iter().zip(compiled).map(|((name, _, digit), pattern)| (*name, pattern, *digit))
 }
 
 fn compiled(pattern: &str) -> Regex {

@@ -6,7 +6,7 @@ use std::fs;
 use gix::bstr::BString;
 
 use super::capture::Error;
-use super::capture::tree::{Paths, Scratch, ignored, relative};
+use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
 use super::site::Site;
 use super::workspace::Workspace;
@@ -33,14 +33,22 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
     let skip = left_out(&walked, &scratch)?;
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
-    // What git could not add it has told of; the rest is added all the same.
-    let _ = scratch.add(&["-A", "--ignore-errors"], &without(all));
+    add(&scratch, &["-A", "--ignore-errors"], &without(all))?;
     if let Some(skip) = outputs_left_out(workspace, site) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
-        let _ = scratch.add(&["-A", "-f", "--ignore-errors"], &paths);
+        add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
     }
     let tree = scratch.write()?;
     Ok((tree != base.tree).then_some(tree))
+}
+
+/// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.
+fn add(scratch: &Scratch, options: &[&str], paths: &Paths) -> Result<(), Error> {
+    match scratch.add(options, paths).map_err(|error| refusal(error, |said| Error::Refused(said.to_owned()))) {
+        // What git could not add it has told of; the rest is added all the same.
+        Err(Error::Refused(_)) => Ok(()),
+        other => other,
+    }
 }
 
 /// The paths that git must not enter or need not take.

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use gix::bstr::BString;
 
-use super::tree::{Paths, Scratch, ignored, relative};
+use super::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::walk::{Walked, shown};
 use super::{Error, store};
 use crate::git::program;
@@ -14,9 +14,6 @@ use crate::model::digest::Oid;
 use crate::model::entry::Product;
 use crate::worker::site::Site;
 use crate::worker::workspace::{Base, Workspace};
-
-/// What git says when the fault is not the worktree's.
-const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
 
 /// Writes the difference from the base's tree to the worktree into the repository; none where there is none.
 pub(super) fn capture(
@@ -29,12 +26,9 @@ pub(super) fn capture(
     check(site, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
-    scratch.add(&["-A"], &paths).map_err(|error| match error {
-        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => {
-            Error::refused(format!("the worktree cannot be captured: {said}"))
-        }
-        other => Error::git(other),
-    })?;
+    scratch
+        .add(&["-A"], &paths)
+        .map_err(|error| refusal(error, |said| Error::refused(format!("the worktree cannot be captured: {said}"))))?;
     let tree = scratch.write()?;
     if tree == base.tree {
         return Ok(None);
@@ -46,6 +40,10 @@ pub(super) fn capture(
 fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.odd.first() {
         return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
+    }
+    if let Some(path) = walked.attributes.first().filter(|_| !program::takes_attributes_from_trees()) {
+        let sentence = format!("{} was changed, which can only be captured with git 2.41 or newer", shown(path));
+        return Err(Error::refused(sentence));
     }
     let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).cloned().collect();
     let ignored: BTreeSet<BString> = ignored(scratch, &asked)?.into_iter().collect();

@@ -58,9 +58,14 @@ impl Scratch {
             .work_tree(&self.tree)
             .env("GIT_INDEX_FILE", self.index())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            // As a flag and not as a variable: a git that is too old for it fails instead of reading the worker's attributes.
-            .arg(format!("--attr-source={}", self.attributes));
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        // An older git reads the files of the worktree: a capture is refused where those are not the base's.
+        let git = if program::takes_attributes_from_trees() {
+            // As a flag and not as a variable, which a git that does not know it would ignore.
+            git.arg(format!("--attr-source={}", self.attributes))
+        } else {
+            git
+        };
         match &self.objects {
             Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
             None => git,
@@ -123,6 +128,17 @@ impl Paths {
         self.0.extend_from_slice(magic);
         self.0.extend_from_slice(path);
         self.0.push(0);
+    }
+}
+
+/// What git says when the fault is not the worktree's.
+const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
+
+/// Returns what a failed `git add` means: `theirs` of what it said if the worktree is to blame, else an error of ours.
+pub(in crate::worker) fn refusal(error: program::Error, theirs: impl FnOnce(&str) -> Error) -> Error {
+    match &error {
+        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => theirs(said),
+        _ => Error::git(error),
     }
 }
 

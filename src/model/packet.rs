@@ -1,0 +1,177 @@
+//! A packet: the JSON that says where the work stands, for whoever resumes it.
+
+mod age;
+mod read;
+
+pub use age::{Age, BadAge};
+pub(crate) use read::is_invisible;
+pub use read::read;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::model::time::Moment;
+
+/// The fields that every packet has, in the order in which it is written.
+pub const FIELDS: [&str; 8] =
+    ["objective", "completed", "unresolved", "assumptions", "next_action", "risks", "updated_at", "resume_token"];
+
+/// The fields by which a packet names things that can be looked up.
+pub const FACT_FIELDS: [&str; 4] = ["commits", "run", "items", "documents"];
+
+/// The largest packet that is read, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// The most entries of one list.
+pub const MAX_LIST: usize = 500;
+
+/// A packet as far as it could be read; what is missing or wrong is absent here and stands in `faults`.
+#[derive(Clone, Debug, Default)]
+pub struct Packet {
+    /// What the work is for.
+    pub objective: Option<String>,
+    /// What is done.
+    pub completed: Vec<String>,
+    /// What is open, and what blocks it.
+    pub unresolved: Vec<String>,
+    /// What was taken for granted.
+    pub assumptions: Vec<String>,
+    /// What to do first.
+    pub next_action: Option<String>,
+    /// What may go wrong.
+    pub risks: Vec<String>,
+    /// When this was written, as it stands there.
+    pub updated_at: Option<String>,
+    /// The marker that makes one resumption of it.
+    pub resume_token: Option<String>,
+    /// Things that can be looked up.
+    pub claims: Claims,
+    /// The field that says the token was used or taken back.
+    pub consumed: Option<String>,
+    /// Fields that have no meaning here.
+    pub unknown: Vec<String>,
+    /// What the packet lacks or has wrong.
+    pub faults: Vec<Fault>,
+    /// Every text in it, keys of unknown objects included.
+    pub passages: Vec<Passage>,
+}
+
+/// What a packet says of things that can be looked up; `None` where it says nothing of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// Commits that exist.
+    pub commits: Option<Vec<String>>,
+    /// A run that exists.
+    pub run: Option<String>,
+    /// Items of that run, with the status each has.
+    pub items: Option<BTreeMap<String, String>>,
+    /// Documents of that run, with the hash of each where one is named.
+    pub documents: Option<BTreeMap<String, Option<String>>>,
+}
+
+impl Claims {
+    /// Returns whether the packet names nothing that can be looked up.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One thing that a field lacks or has wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The field, with the place inside it.
+    pub field: String,
+    /// What is wrong, to be read behind the field.
+    pub what: String,
+}
+
+/// A text of the packet and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// The path of the value: `risks[0]`.
+    pub field: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Why nothing can be resumed from some bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// The reason, as people read it.
+    pub why: String,
+    /// What text there is, to be looked through all the same.
+    pub passages: Vec<Passage>,
+}
+
+impl Unusable {
+    /// Says that there is nothing to read.
+    pub fn absent(why: String) -> Self {
+        Self { why, passages: Vec::new() }
+    }
+}
+
+/// A packet to be written.
+#[derive(Clone, Debug, Serialize)]
+pub struct Draft {
+    /// What the work is for.
+    pub objective: String,
+    /// What is done; `["none"]` where nothing is.
+    pub completed: Vec<String>,
+    /// What is open.
+    pub unresolved: Vec<String>,
+    /// What was taken for granted.
+    pub assumptions: Vec<String>,
+    /// What to do first.
+    pub next_action: String,
+    /// What may go wrong.
+    pub risks: Vec<String>,
+    /// When it is written.
+    pub updated_at: String,
+    /// The marker that makes one resumption of it.
+    pub resume_token: String,
+    /// Commits that exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<String>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// Items of the run that are done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
+    /// Documents of the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<String>,
+}
+
+impl Draft {
+    /// Returns the packet on one line.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("strings and lists of them can be written")
+    }
+
+    /// Returns the packet as people read it.
+    pub fn pretty(&self) -> String {
+        serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
+    }
+}
+
+/// Returns a plain continuity marker from a name and a moment: `handoff-migrate-user-database-20240610`.
+///
+/// The same name on the same day gives the same marker; `more` tells several of a day apart.
+pub fn marker(name: &str, at: Moment, more: Option<&str>) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut slug = String::from("handoff");
+    for word in words.map(str::to_ascii_lowercase).filter(|word| word != "handoff") {
+        // A long word is no word of a name but something that was cut out of one.
+        if slug.len() + word.len() > 64 {
+            break;
+        }
+        slug = format!("{slug}-{word}");
+    }
+    let date = at.to_string()[..10].replace('-', "");
+    match more {
+        Some(more) => format!("{slug}-{date}-{more}"),
+        None => format!("{slug}-{date}"),
+    }
+}

@@ -1,0 +1,274 @@
+//! Reads a packet as far as it goes, and says what it lacks.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Claims, FACT_FIELDS, FIELDS, Fault, MAX_BYTES, MAX_LIST, Packet, Passage, Unusable};
+use crate::model::json::{self, JsonPath};
+use crate::model::read::wrong_type;
+
+/// Fields that say a token was used or taken back when they are `true`.
+const CONSUMED_FLAGS: [&str; 6] = [
+    "consumed",
+    "resume_token_consumed",
+    "token_consumed",
+    "invalidated",
+    "resume_token_invalidated",
+    "token_invalidated",
+];
+/// Fields that say it when they hold anything.
+const CONSUMED_MOMENTS: [&str; 6] = [
+    "consumed_at",
+    "resume_token_consumed_at",
+    "token_consumed_at",
+    "invalidated_at",
+    "resume_token_invalidated_at",
+    "token_invalidated_at",
+];
+/// Fields that say it when they hold one of [`CONSUMED_WORDS`].
+const CONSUMED_STATUSES: [&str; 4] = ["resume_token_status", "resume_token_state", "token_status", "status"];
+/// The words of a status that says it.
+const CONSUMED_WORDS: [&str; 7] = ["consumed", "used", "spent", "invalidated", "invalid", "revoked", "expired"];
+
+/// The length from which the path of a text is not made longer, in bytes.
+const LONGEST_PATH: usize = 256;
+
+/// Reads a packet from bytes.
+pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
+    if bytes.len() > MAX_BYTES {
+        return Err(Unusable::absent(format!("the packet is larger than {} MiB", MAX_BYTES >> 20)));
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Unusable::absent("the packet is empty".into()));
+    }
+    let mut problems = Vec::new();
+    let value = json::read(bytes, &mut problems);
+    let unusable = |why: &str| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        Unusable { why: why.into(), passages: vec![Passage { field: "the packet".into(), text }] }
+    };
+    let Some(value) = value else {
+        let why = problems.first().map_or_else(|| "not JSON".into(), |problem| problem.message.clone());
+        return Err(unusable(&format!("the packet is {why}")));
+    };
+    let Value::Object(map) = &value else { return Err(unusable("the packet is not a JSON object")) };
+    if !FIELDS.iter().any(|field| map.get(*field).is_some_and(holds_something)) {
+        return Err(unusable("the packet has none of the required fields, or all of them are empty"));
+    }
+    let mut packet = fields(map);
+    packet.faults.extend(problems.into_iter().map(|problem| Fault { field: problem.path, what: problem.message }));
+    packet.consumed = consumed(map);
+    packet.passages = passages(&value);
+    Ok(packet)
+}
+
+fn fields(map: &Map<String, Value>) -> Packet {
+    let mut faults = Vec::new();
+    let mut reader = Reader { map, faults: &mut faults };
+    let mut packet = Packet {
+        objective: reader.text("objective"),
+        completed: reader.list("completed"),
+        unresolved: reader.list("unresolved"),
+        assumptions: reader.list("assumptions"),
+        next_action: reader.text("next_action"),
+        risks: reader.list("risks"),
+        updated_at: reader.text("updated_at"),
+        resume_token: reader.text("resume_token"),
+        claims: reader.claims(),
+        ..Packet::default()
+    };
+    let known = |key: &&String| {
+        let known = [&CONSUMED_FLAGS[..], &CONSUMED_MOMENTS, &CONSUMED_STATUSES, &FIELDS, &FACT_FIELDS];
+        known.iter().any(|names| names.contains(&key.as_str()))
+    };
+    packet.unknown = map.keys().filter(|key| !known(key)).cloned().collect();
+    packet.faults = faults;
+    packet
+}
+
+struct Reader<'a> {
+    map: &'a Map<String, Value>,
+    faults: &'a mut Vec<Fault>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, field: &str, what: impl Into<String>) {
+        self.faults.push(Fault { field: field.into(), what: what.into() });
+    }
+
+    fn wrong(&mut self, field: &str, wanted: &str, found: &Value) {
+        let problem = wrong_type(&JsonPath::root(), wanted, found);
+        self.fault(field, problem.message);
+    }
+
+    fn text(&mut self, field: &str) -> Option<String> {
+        match self.map.get(field) {
+            None => self.fault(field, "is missing"),
+            Some(value) if is_empty(value) => self.fault(field, "is empty"),
+            Some(Value::String(text)) => return Some(text.clone()),
+            Some(other) => self.wrong(field, "a string", other),
+        }
+        None
+    }
+
+    fn list(&mut self, field: &str) -> Vec<String> {
+        match self.map.get(field) {
+            None => self.fault(field, "is missing"),
+            Some(value) if is_empty(value) => self.fault(field, "is empty"),
+            Some(Value::Array(list)) => return self.entries(field, list),
+            Some(other) => self.wrong(field, "a list of strings", other),
+        }
+        Vec::new()
+    }
+
+    fn entries(&mut self, field: &str, list: &[Value]) -> Vec<String> {
+        if list.len() > MAX_LIST {
+            self.fault(field, format!("has {} entries, more than {MAX_LIST}", list.len()));
+        }
+        let mut entries = Vec::new();
+        for (at, value) in list.iter().take(MAX_LIST).enumerate() {
+            match value {
+                value if is_empty(value) => self.fault(&format!("{field}[{at}]"), "is empty"),
+                Value::String(text) => entries.push(text.clone()),
+                other => self.wrong(&format!("{field}[{at}]"), "a string", other),
+            }
+        }
+        entries
+    }
+
+    fn claims(&mut self) -> Claims {
+        let items = self.named("items", "id", "status").map(|items| {
+            items.into_iter().map(|(item, status)| (item, status.unwrap_or_else(|| "done".into()))).collect()
+        });
+        let documents = self.named("documents", "name", "sha256");
+        Claims { commits: self.commits(), run: self.run(), items, documents }
+    }
+
+    fn commits(&mut self) -> Option<Vec<String>> {
+        match self.map.get("commits")? {
+            Value::Array(list) => Some(self.entries("commits", list)),
+            other => {
+                self.wrong("commits", "a list of commit ids", other);
+                Some(Vec::new())
+            }
+        }
+    }
+
+    fn run(&mut self) -> Option<String> {
+        match self.map.get("run")? {
+            Value::String(run) => Some(run.clone()),
+            other => {
+                self.wrong("run", "a run's id", other);
+                Some(String::new())
+            }
+        }
+    }
+
+    /// Reads what names things and may say something of each: a list of names or of objects, or one object.
+    fn named(&mut self, field: &str, name: &str, said: &str) -> Option<BTreeMap<String, Option<String>>> {
+        let mut named = BTreeMap::new();
+        match self.map.get(field)? {
+            Value::Object(map) => {
+                for (key, value) in map.iter().take(MAX_LIST) {
+                    let text = value.as_str().map(str::to_owned);
+                    if text.is_none() && !value.is_null() {
+                        self.wrong(&format!("{field}.{key}"), "a string", value);
+                    }
+                    named.insert(key.clone(), text);
+                }
+            }
+            Value::Array(list) => {
+                if list.len() > MAX_LIST {
+                    self.fault(field, format!("has {} entries, more than {MAX_LIST}", list.len()));
+                }
+                for (at, value) in list.iter().take(MAX_LIST).enumerate() {
+                    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+                    match value.as_str().map(str::to_owned) {
+                        Some(plain) => drop(named.insert(plain, None)),
+                        None => match text(name) {
+                            Some(key) => drop(named.insert(key, text(said))),
+                            None => self.wrong(&format!("{field}[{at}]"), "a name", value),
+                        },
+                    }
+                }
+            }
+            other => self.wrong(field, "a list of names", other),
+        }
+        Some(named)
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c)),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn holds_something(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.iter().any(|value| !is_empty(value)),
+        other => !is_empty(other),
+    }
+}
+
+/// Returns whether a character takes no room, so that it can hide in a text: zero-width, direction and tag characters.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns the field that says the token was used: one at the top, or one level below it.
+fn consumed(map: &Map<String, Value>) -> Option<String> {
+    let inner = map.iter().filter_map(|(key, value)| Some((format!("{key}."), value.as_object()?)));
+    let mut maps = std::iter::once((String::new(), map)).chain(inner);
+    maps.find_map(|(before, map)| {
+        let found = map.iter().find(|(key, value)| says_consumed(key, value))?;
+        Some(format!("{before}{}", found.0))
+    })
+}
+
+fn says_consumed(key: &str, value: &Value) -> bool {
+    let word = || value.as_str().map(|word| word.trim().to_lowercase());
+    let is = |yes: &str| word().is_some_and(|word| word == yes);
+    if CONSUMED_FLAGS.contains(&key) {
+        return value == &Value::Bool(true) || is("true") || is("yes");
+    }
+    if CONSUMED_MOMENTS.contains(&key) {
+        return !is_empty(value) && value != &Value::Bool(false);
+    }
+    CONSUMED_STATUSES.contains(&key) && word().is_some_and(|word| CONSUMED_WORDS.contains(&word.as_str()))
+}
+
+/// Returns every string of a value, and the keys of its objects, with their paths.
+fn passages(value: &Value) -> Vec<Passage> {
+    let mut found = Vec::new();
+    let mut open = vec![(JsonPath::root(), value)];
+    while let Some((path, value)) = open.pop() {
+        let shown = path.to_string();
+        // A path is no longer than people read, or many strings far inside would cost memory without end.
+        let below = |next: JsonPath| if shown.len() > LONGEST_PATH { path.clone() } else { next };
+        match value {
+            Value::String(text) => found.push(Passage { field: shown, text: text.clone() }),
+            Value::Array(list) => {
+                open.extend(list.iter().enumerate().rev().map(|(at, value)| (below(path.index(at)), value)));
+            }
+            Value::Object(map) => {
+                let place = if shown.is_empty() { "the packet" } else { &shown };
+                let odd = |key: &&String| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str());
+                let of_key = |key: &String| Passage { field: format!("a key of {place}"), text: key.clone() };
+                found.extend(map.keys().filter(odd).map(of_key));
+                open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}

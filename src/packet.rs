@@ -1,0 +1,198 @@
+//! Checks a packet before anyone resumes from it, and writes packets that pass. Pure but for the facts.
+//!
+//! The rules, each with its id, stand in `docs/packet.md`. What a packet says is data: it is quoted where it matters, with
+//! nothing in it that steers a terminal, and never followed.
+
+pub mod auto;
+pub mod facts;
+pub mod vocabulary;
+
+mod freshness;
+mod quote;
+mod recovery;
+mod render;
+mod replay;
+mod schema;
+mod stem;
+mod token;
+mod untrusted;
+mod words;
+
+pub use quote::quoted;
+
+use crate::model::packet::{Age, Packet, Unusable};
+use crate::model::time::Moment;
+
+/// Every rule that a finding can name: its id and what it is called.
+pub const RULES: &[(&str, &str)] = &[
+    ("R1", "vague-verb"),
+    ("R2", "generic-object"),
+    ("R3", "no-object"),
+    ("R4", "placeholder"),
+    ("R5", "no-verb"),
+    ("R6", "generic-objective"),
+    ("C1", "completed-to-be-started"),
+    ("C2", "completed-still-unresolved"),
+    ("O1", "another-objective"),
+    ("B1", "blocked-by-nothing"),
+    ("B2", "none-and-more"),
+    ("B3", "unstated"),
+    ("U1", "bypass-safeguards"),
+    ("U2", "widen-permissions"),
+    ("U3", "expose-secrets"),
+    ("U4", "destructive-action"),
+    ("U5", "override-instructions"),
+    ("U6", "hidden-text"),
+];
+
+/// What the check goes by.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The present moment.
+    pub now: Moment,
+    /// The oldest a packet may be.
+    pub max_age: Age,
+    /// The task that is being resumed, if the reader says which.
+    pub objective: Option<String>,
+}
+
+/// How safe it is to resume.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Classification {
+    /// Every check passes.
+    Clean,
+    /// Somebody has to look first.
+    Operational,
+    /// There is nothing to resume from.
+    Critical,
+}
+
+impl Classification {
+    /// Returns the word that answers use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Operational => "operational",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// One thing that a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The id of the rule, one of [`RULES`].
+    pub rule: &'static str,
+    /// The field it is about.
+    pub field: String,
+    /// What is wrong, with the words that gave rise to it.
+    pub what: String,
+}
+
+/// What became of one check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It passes.
+    Ok,
+    /// It does not pass.
+    Failed,
+    /// There is nothing it applies to.
+    NotApplicable,
+}
+
+/// One line of the summary.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The name in JSON.
+    pub name: &'static str,
+    /// Whether the check passes.
+    pub state: State,
+    /// What was seen; safe to print.
+    pub detail: String,
+    /// The rules that say so.
+    pub findings: Vec<Finding>,
+}
+
+impl Row {
+    fn new(name: &'static str, passes: bool, detail: impl Into<String>) -> Self {
+        let state = if passes { State::Ok } else { State::Failed };
+        Self { name, state, detail: detail.into(), findings: Vec::new() }
+    }
+
+    fn not_applicable(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, state: State::NotApplicable, detail: detail.into(), findings: Vec::new() }
+    }
+
+    fn fails(&self) -> bool {
+        self.state == State::Failed
+    }
+}
+
+/// What a check of a packet comes to. Every row is there, whatever the packet is.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How safe it is to resume.
+    pub classification: Classification,
+    /// The checks, in their order.
+    pub rows: Vec<Row>,
+    /// What to do before resuming.
+    pub recovery: Vec<String>,
+    /// Whom to tell.
+    pub escalation: String,
+}
+
+/// Checks what was read; `facts` is what [`facts::look_up`] found for it.
+///
+/// Any row that fails makes the packet operational; one that nothing can be resumed from is critical. Neither is softened by
+/// what the other rows say.
+pub fn check(read: &Result<Packet, Unusable>, facts: Row, terms: &Terms) -> Report {
+    let (rows, packet) = match read {
+        Ok(packet) => {
+            let rows = vec![
+                schema::row(packet),
+                freshness::row(packet.updated_at.as_deref(), terms),
+                token::row(packet),
+                replay::row(packet, terms.objective.as_deref()),
+                untrusted::row(&packet.passages),
+                facts,
+            ];
+            (rows, Some(packet))
+        }
+        Err(unusable) => (without_packet(unusable), None),
+    };
+    let classification = match packet {
+        None => Classification::Critical,
+        Some(_) if rows.iter().any(Row::fails) => Classification::Operational,
+        Some(_) => Classification::Clean,
+    };
+    let recovery = recovery::steps(packet, &rows, terms);
+    let escalation = recovery::escalation(classification, &rows);
+    Report { classification, rows, recovery, escalation }
+}
+
+/// Returns the row of a check of facts that does not apply.
+pub fn no_facts() -> Row {
+    Row::not_applicable("facts", "n/a (the packet names no commits, run, items or documents)")
+}
+
+/// Returns what a rule is called.
+pub fn rule_name(id: &str) -> &'static str {
+    RULES.iter().find(|(known, _)| *known == id).map_or("", |(_, name)| name)
+}
+
+fn without_packet(unusable: &Unusable) -> Vec<Row> {
+    let failed = |name, detail: &str| Row::new(name, false, detail);
+    let untrusted = if unusable.passages.is_empty() {
+        Row::not_applicable("untrusted_content", "n/a (there is no text to look through)")
+    } else {
+        untrusted::row(&unusable.passages)
+    };
+    vec![
+        failed("schema", &quote::escaped(&unusable.why)),
+        failed("freshness", "no usable packet, so its age is unknown"),
+        failed("resume_token", "no usable packet, so there is no continuity ID"),
+        failed("replay", "objective, blocker, and next action could not be confirmed"),
+        untrusted,
+        no_facts(),
+    ]
+}

@@ -1,0 +1,143 @@
+//! Writes a packet from the facts of a run.
+
+use super::untrusted::is_suspect;
+use crate::model::digest::Oid;
+use crate::model::item_state::Phase;
+use crate::model::packet::{Draft, marker};
+use crate::model::quote::quoted as shell;
+use crate::model::time::Moment;
+use crate::run::View;
+
+/// How many items are named in a list; the others are counted.
+const NAMED: usize = 100;
+
+/// The longest reason that is repeated, in characters.
+const LONGEST_REASON: usize = 200;
+
+/// What the repository adds to what the run says.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The commit of `HEAD`, if there is one.
+    pub head: Option<Oid>,
+    /// Whether the run's base is here.
+    pub base_is_here: bool,
+    /// How many commits `HEAD` is past the run's base, if it is at all.
+    pub past_base: Option<u64>,
+    /// Names of documents that stand on the run.
+    pub documents: Vec<String>,
+}
+
+/// Returns the packet of a run.
+pub fn packet(view: &View, around: &Surroundings, now: Moment) -> Draft {
+    let run = view.run.as_str();
+    let of = |phase: Phase| view.state.items.iter().filter(move |item| item.phase == phase).count();
+    let (done, all) = (of(Phase::Done), view.state.items.len());
+    let base = view.state.submitted.base;
+    let items: Vec<String> = ids(view, |at| view.state.items[at].phase == Phase::Done).take(NAMED).collect();
+    let mut commits = Vec::new();
+    if around.base_is_here {
+        commits.push(base.to_string());
+    }
+    commits.extend(around.head.map(|head| head.to_string()).filter(|head| !commits.contains(head)));
+    Draft {
+        objective: format!("Bring the run \"{run}\" to its end with all {all} of its items done"),
+        completed: or_none(listed(ids(view, |at| view.state.items[at].phase == Phase::Done), done, |id| {
+            format!("item \"{id}\"")
+        })),
+        unresolved: or_none(unresolved(view)),
+        assumptions: vec![format!("the work of every item begins at the commit {base}")],
+        next_action: next_action(view),
+        risks: or_none(risks(view, around)),
+        updated_at: now.to_string(),
+        resume_token: marker(run, now, Some(&state_mark(view))),
+        commits,
+        run: Some(run.to_owned()),
+        items,
+        documents: around.documents.iter().take(NAMED).cloned().collect(),
+    }
+}
+
+fn ids<'a>(view: &'a View, wanted: impl Fn(usize) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
+    let items = view.state.graph.items().iter().enumerate();
+    items.filter(move |(at, _)| wanted(*at)).map(|(_, item)| item.id.to_string())
+}
+
+fn listed(ids: impl Iterator<Item = String>, all: usize, say: impl Fn(String) -> String) -> Vec<String> {
+    let mut entries: Vec<String> = ids.take(NAMED).map(say).collect();
+    if all > entries.len() {
+        entries.push(format!("{} items that are not named here", all - entries.len()));
+    }
+    entries
+}
+
+fn or_none(entries: Vec<String>) -> Vec<String> {
+    if entries.is_empty() { vec!["none".into()] } else { entries }
+}
+
+fn unresolved(view: &View) -> Vec<String> {
+    let open: Vec<usize> =
+        (0..view.state.items.len()).filter(|at| view.state.items[*at].phase != Phase::Done).collect();
+    let mut entries: Vec<String> = open.iter().take(NAMED).map(|at| entry(view, *at)).collect();
+    if open.len() > entries.len() {
+        entries.push(format!("{} items more that are open and not named here", open.len() - entries.len()));
+    }
+    entries
+}
+
+fn entry(view: &View, at: usize) -> String {
+    let id = &view.state.graph.item(at).id;
+    let said = format!("item \"{id}\" is {}", view.state.status(at));
+    let blocked: Vec<String> =
+        view.state.blocked_by(at).take(3).map(|on| format!("\"{}\"", view.state.graph.item(on).id)).collect();
+    let why = match &view.state.items[at].reason {
+        Some(reason) => Some(reason.chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect::<String>()),
+        None if !blocked.is_empty() => Some(format!("it needs {}", blocked.join(", "))),
+        None => None,
+    };
+    let said = why.map_or_else(|| said.clone(), |why| format!("{said}: {why}"));
+    // A reason may repeat what a worker said; it is not handed on if it reads like an order.
+    if is_suspect(&said) { format!("item {} of the plan is {}", at + 1, view.state.status(at)) } else { said }
+}
+
+/// Returns the one command that brings the run on.
+fn next_action(view: &View) -> String {
+    let run = shell(view.run.as_str());
+    let state = &view.state;
+    if state.sealed || state.closed.is_some() || state.cancelled.is_some() {
+        return if state.is_done() {
+            format!("Run `git handoff verify {run}` and, when it is intact, `git handoff apply {run}`")
+        } else {
+            format!("Run `git handoff show {run}` and submit a new plan for the items that are not done")
+        };
+    }
+    let failed = (0..state.items.len()).find(|at| state.items[*at].phase == Phase::Failed);
+    match failed.filter(|_| state.is_settled()) {
+        Some(at) => {
+            let item = shell(&format!("{}/{}", view.run, state.graph.item(at).id));
+            format!("Run `git handoff retry {item}`, after that `git handoff run {run}`")
+        }
+        None => format!("Run `git handoff run {run}`"),
+    }
+}
+
+fn risks(view: &View, around: &Surroundings) -> Vec<String> {
+    let mut risks = Vec::new();
+    if let Some(past) = around.past_base.filter(|past| *past > 0) {
+        let s = if past == 1 { "" } else { "s" };
+        risks.push(format!("HEAD is {past} commit{s} past the run's base, so patches may conflict with it"));
+    }
+    if !around.base_is_here {
+        risks.push("the run's base commit is not in this repository, so nothing can be dispatched here".into());
+    }
+    let failed = view.state.items.iter().filter(|item| item.phase == Phase::Failed).count();
+    if failed > 0 {
+        let s = if failed == 1 { "" } else { "s" };
+        risks.push(format!("{failed} item{s} failed and may fail again for the same reason"));
+    }
+    risks
+}
+
+/// Returns what tells this state of the run from every other.
+fn state_mark(view: &View) -> String {
+    view.links.last().map(|link| link.hash.short()).unwrap_or_default()
+}

@@ -1,0 +1,197 @@
+//! The row `facts`: is what the packet says of commits, runs, items and documents so? The only part that looks at a repository.
+
+use std::collections::BTreeMap;
+
+use super::quote::quoted;
+use super::schema::listed;
+use super::{Row, no_facts};
+use crate::git::program;
+use crate::git::store::Store;
+use crate::git::{refs, work_tree};
+use crate::model::digest::{Digest, Oid};
+use crate::model::format;
+use crate::model::name::{FilePath, RunId};
+use crate::model::packet::Claims;
+use crate::run::{self, View};
+
+/// How many commits are looked up.
+const MOST_COMMITS: usize = 32;
+
+/// How many false facts are shown.
+const SHOWN: usize = 6;
+
+/// What was found out, piece by piece.
+#[derive(Default)]
+struct Found {
+    holds: Vec<String>,
+    fails: Vec<String>,
+}
+
+/// Looks up what a packet claims. Nothing is fetched, and nothing is guessed from prose.
+pub fn look_up(claims: &Claims, store: Option<&Store>) -> Row {
+    if claims.is_empty() {
+        return no_facts();
+    }
+    let Some(store) = store else {
+        return Row::new("facts", false, "could not be checked: this is not in a git repository");
+    };
+    let mut found = Found::default();
+    if let Some(commits) = &claims.commits
+        && let Err(error) = look_up_commits(store, commits, &mut found)
+    {
+        found.fails.push(format!("commits could not be looked up: {}", super::quote::escaped(&error.to_string())));
+    }
+    look_up_run(store, claims, &mut found);
+    let passes = found.fails.is_empty();
+    let (said, all) = if passes { (&found.holds, usize::MAX) } else { (&found.fails, SHOWN) };
+    let shown: Vec<String> = said.iter().take(all).cloned().collect();
+    let detail = if said.is_empty() { "nothing is named".to_owned() } else { listed(&shown, said.len(), "; ") };
+    Row::new("facts", passes, detail)
+}
+
+fn look_up_commits(store: &Store, commits: &[String], found: &mut Found) -> Result<(), work_tree::Error> {
+    if commits.len() > MOST_COMMITS {
+        found
+            .fails
+            .push(format!("{} commits are named, more than the {MOST_COMMITS} that are looked up", commits.len()));
+        return Ok(());
+    }
+    let is_id = |text: &str| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let mut here: Vec<Oid> = Vec::new();
+    for named in commits {
+        // Only ids: a revision like `HEAD~2` means something else every day, and an option nothing good.
+        if !is_id(named) {
+            found.fails.push(format!("{} is no commit id", quoted(named)));
+            continue;
+        }
+        match commit(store, named)? {
+            Some(oid) => here.push(oid),
+            None => found.fails.push(format!("commit {named} is not in this repository")),
+        }
+    }
+    if here.len() == commits.len() && !here.is_empty() {
+        found.holds.push(if here.len() == 1 {
+            "1 commit exists".into()
+        } else {
+            format!("{} commits exist", here.len())
+        });
+    }
+    distance(store, &here, found)
+}
+
+/// Returns the commit of an id or the beginning of one.
+fn commit(store: &Store, id: &str) -> Result<Option<Oid>, program::Error> {
+    let revision = format!("{id}^{{commit}}");
+    let call = store.git().env("GIT_NO_LAZY_FETCH", "1").args(["rev-parse", "--verify", "--quiet", &revision]);
+    let oid: Option<Oid> = match call.line() {
+        Ok(line) => line.parse().ok(),
+        Err(program::Error::Failed { .. }) => None,
+        Err(other) => return Err(other),
+    };
+    // A branch may be called like the beginning of an id; and a full id is taken for granted before it is looked for.
+    Ok(oid.filter(|oid| oid.to_string().starts_with(&id.to_ascii_lowercase()) && store.contains(*oid)))
+}
+
+/// Says how far `HEAD` has moved since the nearest of the commits, and which of them are not behind it.
+fn distance(store: &Store, commits: &[Oid], found: &mut Found) -> Result<(), work_tree::Error> {
+    let Some((head, _)) = work_tree::head(store)? else { return Ok(()) };
+    let mut nearest: Option<(u64, Oid)> = None;
+    for oid in commits {
+        let id = oid.to_string();
+        if !store.git().args(["merge-base", "--is-ancestor", &id, &head.to_string()]).succeeds()? {
+            found.holds.push(format!("{} is not in the history of HEAD", short(*oid)));
+            continue;
+        }
+        let count = store.git().args(["rev-list", "--count", &format!("{id}..{head}")]).line()?;
+        let count = count.parse().unwrap_or(u64::MAX);
+        if nearest.is_none_or(|(least, _)| count < least) {
+            nearest = Some((count, *oid));
+        }
+    }
+    found.holds.extend(nearest.map(|(count, oid)| match count {
+        0 => format!("HEAD is still at {}", short(oid)),
+        1 => format!("HEAD has moved 1 commit since {}", short(oid)),
+        _ => format!("HEAD has moved {count} commits since {}", short(oid)),
+    }));
+    Ok(())
+}
+
+fn short(oid: Oid) -> String {
+    oid.0.to_hex_with_len(7).to_string()
+}
+
+fn look_up_run(store: &Store, claims: &Claims, found: &mut Found) {
+    let Some(named) = &claims.run else {
+        for (what, some) in [("items", claims.items.is_some()), ("documents", claims.documents.is_some())] {
+            if some {
+                found.fails.push(format!("{what} are named, and no run"));
+            }
+        }
+        return;
+    };
+    let view = match RunId::parse(named).map_err(|_| None).and_then(|run| view(store, &run).map_err(Some)) {
+        Ok(Some(view)) => view,
+        Ok(None) | Err(None) => return found.fails.push(format!("there is no run {} here", quoted(named))),
+        Err(Some(error)) => {
+            let why = super::quote::escaped(&error.to_string());
+            return found.fails.push(format!("the run {} cannot be read: {why}", quoted(named)));
+        }
+    };
+    found.holds.push(format!("run {} exists", quoted(named)));
+    if let Some(items) = &claims.items {
+        look_up_items(&view, items, found);
+    }
+    for (name, digest) in claims.documents.iter().flatten() {
+        look_up_document(store, &view, name, digest.as_deref(), found);
+    }
+}
+
+/// Reads a run: ours, else a fetched one.
+fn view(store: &Store, run: &RunId) -> Result<Option<View>, run::Error> {
+    if let Some(view) = run::view(store, run, &format::run_ref(run))? {
+        return Ok(Some(view));
+    }
+    let suffix = format!("/runs/{}", run.encoded());
+    let fetched = refs::list(store, "refs/handoff/remotes/")?;
+    match fetched.into_iter().find(|(name, _)| name.ends_with(&suffix)) {
+        Some((name, _)) => run::view(store, run, &name),
+        None => Ok(None),
+    }
+}
+
+fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Found) {
+    let before = found.fails.len();
+    let known: BTreeMap<&str, usize> =
+        view.state.graph.items().iter().enumerate().map(|(at, item)| (item.id.as_str(), at)).collect();
+    for (id, said) in items {
+        match known.get(id.as_str()).map(|at| view.state.status(*at)) {
+            Some(status) if status == said => {}
+            Some(status) => found.fails.push(format!("item {} is {status}, not {}", quoted(id), quoted(said))),
+            None => found.fails.push(format!("the run has no item {}", quoted(id))),
+        }
+    }
+    if found.fails.len() == before {
+        let done = items.values().all(|status| status == "done");
+        let s = if items.len() == 1 { " is" } else { "s are" };
+        found.holds.push(format!("{} item{s} {}", items.len(), if done { "done" } else { "as stated" }));
+    }
+}
+
+fn look_up_document(store: &Store, view: &View, name: &str, digest: Option<&str>, found: &mut Found) {
+    let blob = FilePath::parse_document(name).ok().zip(view.head.tree);
+    let blob = blob.and_then(|(path, tree)| store.blob_at(tree, &format::document_path(&path)).ok().flatten());
+    let Some(blob) = blob else {
+        return found.fails.push(format!("the run has no document {}", quoted(name)));
+    };
+    let Some(said) = digest else {
+        return found.holds.push(format!("document {} exists", quoted(name)));
+    };
+    let actual = store.read_blob(blob).map(|bytes| Digest::of(&bytes));
+    match actual {
+        Ok(actual) if actual.to_string() == said || actual.hex() == said => {
+            found.holds.push(format!("document {} has that hash", quoted(name)));
+        }
+        Ok(actual) => found.fails.push(format!("document {} is {actual}, not {}", quoted(name), quoted(said))),
+        Err(_) => found.fails.push(format!("document {} cannot be read here", quoted(name))),
+    }
+}

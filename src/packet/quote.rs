@@ -1,0 +1,76 @@
+//! Other people's words made safe to print.
+
+use crate::model::credential;
+use crate::model::packet::is_invisible;
+
+/// The longest quotation, in characters.
+const LONGEST: usize = 120;
+
+/// Returns a text in quotation marks: cut, its credentials taken out, nothing in it that steers a terminal or hides.
+pub fn quoted(text: &str) -> String {
+    // Cut first, generously: looking for credentials in all of a long text would cost more than what is shown is worth.
+    let near: String = text.chars().take(4 * LONGEST).collect();
+    let clean = without_credentials(&near);
+    let mut shown: String = clean.chars().take(LONGEST).collect();
+    if clean.chars().count() > LONGEST || near.len() < text.len() {
+        shown.push('…');
+    }
+    let marked = shown.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped(&marked))
+}
+
+/// Returns a text with control characters and invisible ones written out.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => safe.push_str("\\n"),
+            '\t' => safe.push_str("\\t"),
+            '\r' => safe.push_str("\\r"),
+            c if c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}') => {
+                safe.extend(c.escape_unicode());
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+fn without_credentials(text: &str) -> String {
+    let mut found = credential::find(text.as_bytes());
+    found.sort_by_key(|(at, _)| at.start);
+    let mut clean = String::new();
+    let mut from = 0;
+    for (at, name) in found {
+        if at.start >= from && text.is_char_boundary(at.start) && text.is_char_boundary(at.end) {
+            clean.push_str(&text[from..at.start]);
+            clean.push_str("[redacted:");
+            clean.push_str(name);
+            clean.push(']');
+            from = at.end;
+        } else if at.end > from && text.is_char_boundary(at.end) {
+            from = at.end;
+        }
+    }
+    clean.push_str(&text[from..]);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_quoted_steers_a_terminal() {
+        assert_eq!(quoted("a\u{1b}[2Jb\nc\u{202e}d\u{200b}e"), r#""a\u{1b}[2Jb\nc\u{202e}d\u{200b}e""#);
+        assert_eq!(quoted("\u{9b}31m\u{7}"), r#""\u{9b}31m\u{7}""#);
+        assert_eq!(quoted(r#"say "\n" twice"#), r#""say \"\\n\" twice""#);
+        assert_eq!(quoted(&"x".repeat(1000)).chars().count(), LONGEST + 3);
+    }
+
+    #[test]
+    fn nothing_quoted_gives_a_credential_away() {
+        let token = format!("use ghp_{} now", "A1b2".repeat(9));
+        assert_eq!(quoted(&token), r#""use [redacted:github-token] now""#);
+    }
+}

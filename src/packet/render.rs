@@ -1,0 +1,86 @@
+//! A report as text for people and as JSON for programs.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::{Finding, Report, Row, State, rule_name};
+
+impl Report {
+    /// Returns the report as `git-handoff.check/1`.
+    pub fn to_json(&self) -> Value {
+        let checks: Map<String, Value> = self.rows.iter().map(|row| (row.name.to_owned(), check(row))).collect();
+        json!({
+            "schema": "git-handoff.check/1",
+            "classification": self.classification.as_str(),
+            "checks": checks,
+            "recovery": self.recovery,
+            "escalation": self.escalation,
+        })
+    }
+
+    /// Returns the report as lines for people.
+    pub fn to_text(&self) -> String {
+        let mut text = String::from("Check Summary:\n");
+        for row in &self.rows {
+            let mark = match row.state {
+                State::Ok => "✅",
+                State::Failed => "❌",
+                State::NotApplicable => "─",
+            };
+            line(&mut text, &format!("{mark} {}: {}", title(row.name), row.detail));
+        }
+        line(&mut text, &format!("\nClassification: {}\n", self.classification.as_str().to_uppercase()));
+        if self.recovery.is_empty() {
+            line(&mut text, "Recovery Steps: None required.");
+        } else {
+            line(&mut text, "Recovery Steps:");
+            for (at, step) in self.recovery.iter().enumerate() {
+                line(&mut text, &format!("{}. {step}", at + 1));
+            }
+        }
+        line(&mut text, &format!("\nEscalation: {}", self.escalation));
+        text
+    }
+
+    /// Returns the row of a name.
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Returns everything that the rules found.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.rows.iter().flat_map(|row| &row.findings)
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("writing to a string does not fail");
+}
+
+fn title(name: &str) -> &str {
+    match name {
+        "schema" => "Schema",
+        "freshness" => "Freshness",
+        "resume_token" => "Resume token",
+        "replay" => "Replay test",
+        "untrusted_content" => "Untrusted content",
+        "facts" => "Facts",
+        other => other,
+    }
+}
+
+fn check(row: &Row) -> Value {
+    let ok = match row.state {
+        State::Ok => json!(true),
+        State::Failed => json!(false),
+        State::NotApplicable => json!("n/a"),
+    };
+    let mut value = json!({ "ok": ok, "detail": row.detail });
+    if !row.findings.is_empty() {
+        let finding =
+            |f: &Finding| json!({ "rule": f.rule, "name": rule_name(f.rule), "field": f.field, "message": f.what });
+        value["findings"] = row.findings.iter().map(finding).collect();
+    }
+    value
+}

@@ -1,0 +1,53 @@
+//! The row `replay`: can one state the objective, the blocker and the next action from the packet alone?
+
+mod contradiction;
+mod objective;
+mod sense;
+mod vague;
+
+use super::schema::listed;
+use super::{Finding, Row};
+use crate::model::packet::Packet;
+
+/// How many findings are shown; the others are counted.
+const SHOWN: usize = 5;
+
+/// Replays a packet, against the objective of the reader if there is one.
+pub(super) fn row(packet: &Packet, objective: Option<&str>) -> Row {
+    let mut findings = Vec::new();
+    findings.extend(packet.objective.as_deref().and_then(vague::objective));
+    findings.extend(packet.next_action.as_deref().and_then(vague::next_action));
+    findings.extend(contradiction::findings(packet));
+    findings.extend(sense::findings(packet));
+    if let (Some(wanted), Some(objective)) = (objective, packet.objective.as_deref()) {
+        findings.extend(objective::finding(objective, wanted));
+    }
+    let subjects = unconfirmed(packet, &findings);
+    if subjects.is_empty() {
+        return Row::new("replay", true, "objective, blocker, and next action confirmed");
+    }
+    let subjects = subjects.join(" and ");
+    let mut detail = format!("{subjects} could not be confirmed");
+    if !findings.is_empty() {
+        let shown = findings.iter().take(SHOWN).map(|f| format!("{} {}: {}", f.rule, super::rule_name(f.rule), f.what));
+        detail = format!("{detail} — {}", listed(&shown.collect::<Vec<_>>(), findings.len(), "; "));
+    }
+    Row { findings, ..Row::new("replay", false, detail) }
+}
+
+/// Returns which of the three things cannot be stated.
+fn unconfirmed(packet: &Packet, findings: &[Finding]) -> Vec<&'static str> {
+    let about = |field: &str| findings.iter().any(|finding| finding.field.split('[').next() == Some(field));
+    let mut subjects = Vec::new();
+    if packet.objective.is_none() || about("objective") {
+        subjects.push("objective");
+    }
+    let lists = ["completed", "unresolved", "assumptions", "risks"];
+    if packet.unresolved.is_empty() || packet.risks.is_empty() || lists.into_iter().any(about) {
+        subjects.push("blocker");
+    }
+    if packet.next_action.is_none() || about("next_action") {
+        subjects.push("next_action");
+    }
+    subjects
+}

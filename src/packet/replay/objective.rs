@@ -1,0 +1,38 @@
+//! O1: is the packet about the task that is being resumed?
+
+use std::collections::BTreeMap;
+
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::words::{Word, clauses};
+
+/// The least likeness of two objectives, in percent.
+const LIKE: usize = 50;
+
+/// Compares the packet's objective with the one that the reader gave.
+///
+/// Likeness is twice the number of common stems over the number of both; one that says no more than a part of the other in at
+/// least two words is alike as well.
+pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
+    let (one, other) = (stems(objective), stems(wanted));
+    let common = one.keys().filter(|stem| other.contains_key(*stem)).count();
+    let percent = (200 * common).checked_div(one.len() + other.len()).unwrap_or(0);
+    let part = common >= 2 && common == one.len().min(other.len());
+    if percent >= LIKE || part {
+        return None;
+    }
+    let missing = other.iter().filter(|(stem, _)| !one.contains_key(*stem));
+    let missing: Vec<String> = missing.take(6).map(|(_, word)| quoted(word)).collect();
+    let what = format!(
+        "objective {} is unlike the task {} ({percent}% alike, at least {LIKE}% needed; not in it: {})",
+        quoted(objective),
+        quoted(wanted),
+        missing.join(", ")
+    );
+    Some(Finding { rule: "O1", field: "objective".into(), what })
+}
+
+/// Returns the stems of a text, each with a word it comes from.
+fn stems(text: &str) -> BTreeMap<String, String> {
+    clauses(text).into_iter().flatten().filter(Word::carries).map(|word| (word.stem, word.text)).collect()
+}

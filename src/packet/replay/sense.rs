@@ -1,0 +1,53 @@
+//! B1 to B3: do blockers and risks make sense?
+
+use crate::model::packet::Packet;
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::vocabulary::{List, is_none, is_placeholder};
+use crate::packet::words::clauses;
+
+/// Checks what is open and what may go wrong against each other and the next action.
+pub(super) fn findings(packet: &Packet) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let nothing_open = !packet.unresolved.is_empty() && packet.unresolved.iter().all(|text| is_none(text));
+    if nothing_open && let Some(word) = packet.next_action.as_deref().and_then(blocked) {
+        findings.push(Finding {
+            rule: "B1",
+            field: "unresolved".into(),
+            what: format!("unresolved says none, and next_action says {}", quoted(&word)),
+        });
+    }
+    let lists = [
+        ("completed", &packet.completed),
+        ("unresolved", &packet.unresolved),
+        ("assumptions", &packet.assumptions),
+        ("risks", &packet.risks),
+    ];
+    for (field, entries) in lists {
+        let none = entries.iter().position(|text| is_none(text));
+        if let Some(none) = none.filter(|_| !entries.iter().all(|text| is_none(text))) {
+            let what = format!("{field}[{none}] says {} beside other entries", quoted(&entries[none]));
+            findings.push(Finding { rule: "B2", field: field.into(), what });
+        }
+        let unstated = entries.iter().position(|text| is_placeholder(text) && !is_none(text));
+        if let Some(at) = unstated {
+            let what = format!("{field}[{at}] {} states nothing", quoted(&entries[at]));
+            findings.push(Finding { rule: "B3", field: field.into(), what });
+        }
+    }
+    findings
+}
+
+/// Returns the word by which a text says that it waits for something.
+fn blocked(text: &str) -> Option<String> {
+    for clause in clauses(text) {
+        for (at, word) in clause.iter().enumerate() {
+            let before = &clause[at.saturating_sub(2)..at];
+            let negated = before.iter().any(|word| matches!(word.stem.as_str(), "no" | "not" | "never" | "without"));
+            if word.is(List::Blocked) && !negated {
+                return Some(word.text.clone());
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,138 @@
+//! R1 to R6: is there something concrete to act on?
+
+use crate::packet::Finding;
+use crate::packet::quote::quoted;
+use crate::packet::stem::stem;
+use crate::packet::vocabulary::{List, VAGUE_PAIRS, is_none, is_placeholder};
+use crate::packet::words::{Kind, Word, clauses};
+
+/// How many words must say something for a verb that says nothing.
+const ENOUGH: usize = 3;
+
+/// Checks the next action; it is concrete if one of its clauses is.
+pub(super) fn next_action(text: &str) -> Option<Finding> {
+    let finding = |rule, what| Some(Finding { rule, field: "next_action".into(), what });
+    if is_none(text) || is_placeholder(text) {
+        return finding("R4", format!("next_action {} stands for nothing", quoted(text)));
+    }
+    let clauses = clauses(text);
+    let mut first = None;
+    for clause in &clauses {
+        match judge(clause) {
+            None => return None,
+            found => first = first.or(found),
+        }
+    }
+    match first {
+        Some((rule, what)) => finding(rule, format!("next_action {} {what}", quoted(text))),
+        None => finding("R4", format!("next_action {} has no words", quoted(text))),
+    }
+}
+
+/// Checks the objective: some word in it must say something.
+pub(super) fn objective(text: &str) -> Option<Finding> {
+    let finding = |rule, what| Some(Finding { rule, field: "objective".into(), what });
+    if is_none(text) || is_placeholder(text) {
+        return finding("R4", format!("objective {} stands for nothing", quoted(text)));
+    }
+    let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
+    let says =
+        |word: &Word| word.carries() && !word.is(List::Generic) && !word.is(List::Vague) && !word.is(List::Start);
+    let create_only = |word: &Word| word.is(List::Create);
+    if words.iter().any(|word| says(word) && !create_only(word)) {
+        return None;
+    }
+    finding("R6", format!("objective {} holds only general words ({})", quoted(text), named(words.iter())))
+}
+
+/// Returns why a clause names no action that could be executed.
+fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
+    if (0..clause.len()).any(|at| is_concrete(clause, at)) {
+        return None;
+    }
+    let mut words: Vec<&Word> = clause.iter().collect();
+    // "please", "now", "next": what comes before the action; and "start", if an action follows.
+    while words.first().is_some_and(|word| is_lead(word)) {
+        words.remove(0);
+    }
+    let started = words.first().is_some_and(|word| word.is(List::Start));
+    if started && words.get(1).is_some_and(|word| is_verb(word)) {
+        words.remove(0);
+    }
+    let Some(verb) = words.first().copied() else {
+        return Some(("R3", "names nothing to act on".into()));
+    };
+    let objects: Vec<&Word> = words[1..].iter().copied().filter(|word| word.carries()).collect();
+    let content: Vec<&Word> =
+        objects.iter().copied().filter(|word| !word.is(List::Generic) && word.kind != Kind::Number).collect();
+    if let Some(vague) = vague_verb(&words) {
+        let nouns = content.iter().filter(|word| !word.is(List::Vague)).count();
+        let what = format!("begins with {}, which names no action, and has no concrete object", quoted(&vague));
+        return (nouns < ENOUGH).then_some(("R1", what));
+    }
+    if verb.is(List::Determiner) || verb.is(List::Generic) && !is_verb(verb) {
+        let what = format!("begins with {}, which is no action, and has no concrete object", quoted(&verb.text));
+        return (content.len() < ENOUGH).then_some(("R5", what));
+    }
+    if !content.is_empty() {
+        return None;
+    }
+    if objects.is_empty() {
+        return Some(("R3", format!("says {} of nothing", quoted(&verb.text))));
+    }
+    Some(("R2", format!("says {} of general words only ({})", quoted(&verb.text), named(objects.into_iter()))))
+}
+
+fn is_lead(word: &Word) -> bool {
+    let lead = [
+        "please", "just", "now", "next", "also", "so", "we", "i", "you", "should", "must", "need", "to", "will", "and",
+        "let", "us", "can", "have",
+    ];
+    word.kind == Kind::Plain && lead.iter().any(|lead| stem(lead) == word.stem)
+}
+
+fn is_verb(word: &Word) -> bool {
+    [List::Verb, List::Vague, List::Create].iter().any(|list| word.is(*list))
+}
+
+fn vague_verb(words: &[&Word]) -> Option<String> {
+    let first = words.first()?;
+    if let Some(second) = words.get(1) {
+        let pair = |(a, b): &&(&str, &str)| first.text.eq_ignore_ascii_case(a) && second.text.eq_ignore_ascii_case(b);
+        if VAGUE_PAIRS.iter().any(|known| pair(&known)) {
+            return Some(format!("{} {}", first.text, second.text));
+        }
+    }
+    // "add" and "write" say what to do; "do" and "make" say nothing.
+    first.is(List::Vague).then(|| first.text.clone())
+}
+
+/// Returns whether the word at a place names one particular thing.
+fn is_concrete(clause: &[Word], at: usize) -> bool {
+    let word = &clause[at];
+    match word.kind {
+        Kind::Plain => false,
+        Kind::Name | Kind::Path | Kind::Identifier | Kind::Command => true,
+        Kind::Quoted => {
+            let says = |word: &Word| {
+                word.kind != Kind::Plain || (word.carries() && !word.is(List::Generic) && !word.is(List::Vague))
+            };
+            clauses(&word.text).iter().flatten().any(says)
+        }
+        // "step 4" names one; "the remaining 3 tasks" and "in 2 days" do not.
+        Kind::Number => {
+            let after = clause[at + 1..].iter().take(2).any(|next| next.is(List::Generic) || is_unit(next));
+            let before = at > 0 && clause[at - 1].carries() && !clause[at - 1].is(List::Vague);
+            before && !after
+        }
+    }
+}
+
+fn is_unit(word: &Word) -> bool {
+    ["hour", "hours", "minute", "minutes", "day", "days", "week", "weeks", "h", "min", "pm", "am", "utc"]
+        .contains(&word.text.to_lowercase().as_str())
+}
+
+fn named<'a>(words: impl Iterator<Item = &'a Word>) -> String {
+    words.filter(|word| word.carries()).take(8).map(|word| quoted(&word.text)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,36 @@
+//! The row `schema`: are all fields there, of the right type, and not empty?
+
+use super::Row;
+use super::quote::{escaped, quoted};
+use crate::model::packet::Packet;
+
+/// How many faults, or unknown fields, are named one by one.
+const SHOWN: usize = 12;
+
+/// Checks the fields of a packet.
+pub(super) fn row(packet: &Packet) -> Row {
+    let mut detail = if packet.faults.is_empty() {
+        "all required fields present and non-empty".to_owned()
+    } else {
+        let shown = packet.faults.iter().take(SHOWN).map(|fault| {
+            if fault.field.is_empty() {
+                escaped(&fault.what)
+            } else {
+                format!("{} {}", escaped(&fault.field), escaped(&fault.what))
+            }
+        });
+        listed(&shown.collect::<Vec<_>>(), packet.faults.len(), "; ")
+    };
+    if !packet.unknown.is_empty() {
+        let shown = packet.unknown.iter().take(SHOWN).map(|field| quoted(field)).collect::<Vec<_>>();
+        detail = format!("{detail} (unknown fields: {})", listed(&shown, packet.unknown.len(), ", "));
+    }
+    Row::new("schema", packet.faults.is_empty(), detail)
+}
+
+/// Joins what is shown of a number of things.
+pub(super) fn listed(shown: &[String], all: usize, between: &str) -> String {
+    let more = all.saturating_sub(shown.len());
+    let shown = shown.join(between);
+    if more == 0 { shown } else { format!("{shown}{between}and {more} more") }
+}

@@ -1,0 +1,119 @@
+//! The row `resume_token`: is it a plain continuity marker, and not used yet?
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::quote::{escaped, quoted};
+use super::{Row, Terms};
+use crate::model::credential;
+use crate::model::packet::{Packet, marker};
+
+/// What credentials look like that stand alone in a token, besides the shapes of [`credential`].
+const SHAPES: [(&str, &str); 9] = [
+    ("bearer-token", r"(?i)^\s*(?:bearer|basic)[\s:]"),
+    ("jwt", r"^eyJ[A-Za-z0-9_-]{8,}"),
+    ("signed-url", r"(?i)^[a-z][a-z0-9+.-]*://"),
+    ("signed-url", r"(?i)[?&](?:x-amz-|x-goog-|sig(?:nature)?=|token=|expires=)"),
+    ("cookie", r"(?i)^(?:set-cookie|cookie)\s*:|^[a-z0-9_.-]+=[^;\s]+(?:;|$)"),
+    (
+        "api-key",
+        r"(?x)^(?: (?:sk|pk|rk)_(?:live|test)_ | sk-(?:proj|ant|or|live|test)- | glpat- | npm_[A-Za-z0-9]{20} | pypi- | hf_[A-Za-z0-9]{16}
+            | dop_v1_ | shp(?:at|ca|pa|ss)_ | ya29 | AGE-SECRET-KEY- | ghp_ | gho_ | ghu_ | ghs_ | ghr_ | github_pat_ | xox[abeoprs]- )",
+    ),
+    (
+        "labelled-secret",
+        r"(?ix)^(?: bearer | basic | jwt | secret | passw(?:or)?d | pwd | api[_-]?key | auth[_-]?token | access[_-]?token | access[_-]?key
+            | refresh[_-]?token | id[_-]?token | session[_-]?(?:id|token)? | cookie | csrf(?:[_-]?token)? | token | private[_-]?key )
+            [_-]+ (.+)$",
+    ),
+    ("aws-access-key-id", r"^(?:AKIA|ASIA)[A-Z0-9]{12,}"),
+    ("opaque-secret", r"[A-Za-z0-9]{32,}"),
+];
+
+/// The shortest part behind a label that is taken for a secret if it mixes letters and digits.
+const SHORTEST_SECRET: usize = 8;
+
+/// Checks the marker of a packet.
+pub(super) fn row(packet: &Packet) -> Row {
+    let failed = |detail: String| Row::new("resume_token", false, detail);
+    let Some(token) = packet.resume_token.as_deref() else {
+        let empty = packet.faults.iter().any(|fault| fault.field == "resume_token" && fault.what == "is empty");
+        let missing = packet.faults.iter().any(|fault| fault.field == "resume_token" && fault.what == "is missing");
+        let what = if empty {
+            "empty"
+        } else if missing {
+            "missing"
+        } else {
+            "not a string"
+        };
+        return failed(format!("{what} — fails continuity ID check"));
+    };
+    if let Some(shape) = credential_shape(token) {
+        // Never repeated: what looks like a secret may be one.
+        return failed(format!("credential-like ({shape}) — fails continuity ID check"));
+    }
+    if let Some(why) = malformed(token) {
+        return failed(format!("{} {why} — fails continuity ID check", quoted(token)));
+    }
+    if let Some(field) = &packet.consumed {
+        return failed(format!("{token} is already consumed ({}) — fails continuity ID check", escaped(field)));
+    }
+    Row::new("resume_token", true, format!("{token} — valid plain handoff continuity ID"))
+}
+
+/// Returns a plain marker to use instead.
+pub(super) fn offer(packet: &Packet, terms: &Terms) -> String {
+    let objective = terms.objective.as_deref().or(packet.objective.as_deref()).unwrap_or_default();
+    let words = super::words::clauses(objective).into_iter().flatten();
+    let name: Vec<String> = words.filter(super::words::Word::carries).map(|word| word.text).take(3).collect();
+    let offered = marker(&name.join(" "), terms.now, None);
+    if packet.resume_token.as_deref() == Some(&offered) {
+        marker(&name.join(" "), terms.now, Some("2"))
+    } else {
+        offered
+    }
+}
+
+/// Returns why a token is no plain marker, by its form alone.
+fn malformed(token: &str) -> Option<&'static str> {
+    if token.len() < 8 {
+        return Some("is shorter than 8 characters");
+    }
+    if token.len() > 128 {
+        return Some("is longer than 128 characters");
+    }
+    let plain = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    (!plain).then_some("has characters other than letters, digits, - and _")
+}
+
+/// Returns the name of the credential that a token looks like.
+fn credential_shape(token: &str) -> Option<&'static str> {
+    static COMPILED: OnceLock<Vec<Regex>> = OnceLock::new();
+    let compiled = COMPILED.get_or_init(|| {
+        SHAPES.iter().map(|(_, pattern)| Regex::new(pattern).expect("the patterns in this file are valid")).collect()
+    });
+    if let Some((_, name)) = credential::find(token.as_bytes()).into_iter().next() {
+        return Some(name);
+    }
+    for ((name, _), pattern) in SHAPES.iter().zip(compiled) {
+        let Some(found) = pattern.captures(token) else { continue };
+        let holds = match *name {
+            "labelled-secret" => found.get(1).is_some_and(|rest| is_secret(rest.as_str())),
+            "opaque-secret" => found.get(0).is_some_and(|run| mixes(run.as_str())),
+            _ => true,
+        };
+        if holds {
+            return Some(name);
+        }
+    }
+    None
+}
+
+fn is_secret(rest: &str) -> bool {
+    rest.split(['-', '_']).any(|part| part.len() >= SHORTEST_SECRET && mixes(part))
+}
+
+fn mixes(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+}

@@ -1,0 +1,111 @@
+//! A text in a form in which hiding does not help: no case, no accents, no look-alikes, no invisible characters, one space
+//! where any room was; with the way back to what stands there.
+
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::model::packet::is_invisible;
+
+/// A text in plain form.
+pub(super) struct Plain {
+    /// The plain text.
+    pub(super) text: String,
+    /// For each of its bytes, where the character it comes from begins.
+    origins: Vec<usize>,
+}
+
+impl Plain {
+    /// Returns where a range of the plain text stands in the original.
+    pub(super) fn original(&self, range: Range<usize>, text: &str) -> Range<usize> {
+        let start = self.origins.get(range.start).copied().unwrap_or(text.len());
+        let last = self.origins.get(range.end.saturating_sub(1)).copied().unwrap_or(start);
+        let end = text[last..].chars().next().map_or(text.len(), |c| last + c.len_utf8());
+        start..end.max(start)
+    }
+}
+
+/// Returns the plain forms of a text: invisible characters left out, and, if there are any, taken for spaces.
+pub(super) fn variants(text: &str) -> Vec<Plain> {
+    let mut variants = vec![plain(text, false)];
+    if text.chars().any(is_invisible) {
+        variants.push(plain(text, true));
+    }
+    variants
+}
+
+/// Returns whether a character makes people read something other than what stands there: directions and tags.
+pub(super) fn steers_reading(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0001}'..='\u{e007f}')
+}
+
+fn plain(text: &str, gaps: bool) -> Plain {
+    let mut plain = Plain { text: String::with_capacity(text.len()), origins: Vec::with_capacity(text.len()) };
+    for (at, c) in text.char_indices() {
+        if let Some(hidden) = tag(c) {
+            push(&mut plain, hidden.to_ascii_lowercase(), at);
+        } else if is_invisible(c) {
+            if gaps {
+                push(&mut plain, ' ', at);
+            }
+        } else if c.is_ascii() {
+            push(&mut plain, c.to_ascii_lowercase(), at);
+        } else {
+            for part in std::iter::once(c).nfkd().filter(|part| !is_combining_mark(*part)) {
+                part.to_lowercase().for_each(|lower| push(&mut plain, look_alike(lower), at));
+            }
+        }
+    }
+    plain
+}
+
+fn push(plain: &mut Plain, c: char, at: usize) {
+    let c = if c.is_whitespace() || c.is_control() { ' ' } else { c };
+    if c == ' ' && plain.text.ends_with(' ') {
+        return;
+    }
+    plain.text.push(c);
+    plain.origins.extend(std::iter::repeat_n(at, c.len_utf8()));
+}
+
+/// Returns the letter that a tag character hides.
+fn tag(c: char) -> Option<char> {
+    let code = u32::from(c).checked_sub(0xe0000)?;
+    (0x20..0x7f).contains(&code).then(|| char::from_u32(code)).flatten()
+}
+
+/// Returns the Latin letter or ASCII sign that a character looks like.
+fn look_alike(c: char) -> char {
+    match c {
+        'а' | 'α' | 'ɑ' => 'a',
+        'ь' | 'в' => 'b',
+        'с' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'ε' | 'є' => 'e',
+        'ɡ' => 'g',
+        'һ' | 'н' => 'h',
+        'і' | 'ι' | 'ı' => 'i',
+        'ј' => 'j',
+        'к' | 'κ' => 'k',
+        'ӏ' | 'ⅼ' => 'l',
+        'м' => 'm',
+        'ո' => 'n',
+        'о' | 'ο' | 'σ' | 'օ' => 'o',
+        'р' | 'ρ' => 'p',
+        'ԛ' => 'q',
+        'г' => 'r',
+        'ѕ' => 's',
+        'т' | 'τ' => 't',
+        'υ' | 'ս' => 'u',
+        'ν' | 'ѵ' => 'v',
+        'ԝ' | 'ω' => 'w',
+        'х' | 'χ' => 'x',
+        'у' | 'γ' => 'y',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}' | '\u{2019}' | '\u{2032}' => '\'',
+        '\u{201c}' | '\u{201d}' => '"',
+        '\u{2044}' | '\u{2215}' => '/',
+        other => other,
+    }
+}

@@ -1,0 +1,274 @@
+//! Texts as clauses of words: what names something is told from what is only said.
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::stem::stem;
+use super::vocabulary::{List, on};
+
+/// What a word is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Any word of a language.
+    Plain,
+    /// A word with a capital where a language has none: a name or an abbreviation.
+    Name,
+    /// A file, a folder or a URL.
+    Path,
+    /// A name as programs have them: `retry_policy`, `v2`, `#12`, `--fast`.
+    Identifier,
+    /// Something between backticks.
+    Command,
+    /// Something between quotation marks.
+    Quoted,
+    /// A number.
+    Number,
+}
+
+/// One word.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    /// As it was written, without the punctuation around it.
+    pub(super) text: String,
+    /// What its forms have in common.
+    pub(super) stem: String,
+    /// What it is.
+    pub(super) kind: Kind,
+}
+
+impl Word {
+    fn new(text: &str, kind: Kind) -> Self {
+        let stem = match kind {
+            Kind::Plain | Kind::Name => stem(text),
+            Kind::Command | Kind::Quoted => format!("\u{ab}{}", text.trim().to_lowercase()),
+            Kind::Path | Kind::Identifier | Kind::Number => text.to_lowercase(),
+        };
+        Self { text: text.to_owned(), stem, kind }
+    }
+
+    /// Returns whether the word is on a list.
+    pub(super) fn is(&self, list: List) -> bool {
+        matches!(self.kind, Kind::Plain | Kind::Name) && on(list, &self.stem)
+    }
+
+    /// Returns whether the word says something.
+    pub(super) fn carries(&self) -> bool {
+        !self.is(List::Stop)
+    }
+}
+
+/// The longest text that is looked at, in bytes; what follows says nothing more about what the text is about.
+const LONGEST: usize = 4096;
+
+/// Splits a text into clauses of words.
+pub(super) fn clauses(text: &str) -> Vec<Vec<Word>> {
+    let mut end = text.len().min(LONGEST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut splitter = Splitter { clauses: vec![Vec::new()], after_mark: true };
+    splitter.split(&text[..end]);
+    let shouted = shouts(&splitter.clauses);
+    let mut clauses = splitter.clauses;
+    clauses.retain(|clause| !clause.is_empty());
+    if shouted {
+        let names = clauses.iter_mut().flatten().filter(|word| word.kind == Kind::Name);
+        names.for_each(|word| word.kind = Kind::Plain);
+    }
+    clauses
+}
+
+/// Returns whether nearly every word has a capital, so that capitals mean nothing.
+fn shouts(clauses: &[Vec<Word>]) -> bool {
+    let plain = |word: &&Word| matches!(word.kind, Kind::Plain | Kind::Name) && word.text.len() > 3;
+    let words: Vec<&Word> = clauses.iter().flatten().filter(plain).collect();
+    let capital = |word: &&&Word| word.text.starts_with(char::is_uppercase);
+    words.len() > 1 && words.iter().filter(capital).count() == words.len()
+}
+
+struct Splitter {
+    clauses: Vec<Vec<Word>>,
+    /// Whether a sentence begins, where a capital means nothing.
+    after_mark: bool,
+}
+
+impl Splitter {
+    fn split(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            if let Some(inner) = enclosed(rest) {
+                let kind = if first == '`' { Kind::Command } else { Kind::Quoted };
+                self.push(Word::new(inner, kind));
+                let close = rest[first.len_utf8() + inner.len()..].chars().next().map_or(0, char::len_utf8);
+                rest = &rest[first.len_utf8() + inner.len() + close..];
+                continue;
+            }
+            if first.is_whitespace()
+                || is_quote(first)
+                || matches!(first, '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '*')
+            {
+                if first == '\n' {
+                    self.break_clause();
+                }
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+            let ends = |c: char| {
+                c.is_whitespace()
+                    || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']')
+            };
+            let end = rest.char_indices().skip(1).find(|(_, c)| ends(*c)).map_or(rest.len(), |(at, _)| at);
+            self.chunk(&rest[..end]);
+            rest = &rest[end..];
+        }
+    }
+
+    /// Takes in what stands between two spaces.
+    fn chunk(&mut self, chunk: &str) {
+        let bare =
+            chunk.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '…') && c != '/');
+        let bare = if chunk.starts_with("./") || chunk.starts_with("../") || is_dotfile(chunk) {
+            chunk.trim_end_matches(['.', ',', ';', ':'])
+        } else {
+            bare
+        };
+        if matches!(chunk, "—" | "–" | "-" | "→" | "->" | "&" | "+") || bare.is_empty() {
+            self.break_clause();
+            return;
+        }
+        match kind_of(bare) {
+            Some(kind) => self.push(Word::new(bare, kind)),
+            None => self.plain(bare),
+        }
+        let mark = |c: char| matches!(c, '.' | ';' | ':' | '!' | '?' | ',');
+        if chunk.len() > bare.len() && chunk.ends_with(mark) {
+            self.break_clause();
+            self.after_mark = !chunk.ends_with(',');
+        }
+    }
+
+    fn plain(&mut self, text: &str) {
+        for part in text
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}' | '-')))
+            .filter(|part| !part.is_empty())
+        {
+            let prefixed = ["re-", "un-", "non-", "de-", "co-", "pre-", "post-"]
+                .iter()
+                .any(|p| part.to_lowercase().starts_with(p));
+            let parts: Vec<&str> =
+                if prefixed { vec![part] } else { part.split('-').filter(|part| !part.is_empty()).collect() };
+            for word in parts {
+                self.word(word);
+            }
+        }
+    }
+
+    fn word(&mut self, text: &str) {
+        if text.chars().any(is_ideograph) {
+            // Scripts without spaces: a sign is as much as a word.
+            text.chars().for_each(|c| self.push(Word::new(&c.to_string(), Kind::Plain)));
+            return;
+        }
+        let mut word = Word::new(text, Kind::Plain);
+        if word.stem == "then" {
+            self.break_clause();
+            return;
+        }
+        let capital = text.starts_with(char::is_uppercase);
+        let first = self.after_mark || self.clauses.last().is_none_or(Vec::is_empty);
+        let abbreviation = text.len() > 1 && text.chars().all(|c| c.is_uppercase() || c == 's');
+        let named = (capital && !first) || (abbreviation && text.starts_with(char::is_uppercase));
+        if named && !word.is(List::NoName) && !word.is(List::Generic) && !word.is(List::Stop) {
+            word.kind = Kind::Name;
+        }
+        // `and` begins another action only where a verb follows it.
+        if first_is_and(self.clauses.last()) && begins_action(&word) {
+            self.clauses.last_mut().and_then(Vec::pop);
+            self.break_clause();
+        }
+        self.push(word);
+    }
+
+    fn push(&mut self, word: Word) {
+        self.after_mark = false;
+        self.clauses.last_mut().expect("there is always a clause").push(word);
+    }
+
+    fn break_clause(&mut self) {
+        if self.clauses.last().is_some_and(|clause| !clause.is_empty()) {
+            self.clauses.push(Vec::new());
+        }
+    }
+}
+
+fn first_is_and(clause: Option<&Vec<Word>>) -> bool {
+    clause.and_then(|clause| clause.last()).is_some_and(|word| word.stem == "and")
+}
+
+fn begins_action(word: &Word) -> bool {
+    [List::Verb, List::Vague, List::Start, List::Create].iter().any(|list| word.is(*list))
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '`' | '\u{201c}' | '\u{201d}' | '\u{ab}' | '\u{bb}' | '\u{2018}')
+}
+
+/// Returns what stands between quotation marks or backticks at the beginning of a text.
+fn enclosed(text: &str) -> Option<&str> {
+    let open = text.chars().next()?;
+    let close = match open {
+        '`' | '"' | '\'' => open,
+        '\u{201c}' => '\u{201d}',
+        '\u{ab}' => '\u{bb}',
+        '\u{2018}' => '\u{2019}',
+        _ => return None,
+    };
+    let inner = &text[open.len_utf8()..];
+    let end = inner.find(close)?;
+    let after = inner[end + close.len_utf8()..].chars().next();
+    let apart = open != '\'' || after.is_none_or(|c| !c.is_alphanumeric());
+    (apart && !inner[..end].trim().is_empty()).then_some(&inner[..end])
+}
+
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+fn is_dotfile(chunk: &str) -> bool {
+    chunk.starts_with('.') && chunk[1..].starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Returns what a chunk is that names something by its form.
+fn kind_of(text: &str) -> Option<Kind> {
+    static FORMS: OnceLock<Vec<(Kind, Regex)>> = OnceLock::new();
+    let forms = FORMS.get_or_init(|| {
+        let form = |kind, pattern: &str| (kind, Regex::new(pattern).expect("the patterns in this file are valid"));
+        vec![
+            form(Kind::Path, r"^[a-z][a-z0-9+.-]*://\S+$"),
+            form(Kind::Path, r"^(?:\.{0,2}|~)/\S+$|^[^/\s]+/$|^[^/\s]+/[^/\s]+/\S*$"),
+            form(Kind::Path, r"^(?:src|lib|libs|docs?|tests?|bin|app|cmd|pkg|crates|scripts|config|examples|benches|migrations|\S*[._0-9]\S*)/\S+$"),
+            form(Kind::Path, r"^[^/\s]+/\S*[._0-9]\S*$"),
+            form(Kind::Path, r"^\.[A-Za-z][\w.-]+$|^[\w-][\w.-]*\.(?:[A-Za-z][A-Za-z0-9]{1,4}|[a-z])$"),
+            form(Kind::Number, r"^[#]?[0-9][0-9.,:–-]*%?$"),
+            form(Kind::Identifier, r"^--?[A-Za-z][\w-]*(?:=\S+)?$|^[@#][\w-]+$|^[A-Za-z_][\w:.]*\(\)$"),
+            form(Kind::Identifier, r"^[A-Za-z0-9]*_[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_]*$|^\w+(?:::\w+)+$|^[A-Z_]+_[A-Z_0-9]+$"),
+            form(Kind::Identifier, r"^[a-z]+[A-Z]\w*$|^[A-Z][a-z0-9]+[A-Z]\w*$"),
+            form(Kind::Identifier, r"^[A-Za-z][A-Za-z.]*-?[0-9][\w.-]*$|^[\w]+-[\w-]*[0-9][\w-]*$|^[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]{5,}$"),
+        ]
+    });
+    if ["e.g", "i.e", "a.k.a", "etc"].contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
+        return None;
+    }
+    let found = forms.iter().find(|(_, form)| form.is_match(text)).map(|(kind, _)| *kind)?;
+    // `Stub/` and `and/or` are words with a stroke, `#12` is a reference.
+    Some(if found == Kind::Number && text.starts_with('#') { Kind::Identifier } else { found })
+}
+
+fn is_abbreviated(text: &str) -> bool {
+    let ordinal = ["1st", "2nd", "3rd"].contains(&text);
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let amount =
+        !digits.is_empty() && digits.len() < text.len() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    ordinal || (amount && text.len() - digits.len() <= 3)
+}

@@ -1,0 +1,176 @@
+//! `kill -9` of the conductor, then `git handoff run` until the run has ended.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::bad_days::ground::{Ground, pause};
+
+/// Six items in a diamond with a tail and one by itself. Each leaves a line behind where nobody takes it back, as an e-mail or
+/// a payment would be.
+fn workload() -> Vec<Value> {
+    let item = |id: &str, on: &[&str]| {
+        let needs: serde_json::Map<String, Value> = on
+            .iter()
+            .map(|from| ((*from).to_owned(), json!({ "from": from, "select": { "kind": "output", "path": "id" } })))
+            .collect();
+        let script = "echo $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../$HANDOFF_RUN.effects\"
+            cat inputs/* 2>/dev/null; echo $HANDOFF_ITEM >outputs/id; echo $HANDOFF_ITEM >>a.txt; sleep 0.02";
+        // Each kill may cost an attempt.
+        json!({ "id": id, "executor": "command", "inputs": { "command": script }, "needs": needs, "maxAttempts": 20,
+                "resourceLocks": if id == "left" || id == "lone" { json!(["one"]) } else { json!([]) } })
+    };
+    vec![
+        item("top", &[]),
+        item("left", &["top"]),
+        item("right", &["top"]),
+        item("both", &["left", "right"]),
+        item("tail", &["both"]),
+        item("lone", &[]),
+    ]
+}
+
+/// Resumes a run to its end, and holds that nothing was lost and nothing done twice.
+#[track_caller]
+fn ends_whole(ground: &Ground, run: &str) {
+    let resumed = ground.env.handoff(["run", run]);
+    assert_eq!(resumed.status, Some(0), "{resumed}");
+    ground.is_clean();
+    ground.is_intact(run);
+    let entries = ground.entries(run);
+    let about = |kind: &str| entries.iter().filter(move |entry| entry["kind"] == kind).collect::<Vec<_>>();
+    assert_eq!(about("item.reconciled").len(), 6, "each item is done once");
+    assert_eq!(about("run.sealed").len(), 1);
+    // What ran outside is in the chain, and nothing ran on after it was done.
+    let mut ran: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    for line in ground.lines(&format!("{run}.effects")) {
+        let (item, attempt) = line.split_once(' ').unwrap();
+        *ran.entry((item.to_owned(), attempt.parse().unwrap())).or_default() += 1;
+    }
+    let fired: Vec<(String, u64)> = about("item.fired")
+        .iter()
+        .map(|entry| (entry["item"].as_str().unwrap().to_owned(), entry["attempt"].as_u64().unwrap()))
+        .collect();
+    for (attempt, times) in &ran {
+        assert_eq!(*times, 1, "{attempt:?} ran twice");
+        assert!(fired.contains(attempt), "{attempt:?} ran without an entry");
+    }
+    for done in about("item.reconciled") {
+        let id = done["item"].as_str().unwrap();
+        let attempts = fired.iter().filter(|(item, _)| item == id).map(|(_, attempt)| *attempt).max();
+        assert_eq!(done["attempt"].as_u64(), attempts, "{id} was dispatched again after it was done");
+    }
+    assert_eq!(sealed_in_log(ground, run), 1, "the log holds the seal once");
+}
+
+/// Counts the entries of the repository logs that hold a run's seal.
+fn sealed_in_log(ground: &Ground, run: &str) -> usize {
+    let names = ground.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    let printed = ground.env.git(["log", "--format=%b", names.trim()]).success();
+    let entries = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    entries.filter(|entry| entry["kind"] == "log.sealed" && entry["run"] == run).count()
+}
+
+#[test]
+fn killed_after_any_time_a_run_ends_whole() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "3");
+    let mut killed = 0;
+    for round in 0..8_u64 {
+        let run = format!("r{round}");
+        ground.submit(&run, &workload());
+        // Twice in a run: the second conductor dies while it mends what the first left.
+        for delay in [Duration::from_millis(round * 65), Duration::from_millis(round * 19)] {
+            let conductor = ground.start(&["run", &run]);
+            std::thread::sleep(delay);
+            killed += usize::from(conductor.kill());
+        }
+        ends_whole(&ground, &run);
+    }
+    assert!(killed > 4, "hardly any conductor was alive when it was killed");
+}
+
+#[test]
+fn killed_after_any_change_of_the_ref_a_run_ends_whole() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "2");
+    for changes in (0..16).step_by(2) {
+        let run = format!("r{changes}");
+        ground.submit(&run, &workload());
+        let name = ground.path(&format!("repo/.git/refs/handoff/runs/{run}"));
+        let tip = || std::fs::read_to_string(&name).ok().filter(|tip| tip.len() == 41);
+        let mut conductor = ground.start(&["run", &run]);
+        let (mut last, mut seen) = (tip(), 0);
+        let until = Instant::now() + Duration::from_secs(60);
+        // A run that ends before that many changes is one that was not killed, which is as good a case as any.
+        while seen < changes && !conductor.is_over() && Instant::now() < until {
+            let now = tip();
+            if now.is_some() && now != last {
+                (last, seen) = (now, seen + 1);
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        conductor.kill();
+        // At every moment what stands is sound, though not ended.
+        ground.passes_fsck();
+        ends_whole(&ground, &run);
+    }
+}
+
+#[test]
+fn a_submit_killed_at_any_moment_leaves_a_run_or_none() {
+    let ground = Ground::new();
+    for round in 0..8_u64 {
+        let run = format!("r{round}");
+        let plan = ground.plan(&run, &workload());
+        let conductor = ground.start(&["submit", &plan]);
+        std::thread::sleep(Duration::from_millis(round * 6));
+        conductor.kill();
+        ground.passes_fsck();
+        // The same command again is all that is to be done.
+        ground.env.handoff(["submit", &plan]).success();
+        if round % 4 == 0 {
+            ends_whole(&ground, &run);
+        }
+    }
+    let runs: Vec<String> = (0..8).map(|round| format!("r{round}")).collect();
+    ground.env.handoff(["run"]).success();
+    ground.is_clean();
+    runs.iter().for_each(|run| ground.is_intact(run));
+}
+
+#[test]
+fn a_submit_gets_past_the_lock_file_of_a_killed_one() {
+    let ground = Ground::new();
+    let plan = ground.plan("r", &workload());
+    for name in ["runs", "bases"] {
+        ground.env.write(&format!("repo/.git/refs/handoff/{name}/r.lock"), "");
+    }
+    ground.env.handoff(["submit", &plan]).success();
+    ends_whole(&ground, "r");
+}
+
+#[test]
+fn workers_die_with_their_conductor_and_their_work_is_kept() {
+    let ground = Ground::new();
+    let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0
+        setsid sleep 99 >/dev/null 2>&1 & sleep 99";
+    let item = json!({ "id": "a", "executor": "command", "inputs": { "command": script }, "maxAttempts": 2 });
+    ground.submit("r", &[item]);
+    let conductor = ground.start(&["run", "r"]);
+    crate::bad_days::ground::wait_for("the worker", || ground.path("up").exists());
+    conductor.kill();
+    // The worker itself goes at once; what it detached is ended by the next conductor.
+    while ground.processes().iter().any(|line| line.starts_with("sh ")) {
+        pause();
+    }
+    let resumed = ground.env.handoff(["run", "r"]);
+    assert_eq!(resumed.status, Some(0), "{resumed}");
+    assert!(resumed.stderr.contains("refs/handoff/salvage/r"), "{resumed}");
+    let saved = ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
+    assert!(saved.lines().any(|path| path.ends_with("/1/half")), "{saved}");
+    ground.is_clean();
+    ground.is_intact("r");
+}

@@ -1,0 +1,178 @@
+//! The moments between two writes, made by taking back the later one or by dropping what was written and not published.
+
+use std::path::Path;
+
+use git_handoff::chain::{self, Draft, Writer};
+use git_handoff::clock::Clock;
+use git_handoff::git::refs;
+use git_handoff::git::store::Store;
+use git_handoff::log;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{
+    Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunEnded, RunSealed,
+};
+use git_handoff::model::format;
+use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::time::Moment;
+use git_handoff::run::{self, Happening, OpenRun};
+use git_handoff::sign::Signer;
+
+use crate::bad_days::ground::{Ground, after, item};
+
+fn writer(ground: &Ground) -> Writer {
+    Writer {
+        store: Store::discover(&ground.env.repo()).unwrap(),
+        signer: Signer::from_file(Path::new(&ground.path("home/signing_key"))).unwrap(),
+        clock: Clock::Pinned(Moment::from_millis(1_780_538_400_000)),
+        actor: "human:ada".to_owned(),
+    }
+}
+
+fn named(id: &str) -> ItemId {
+    ItemId::parse(id).unwrap()
+}
+
+fn log_ref(ground: &Ground) -> String {
+    format::log_ref(&writer(ground).signer.fingerprint())
+}
+
+#[test]
+fn what_was_written_and_not_published_has_not_happened() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
+    let writer = writer(&ground);
+    let run = RunId::parse("r").unwrap();
+    let dropped = |id| ItemDropped { item: named(id), attempt: 0, reason: "because".into() };
+    let ended = RunEnded { reason: "because".into() };
+    let events = [
+        Event::ItemFired(ItemFired { item: named("a"), attempt: 1, manifest: Digest::of(b""), input_refs: [].into() }),
+        Event::ItemReconciled(ItemReconciled {
+            item: named("a"),
+            attempt: 1,
+            status: Outcome::Done,
+            reason: None,
+            exit: None,
+            duration_ms: 0,
+            products: [].into(),
+            verify: None,
+            transcript: None,
+        }),
+        Event::ItemRequeued(ItemEnded {
+            item: named("a"),
+            attempt: 1,
+            reason: Again::Crash,
+            detail: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            not_before: None,
+        }),
+        Event::ItemCancelled(dropped("a")),
+        Event::ItemSkipped(dropped("b")),
+        Event::RunClosed(ended.clone()),
+        Event::RunCancelled(ended),
+        Event::RunSealed(RunSealed { root: Digest::of(b""), entries: 1, counts: [].into() }),
+    ];
+    let before = ground.refs();
+    for event in events {
+        let head = chain::tip(&writer.store, &format::run_ref(&run)).unwrap();
+        let kind = event.kind();
+        drop(writer.append(&head, vec![Draft { about: run.clone().into(), event, edits: Vec::new() }]).unwrap());
+        assert_eq!(ground.refs(), before, "{kind}");
+        let view = run::view(&writer.store, &run, &format::run_ref(&run)).unwrap().unwrap();
+        assert_eq!(view.links.len(), 1, "{kind}");
+    }
+    ground.is_sound();
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_clean();
+    ground.is_intact("r");
+}
+
+#[test]
+fn a_run_without_its_base_ref_and_log_entry_is_mended_by_run_and_by_doctor() {
+    for mend in [&["run", "r"][..], &["run"], &["doctor", "--fix"]] {
+        let ground = Ground::new();
+        ground.submit("r", &[item("a", "true")]);
+        let whole = ground.refs();
+        // The process died right after the run's own ref was there.
+        ground.env.git(["update-ref", "-d", "refs/handoff/bases/r"]).success();
+        ground.env.git(["update-ref", "-d", &log_ref(&ground)]).success();
+        assert_ne!(ground.refs(), whole);
+        let output = ground.env.handoff(mend);
+        assert_eq!(output.status, Some(0), "{output}");
+        let refs = ground.refs();
+        assert!(refs.contains("refs/handoff/bases/r\n") && refs.contains(&log_ref(&ground)), "{refs}");
+        ground.env.handoff(["run", "r"]).success();
+        ground.is_clean();
+        ground.is_intact("r");
+    }
+}
+
+#[test]
+fn a_seal_that_its_log_does_not_hold_yet_is_logged_by_run_and_by_doctor() {
+    for mend in [&["run", "r"][..], &["run"], &["doctor", "--fix"]] {
+        let ground = Ground::new();
+        ground.submit("r", &[item("a", "true")]);
+        let log = log_ref(&ground);
+        let before = ground.env.git(["rev-parse", &log]).success();
+        ground.env.handoff(["run", "r"]).success();
+        ground.env.git(["update-ref", &log, before.trim()]).success();
+        ground.env.handoff(["verify", "r"]).ends(3);
+        let output = ground.env.handoff(mend);
+        assert_eq!(output.status, Some(0), "{output}");
+        ground.is_intact("r");
+        let refs = ground.refs();
+        ground.env.handoff(["run"]).success();
+        assert_eq!(ground.refs(), refs, "mended once, and for good");
+    }
+}
+
+#[test]
+fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
+    for (mend, code) in [(&["run", "r"][..], 4), (&["run"], 4), (&["close", "r"], 0)] {
+        let ground = Ground::new();
+        ground.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
+        let mut open = OpenRun::open(writer(&ground), &RunId::parse("r").unwrap()).unwrap();
+        open.record(&[Happening::Plain(run::closed("the process dies after this"))]).unwrap();
+        let refused = ground.env.handoff(["retry", "r/a"]).exit(1);
+        assert!(refused.stderr.contains("error: "), "{refused}");
+        ground.env.handoff(mend).ends(code);
+        assert!(ground.is_sealed("r"), "{mend:?}");
+        ground.is_clean();
+        ground.is_intact("r");
+    }
+}
+
+#[test]
+fn an_attempt_that_a_dead_conductor_left_running_is_requeued_or_fails_for_good() {
+    let ground = Ground::new();
+    let mut again = item("again", "test $HANDOFF_ATTEMPT = 2");
+    again["maxAttempts"] = serde_json::json!(2);
+    ground.submit("r", &[again, item("once", "true"), after("next", &["once"], "true")]);
+    let writer = writer(&ground);
+    let mut open = OpenRun::open(writer, &RunId::parse("r").unwrap()).unwrap();
+    // Recorded as dispatched; then the process died before it made a worktree.
+    let head = open.head().clone();
+    let output = ground.env.handoff(["run", "r"]);
+    let fired: Vec<_> = ground.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
+    assert_eq!(fired.len(), 4, "{output}");
+    let run_ref = format::run_ref(open.run());
+    let entries = chain::read(open.store(), &run_ref).unwrap().unwrap().1;
+    let both = entries.iter().filter(|link| link.entry.event.kind() == "item.fired").nth(1).unwrap();
+    assert!(open.refresh().unwrap());
+    refs::set(open.store(), &run_ref, both.commit).unwrap();
+    let log = format::log_ref(&open.writer().signer.fingerprint());
+    let first = chain::read(open.store(), &log).unwrap().unwrap().1[0].commit;
+    refs::set(open.store(), &log, first).unwrap();
+    assert_eq!(head.entries, 1);
+    ground.env.handoff(["run", "r"]).ends(4);
+    let seen = ground.items("r");
+    assert_eq!((seen["again"].status.as_str(), seen["again"].attempts), ("done", 2));
+    assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
+    assert!(seen["once"].reason.contains("the conductor died"), "{}", seen["once"].reason);
+    assert_eq!(seen["next"].status, "skipped");
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.run()).unwrap();
+    assert!(record.unwrap().root.is_none());
+    ground.is_clean();
+    ground.ends_intact("r");
+}

@@ -1,0 +1,80 @@
+//! Packets that the program writes.
+
+use crate::common::{Environment, assert_output};
+
+/// Fails unless what `packet auto` writes is clean to `check`, as are its facts.
+fn is_clean(env: &Environment, run: &str) -> String {
+    let packet = env.handoff(["packet", "auto", "--run", run]).exit(0);
+    assert_eq!(packet.stderr, "", "{packet}");
+    env.write("repo/packet.json", &packet.stdout);
+    let report = env.handoff(["check", "packet.json"]);
+    assert_eq!(report.status, Some(0), "{packet}\n{report}");
+    assert!(report.stdout.contains("✅ Facts: "), "{report}");
+    packet.stdout
+}
+
+#[test]
+fn a_run_has_a_clean_packet_at_every_stage() {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["submit", "plan.json"]).success();
+    is_clean(&env, "handoff-dag-1");
+    env.git(["config", "handoff.subagent.code-edit.command", "exit 7"]).success();
+    let _ = env.handoff(["run", "handoff-dag-1"]).exit(4);
+    assert_output!("packet_auto_failed", is_clean(&env, "handoff-dag-1"));
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "More"]).success();
+    is_clean(&env, "handoff-dag-1");
+    env.git(["config", "--unset", "handoff.subagent.code-edit.command"]).success();
+    env.handoff(["retry", "handoff-dag-1/edit-a"]).success();
+    env.handoff(["run", "handoff-dag-1"]).success();
+    assert_output!("packet_auto_done", is_clean(&env, "handoff-dag-1"));
+}
+
+#[test]
+fn a_closed_run_and_odd_names_have_clean_packets() {
+    let env = Environment::example("handoff-dag");
+    let plan = serde_json::json!({ "id": "blocked: waiting \u{e9}", "items": [
+        { "id": "fix the rest", "executor": "command", "inputs": { "command": ["false"] }, "maxAttempts": 1 },
+        { "id": "it's \"odd\"", "executor": "command", "inputs": { "command": ["true"] } },
+        { "id": "x".repeat(100), "executor": "command", "inputs": { "command": ["true"] }, "depends_on": ["fix the rest"] },
+    ]});
+    env.write("repo/odd.json", &plan.to_string());
+    let _ = env.handoff(["run", "odd.json"]).exit(4);
+    is_clean(&env, "blocked: waiting \u{e9}");
+    env.handoff(["close", "blocked: waiting \u{e9}"]).success();
+    is_clean(&env, "blocked: waiting \u{e9}");
+}
+
+#[test]
+fn a_run_of_many_items_has_a_clean_packet() {
+    let env = Environment::example("handoff-dag");
+    let items: Vec<_> = (0..700)
+        .map(|at| serde_json::json!({ "id": format!("item-{at}"), "executor": "command", "inputs": { "command": ["true"] } }))
+        .collect();
+    env.write("repo/many.json", &serde_json::json!({ "id": "many", "items": items }).to_string());
+    env.handoff(["submit", "many.json"]).success();
+    is_clean(&env, "many");
+}
+
+#[test]
+fn a_packet_is_written_from_options() {
+    let env = Environment::empty();
+    let options = [
+        "--objective=Migrate user database to new schema",
+        "--completed=audit existing schema",
+        "--completed=draft migration script",
+        "--unresolved=confirm rollback strategy with DBA",
+        "--assumptions=downtime window approved",
+        "--next-action=Review migration script with DBA before Saturday",
+        "--risks=data loss if rollback untested",
+    ];
+    let packet = env.handoff_in("home", ["packet", "new"].iter().chain(&options)).exit(0);
+    assert_output!("packet_new", packet);
+    env.write("home/packet.json", &packet.stdout);
+    env.handoff_in("home", ["check", "packet.json"]).success();
+    assert_output!("packet_new_missing", env.handoff_in("home", ["packet", "new"].iter().chain(&options[..4])).exit(2));
+    let vague = env.handoff_in(
+        "home",
+        ["packet", "new", "--next-action=continue"].iter().chain(&options[..5]).chain(&options[6..]),
+    );
+    assert_output!("packet_new_vague", vague.exit(0));
+}

@@ -1,0 +1,93 @@
+//! What a packet says that can be looked up.
+
+use serde_json::{Value, json};
+
+use super::with;
+use crate::common::{Environment, Output};
+
+fn ran() -> Environment {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["run", "plan.json"]).success();
+    env
+}
+
+fn ask(env: &Environment, dir: &str, fields: &Value) -> (Output, Value) {
+    let mut packet = with(fields);
+    packet["updated_at"] = "2026-06-04T02:00:00Z".into();
+    env.write("packet.json", &packet.to_string());
+    let path = env.path().join("packet.json");
+    let output = env.handoff_in(dir, ["--json", "check", path.to_str().expect("temporary folders have plain names")]);
+    let value: Value = serde_json::from_str(&output.stdout).expect("the answer is JSON");
+    (output, value["checks"]["facts"].clone())
+}
+
+#[test]
+fn true_facts_pass_and_say_how_far_head_has_moved() {
+    let env = ran();
+    let base = env.git(["rev-parse", "HEAD"]).success();
+    let base = base.trim();
+    let fields = json!({ "commits": [base], "run": "handoff-dag-1", "items": ["edit-a", "apply-patch"] });
+    let (output, facts) = ask(&env, "repo", &fields);
+    assert_eq!(output.status, Some(0), "{output}");
+    let short = &base[..7];
+    assert_eq!(
+        facts["detail"],
+        format!("1 commit exists; HEAD is still at {short}; run \"handoff-dag-1\" exists; 2 items are done")
+    );
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "More"]).success();
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "Yet more"]).success();
+    let (_, facts) = ask(&env, "repo", &json!({ "commits": [&base[..10]] }));
+    assert_eq!(facts["detail"], format!("1 commit exists; HEAD has moved 2 commits since {short}"));
+    let run = env.git(["rev-parse", "refs/handoff/runs/handoff-dag-1"]).success();
+    let (output, facts) = ask(&env, "repo", &json!({ "commits": [run.trim()] }));
+    assert_eq!(output.status, Some(0));
+    assert_eq!(facts["detail"], format!("1 commit exists; {} is not in the history of HEAD", &run[..7]));
+    let (output, _) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": { "edit-a": "done" } }));
+    assert_eq!(output.status, Some(0));
+}
+
+#[test]
+fn false_facts_do_not_pass() {
+    let env = ran();
+    env.git(["branch", "deadbeef"]).success();
+    env.git(["branch", "nice-name"]).success();
+    for (fields, why) in [
+        (json!({ "commits": ["0123456789012345678901234567890123456789"] }), "is not in this repository"),
+        (json!({ "commits": ["deadbeef"] }), "commit deadbeef is not in this repository"),
+        (json!({ "commits": ["nice-name"] }), "\"nice-name\" is no commit id"),
+        (json!({ "commits": ["HEAD~1"] }), "is no commit id"),
+        (json!({ "commits": ["--output=/tmp/x"] }), "is no commit id"),
+        (json!({ "run": "handoff-dag-2" }), "there is no run \"handoff-dag-2\" here"),
+        (json!({ "run": "../x" }), "there is no run \"../x\" here"),
+        (json!({ "run": "handoff-dag-1", "items": ["edit-b"] }), "the run has no item \"edit-b\""),
+        (json!({ "run": "handoff-dag-1", "items": { "edit-a": "failed" } }), "item \"edit-a\" is done, not \"failed\""),
+        (json!({ "run": "handoff-dag-1", "documents": ["report"] }), "the run has no document \"report\""),
+        (json!({ "items": ["edit-a"] }), "items are named, and no run"),
+        (json!({ "documents": ["report"] }), "documents are named, and no run"),
+    ] {
+        let (output, facts) = ask(&env, "repo", &fields);
+        assert_eq!(output.status, Some(3), "{fields}: {output}");
+        assert!(facts["detail"].as_str().unwrap().contains(why), "{fields}: {facts}");
+        assert_eq!(facts["ok"], false);
+    }
+}
+
+#[test]
+fn an_item_that_is_not_done_is_told() {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["submit", "plan.json"]).success();
+    let (output, facts) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": ["edit-a"] }));
+    assert_eq!(output.status, Some(3));
+    assert_eq!(facts["detail"], "item \"edit-a\" is ready, not \"done\"");
+}
+
+#[test]
+fn without_a_repository_only_facts_cannot_be_checked() {
+    let env = Environment::empty();
+    let (output, facts) = ask(&env, "home", &json!({}));
+    assert_eq!(output.status, Some(0), "{output}");
+    assert_eq!(facts["ok"], "n/a");
+    let (output, facts) = ask(&env, "home", &json!({ "commits": ["deadbeef"] }));
+    assert_eq!(output.status, Some(3), "{output}");
+    assert_eq!(facts["detail"], "could not be checked: this is not in a git repository");
+}

@@ -1,0 +1,102 @@
+//! The resume token.
+
+use git_handoff::packet::State;
+use serde_json::{Value, json};
+
+use super::{check, row, with};
+
+#[test]
+fn plain_markers_pass() {
+    for token in [
+        "handoff-mig-v2-20240610",
+        "resume-order-sync-042",
+        "session-resume-042",
+        "bearer-refactor-20240610",
+        "rotate-api-key-20240610",
+        "token-bucket-limiter-7",
+        "jwt-migration-042",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "handoff_dag_1",
+        "12345678",
+        &"a".repeat(128),
+    ] {
+        let report = check(&with(&json!({ "resume_token": token })));
+        let row = row(&report, "resume_token");
+        assert_eq!(row.detail, format!("{token} — valid plain handoff continuity ID"));
+        assert_eq!(row.state, State::Ok);
+    }
+}
+
+#[test]
+fn what_is_no_marker_or_looks_like_a_credential_fails() {
+    for (token, why) in [
+        ("ab!", "shorter than 8"),
+        ("my resume token", "other than letters"),
+        ("handoff\n20240610", "other than letters"),
+        (&"a".repeat(129), "longer than 128"),
+        ("h\u{430}ndoff-20240610", "other than letters"),
+        ("Bearer abc123.def456", "(bearer-token)"),
+        ("bearer-abc123def456", "(labelled-secret)"),
+        ("api_key_9f8e7d6c5b4a", "(labelled-secret)"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P", "(jwt)"),
+        ("eyJhbGciOiJIUzI1NiJ9", "(jwt)"),
+        ("https://b.s3.amazonaws.com/k?X-Amz-Signature=abc", "(signed-url)"),
+        ("sessionid=38afes7a8; Path=/", "(cookie)"),
+        ("Set-Cookie: a=b", "(cookie)"),
+        ("sk-proj-abcdefghijklmnopqrst12", "(api-key)"),
+        ("sk_live_abcdefgh", "(api-key)"),
+        ("ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", "(github-token)"),
+        ("AKIAIOSFODNN7EXAMPLE", "(aws-access-key-id)"),
+        ("xoxb-123456789012-abcdefghijkl", "(slack-token)"),
+        ("9fceb02d0ae598e95dc970b74767f19372d61af8", "(opaque-secret)"),
+    ] {
+        let report = check(&with(&json!({ "resume_token": token })));
+        let row = row(&report, "resume_token");
+        assert_eq!(row.state, State::Failed, "{token}");
+        assert!(row.detail.contains(why), "{token}: {}", row.detail);
+        let step = report.recovery.iter().find(|step| step.starts_with("Generate a new plain `resume_token`"));
+        assert!(
+            step.is_some_and(|step| step.ends_with("such as `handoff-migrate-user-database-20240610`.")),
+            "{step:?}"
+        );
+    }
+}
+
+#[test]
+fn a_token_is_used_once() {
+    let used: [Value; 8] = [
+        json!({ "consumed": true }),
+        json!({ "resume_token_consumed": "yes" }),
+        json!({ "resume_token_consumed_at": "2024-06-10T15:00:00Z" }),
+        json!({ "resume_token_status": "Consumed" }),
+        json!({ "resume_token_status": "revoked" }),
+        json!({ "token_invalidated": true }),
+        json!({ "handoff_state": { "resume_token_status": "used" } }),
+        json!({ "status": "invalidated" }),
+    ];
+    for fields in used {
+        let report = check(&with(&fields));
+        let row = row(&report, "resume_token");
+        assert!(row.state == State::Failed && row.detail.contains("is already consumed"), "{fields}: {}", row.detail);
+    }
+    for fields in [
+        json!({ "consumed": false }),
+        json!({ "resume_token_consumed_at": null }),
+        json!({ "resume_token_status": "active" }),
+        json!({ "status": "in progress" }),
+        json!({ "notes": "the last token was consumed" }),
+    ] {
+        assert_eq!(row(&check(&with(&fields)), "resume_token").state, State::Ok, "{fields}");
+    }
+}
+
+#[test]
+fn what_is_offered_is_another_one() {
+    let fields = json!({ "resume_token": "handoff-migrate-user-database-20240610", "consumed": true });
+    let report = check(&with(&fields));
+    assert!(
+        report.recovery.iter().any(|step| step.contains("`handoff-migrate-user-database-20240610-2`")),
+        "{:?}",
+        report.recovery
+    );
+}
