@@ -8,8 +8,7 @@ use crate::git::codec;
 use crate::git::refs;
 use crate::git::store::{self, Edit, Store};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event};
-use crate::model::name::RunId;
+use crate::model::entry::{Entry, Event, Subject};
 use crate::model::time::Moment;
 use crate::sign::{self, Signer};
 
@@ -46,8 +45,8 @@ pub struct Head {
 /// An entry to be: its event, and what it changes in the tree.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// The run that the entry belongs to or is about.
-    pub run: RunId,
+    /// What the entry belongs to or is about.
+    pub about: Subject,
     /// What happened.
     pub event: Event,
     /// What changes in the tree.
@@ -102,7 +101,7 @@ impl Writer {
     fn write(&self, head: &Head, draft: Draft) -> Result<Link, Error> {
         let now = self.clock.now();
         let entry = Entry {
-            run: draft.run,
+            about: draft.about,
             seq: head.entries,
             at: head.at.map_or(now, |last| last.max(now)),
             actor: self.actor.clone(),
@@ -114,7 +113,7 @@ impl Writer {
             Some(unchanged) if draft.edits.is_empty() => unchanged,
             base => self.store.edit_tree(base, &draft.edits)?,
         };
-        let parents: Vec<Oid> = head.commit.into_iter().collect();
+        let parents: Vec<Oid> = head.commit.into_iter().chain(entry.event.further_parent()).collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
         let commit = self.store.write(gix::objs::Kind::Commit, &raw)?;
@@ -210,7 +209,10 @@ pub fn decode(store: &Store, commit: Oid) -> Result<codec::Decoded, Error> {
 /// Reads one entry and its parent.
 fn link(store: &Store, commit: Oid) -> Result<(Link, Option<Oid>), Error> {
     let decoded = decode(store, commit)?;
-    let parent = decoded.parents.first().copied();
+    // A thread that began as another's checkpoint has that commit as its first entry's only parent, which is not its own.
+    let further = decoded.entry.event.further_parent();
+    let first = decoded.parents.first().copied();
+    let parent = if decoded.entry.prev.is_none() && further.is_some() && first == further { None } else { first };
     Ok((Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry }, parent))
 }
 

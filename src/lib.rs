@@ -21,6 +21,9 @@
 //! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
 //! mends what crashes left half-done, and [`clean`] what they left on the disk.
 //!
+//! A [`thread`] is the other handoff: a chain of saved states, of which one agent offers a checkpoint and another adopts it, only if
+//! the bytes, the chain and the signatures are what was offered.
+//!
 //! A [`packet`] says where the work stands; it is checked before anyone resumes from it.
 //!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
@@ -51,6 +54,8 @@ pub mod prove;
 pub mod export;
 
 pub mod apply;
+
+pub mod thread;
 
 pub mod packet;
 

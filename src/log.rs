@@ -9,9 +9,9 @@ use crate::chain::{self, Draft, Head, Writer};
 use crate::git::store::{Edit, Store};
 use crate::git::{refs, store};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, LogSealed, LogSubmitted};
+use crate::model::entry::{Event, LogSealed, LogSubmitted, LogThread};
 use crate::model::format;
-use crate::model::name::RunId;
+use crate::model::name::{RunId, ThreadId};
 
 /// How often an append is tried again when another process of the same writer appended first.
 const RACES: usize = 50;
@@ -94,13 +94,58 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
         let event = record.event(fingerprint.clone()).ok_or(Error::Record)?;
         let blob = writer.store.write_blob(&format::canonical(record))?;
         let edits = vec![(format::log_path(&record.run), Edit::Blob(blob))];
-        let drafted = writer.append(&head, vec![Draft { run: record.run.clone(), event, edits }])?;
+        let drafted = writer.append(&head, vec![Draft { about: record.run.clone().into(), event, edits }])?;
         match drafted.publish() {
             Err(chain::Error::LostRace(_)) => {}
             other => return other.map(drop).map_err(Error::Chain),
         }
     }
     Err(Error::Chain(chain::Error::LostRace(name)))
+}
+
+/// What a log's tree holds about a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadRecord {
+    /// The thread.
+    pub thread: ThreadId,
+    /// How many entries it has.
+    pub entries: u64,
+    /// The leaf hash of the last of them.
+    pub last: Digest,
+}
+
+/// Returns what a writer's log holds about a thread.
+pub fn find_thread(store: &Store, fingerprint: &str, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
+    thread_record_at(store, &chain::tip(store, &format::log_ref(fingerprint))?, thread)
+}
+
+/// Appends a thread's record to the writer's log unless it holds as much or more already.
+pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error> {
+    let fingerprint = writer.signer.fingerprint();
+    let name = format::log_ref(&fingerprint);
+    for _ in 0..RACES {
+        let head = chain::tip(&writer.store, &name)?;
+        let known = thread_record_at(&writer.store, &head, &record.thread)?;
+        if known.is_some_and(|known| known.entries >= record.entries) {
+            return Ok(());
+        }
+        let event = LogThread { log: fingerprint.clone(), entries: record.entries, last: record.last };
+        let blob = writer.store.write_blob(&format::canonical(record))?;
+        let edits = vec![(format::log_thread_path(&record.thread), Edit::Blob(blob))];
+        let draft = Draft { about: record.thread.clone().into(), event: Event::LogThread(event), edits };
+        match writer.append(&head, vec![draft])?.publish() {
+            Err(chain::Error::LostRace(_)) => {}
+            other => return other.map(drop).map_err(Error::Chain),
+        }
+    }
+    Err(Error::Chain(chain::Error::LostRace(name)))
+}
+
+fn thread_record_at(store: &Store, head: &Head, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
+    let Some(tree) = head.tree else { return Ok(None) };
+    let Some(blob) = store.blob_at(tree, &format::log_thread_path(thread))? else { return Ok(None) };
+    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
 }
 
 fn record_at(store: &Store, head: &Head, run: &RunId) -> Result<Option<Record>, Error> {

@@ -12,7 +12,7 @@ use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
 /// Proves what an item of a sealed run handed over, or one product of it.
 pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
     let links = read(store, reference)?;
-    let run = links[0].entry.run.clone();
+    let run = run_of(&links[0])?;
     let Some((seal, before)) = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)))
     else {
         return Err(Error::NotSealed(run));
@@ -57,12 +57,16 @@ pub fn growth(store: &Store, reference: &str, since: u64) -> Result<Proof, Error
     })
 }
 
+fn run_of(link: &Link) -> Result<RunId, Error> {
+    link.entry.about.run().cloned().ok_or(Error::NotARun)
+}
+
 /// What every proof begins with; the last entry is still to be filled in.
 fn begin(store: &Store, first: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
     let signed = Signed { commit: commit(store, first)?, path: Some(path(leaves, 0)) };
     Ok(Proof {
         schema: SCHEMA.to_owned(),
-        run: first.entry.run.clone(),
+        run: run_of(first)?,
         item: None,
         product: None,
         since: None,
@@ -102,6 +106,9 @@ fn commit(store: &Store, link: &Link) -> Result<String, Error> {
 /// Why there is no proof.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The chain is another one's.
+    #[error("the chain is not a run's")]
+    NotARun,
     /// There is no chain.
     #[error("{0} holds no entries")]
     Nothing(String),

@@ -82,7 +82,7 @@ fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Pl
     let Event::RunSubmitted(submitted) = &link.entry.event else { return Err(Error::NotARun(run.clone())) };
     let blob = store.blob_at(link.tree, format::PLAN)?.ok_or_else(|| Error::NotARun(run.clone()))?;
     let plan = plan::parse(&store.read_blob(blob)?).map_err(|_| Error::Plan(run.clone()))?;
-    if link.entry.run != *run || plan.id != *run {
+    if link.entry.about.run() != Some(run) || plan.id != *run {
         return Err(Error::NotARun(run.clone()));
     }
     Ok((submitted.clone(), plan))
@@ -292,7 +292,7 @@ impl OpenRun {
             let at = self.state.graph.position(item).expect("the event was applied to the state");
             edits.push((layout.state(item), Edit::Blob(store.write_blob(&self.state.items[at].canonical())?)));
         }
-        Ok(Draft { run: self.run.clone(), event, edits })
+        Ok(Draft { about: self.run.clone().into(), event, edits })
     }
 }
 

@@ -130,6 +130,14 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     Ok(public)
 }
 
+/// Returns 32 random hex digits, for what must not be the same twice.
+pub fn nonce() -> String {
+    use ssh_key::rand_core::RngCore as _;
+    let mut bytes = [0; 16];
+    ssh_key::rand_core::OsRng.fill_bytes(&mut bytes);
+    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
 /// Returns `SHA256:<base64>` of a public key.
 pub fn fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()

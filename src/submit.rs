@@ -50,7 +50,7 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
         return Err(Error::Used(run));
     }
     let (event, edits) = first_entry(writer, valid, request)?;
-    let draft = Draft { run: run.clone(), event: Event::RunSubmitted(event), edits };
+    let draft = Draft { about: run.clone().into(), event: Event::RunSubmitted(event), edits };
     let appended = writer.append(&Head::unborn(name), vec![draft])?;
     let first = appended.links()[0].hash;
     match appended.publish() {

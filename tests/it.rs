@@ -17,5 +17,6 @@ mod plan;
 mod prove;
 mod race;
 mod tamper;
+mod thread;
 mod verify;
 mod worker;

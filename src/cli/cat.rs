@@ -41,8 +41,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Hands bytes to the one place that prints.
-struct Stdout<'a> {
-    output: &'a mut Output,
+pub(super) struct Stdout<'a> {
+    /// Where they go.
+    pub(super) output: &'a mut Output,
 }
 
 impl Write for Stdout<'_> {

@@ -208,3 +208,9 @@ pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     read.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))?;
     Ok(bytes)
 }
+
+/// Returns standard input as a file, so that a plain one can be read where it lies.
+pub(crate) fn stdin_file() -> std::io::Result<std::fs::File> {
+    use std::os::fd::AsFd as _;
+    std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from)
+}

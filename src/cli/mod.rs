@@ -7,22 +7,29 @@ mod progress;
 mod table;
 mod target;
 
+mod adopt;
 mod apply;
 mod cat;
 mod check;
+mod checkpoint;
 mod clean;
 mod doctor;
 mod export;
+mod fork;
 mod key;
 mod log;
+mod offer;
 mod packet;
 mod prove;
+mod resume;
+mod rollback;
 mod run;
 mod runs;
 mod show;
 mod status;
 mod steer;
 mod submit;
+mod thread;
 mod validate;
 mod verify;
 
@@ -66,6 +73,13 @@ enum Command {
     Retry(steer::Retry),
     Close(steer::Close),
     Apply(apply::Arguments),
+    Checkpoint(checkpoint::Arguments),
+    Resume(resume::Arguments),
+    Offer(offer::Arguments),
+    Adopt(adopt::Arguments),
+    Fork(fork::Arguments),
+    Rollback(rollback::Arguments),
+    Thread(thread::Arguments),
     Check(check::Arguments),
     Packet(packet::Arguments),
     Prove(prove::Arguments),
@@ -155,6 +169,13 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
+        Command::Resume(arguments) => resume::run(&arguments, context, output),
+        Command::Offer(arguments) => offer::run(&arguments, context, output),
+        Command::Adopt(arguments) => adopt::run(&arguments, context, output),
+        Command::Fork(arguments) => fork::run(&arguments, context, output),
+        Command::Rollback(arguments) => rollback::run(&arguments, context, output),
+        Command::Thread(arguments) => thread::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, context, output),

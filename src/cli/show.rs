@@ -346,7 +346,7 @@ fn section(title: &str, rows: &[Vec<String>]) -> Vec<String> {
 }
 
 /// Actors, reasons and commands are other people's words: none of them may steer the terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let safe = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
     text.chars().map(safe).collect()
 }

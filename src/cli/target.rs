@@ -110,7 +110,7 @@ pub(crate) fn own_runs(store: &Store) -> Result<Vec<RunId>, Failure> {
     Ok(names.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(prefix)?)).collect())
 }
 
-fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::jaro_winkler(wanted, name), name))
         .filter(|(likeness, _)| *likeness > 0.8)

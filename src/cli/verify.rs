@@ -148,10 +148,41 @@ fn proof(path: &Path, arguments: &Arguments, options: &Options, output: &mut Out
 }
 
 fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Options, Failure> {
+    let wanted = Trust {
+        signers: arguments.signers.as_deref(),
+        revoked: arguments.revoked.as_deref(),
+        require: arguments.require_trusted,
+    };
+    let options = trust(&wanted, context, output)?;
+    if arguments.signer.is_some() && options.signers.is_none() {
+        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
+            .hint("git handoff verify --signers FILE --signer PRINCIPAL RUN"));
+    }
+    Ok(Options {
+        signer: arguments.signer.clone(),
+        plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
+        base: arguments.base.as_deref().map(|base| submit::resolve_base(&context.store, base)).transpose()?,
+        ..options
+    })
+}
+
+/// Whom the command line says to trust, before the configuration is asked.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Trust<'a> {
+    /// The allowed-signers file.
+    pub(super) signers: Option<&'a Path>,
+    /// The file of revoked keys.
+    pub(super) revoked: Option<&'a Path>,
+    /// Whether every signature must be by a key that the signers name.
+    pub(super) require: bool,
+}
+
+/// Returns whom the verifier knows: from the files that were named, else as the configuration says.
+pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) -> Result<Options, Failure> {
     let config = &context.config;
     let configured = |key: &str, path: Option<&Path>| path.map(|path| outside(key, path, context)).transpose();
-    let strict_file = match &arguments.signers {
-        Some(path) => Some(path.clone()),
+    let strict_file = match wanted.signers {
+        Some(path) => Some(path.to_owned()),
         None => configured("handoff.signers", config.signers.as_deref())?,
     };
     let mut file = strict_file.clone();
@@ -171,12 +202,8 @@ fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Res
         Some(path) => Some(Signers::parse(&text(path)?, &context.zone()).map_err(|e| bad(path, &e))?),
         None => None,
     };
-    if arguments.signer.is_some() && signers.is_none() {
-        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
-            .hint("git handoff verify --signers FILE --signer PRINCIPAL RUN"));
-    }
-    let revoked_file = match &arguments.revoked {
-        Some(path) => Some(path.clone()),
+    let revoked_file = match wanted.revoked {
+        Some(path) => Some(path.to_owned()),
         None => configured("handoff.revoked", config.revoked.as_deref())?,
     };
     let revoked = match &revoked_file {
@@ -186,11 +213,9 @@ fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Res
     Ok(Options {
         own_key: context.own_fingerprint(),
         signers,
-        strict_signers: strict_file.is_some() || arguments.require_trusted,
-        signer: arguments.signer.clone(),
+        strict_signers: strict_file.is_some() || wanted.require,
         revoked,
-        plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
-        base: arguments.base.as_deref().map(|base| submit::resolve_base(&context.store, base)).transpose()?,
+        ..Options::default()
     })
 }
 

@@ -3,6 +3,7 @@
 pub mod codec;
 pub mod merge;
 pub mod program;
+pub mod quarantine;
 pub mod refs;
 pub mod store;
 pub mod work_tree;

@@ -4,6 +4,7 @@
 //! environment, so that only the directories named here decide what it looks at.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -119,6 +120,13 @@ impl Git {
     #[must_use]
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = bytes.into();
+        self
+    }
+
+    /// Gives git a file to read.
+    #[must_use]
+    pub fn input_file(mut self, file: File) -> Self {
+        self.command.stdin(Stdio::from(file));
         self
     }
 

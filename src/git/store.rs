@@ -57,6 +57,13 @@ impl Store {
         Self::accept(repo)
     }
 
+    /// Opens the git directory at `dir`, and no other, whatever the environment says.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let repo = gix::ThreadSafeRepository::open_opts(dir, gix::open::Options::isolated())
+            .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
+        Self::accept(repo)
+    }
+
     fn accept(repo: gix::ThreadSafeRepository) -> Result<Self, Error> {
         let local = repo.to_thread_local();
         let storage = local.config_snapshot().string("extensions.refStorage");
@@ -117,6 +124,11 @@ impl Store {
     /// Returns the name that git gives a blob of these bytes here.
     pub fn blob_oid(&self, bytes: &[u8]) -> Result<Oid, Error> {
         object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)
+    }
+
+    /// Returns the name of the tree that holds nothing, which git knows without an object.
+    pub fn empty_tree(&self) -> Oid {
+        Oid(gix::ObjectId::empty_tree(self.hash_kind()))
     }
 
     /// Returns the command line `git --git-dir=<this repository>`.

@@ -3,22 +3,28 @@
 //! The header's fields and the event's own fields stand side by side in that object. `kind` says which event it is; a field
 //! the kind does not have is refused, so that nothing unaccounted for can hide in an entry.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use super::digest::Digest;
 pub use super::event::{
-    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, LogSealed, LogSubmitted, Outcome,
-    Product, RunEnded, RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
+    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, LogSealed, LogSubmitted,
+    LogThread, Outcome, Product, RunEnded, RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
 };
 use super::format::{self, VERSION};
-use super::name::RunId;
+use super::name::{RunId, ThreadId};
+pub use super::thread::{
+    AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,
+    ThreadRolledBack, Worktree,
+};
 use super::time::Moment;
 
 /// One event with its place in the chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The run that the entry belongs to, or, in a repository log, the run that it is about.
-    pub run: RunId,
+    /// What the entry belongs to, or, in a repository log, what it is about.
+    pub about: Subject,
     /// The position in the chain, from 0 and without gaps.
     pub seq: u64,
     /// When the entry was made; never before the entry before it.
@@ -33,13 +39,73 @@ pub struct Entry {
     pub event: Event,
 }
 
+/// What an entry belongs to: each has a header field of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A run; in the field `run`.
+    Run(RunId),
+    /// A thread; in the field `thread`.
+    Thread(ThreadId),
+}
+
+impl Subject {
+    /// Returns the run, if it is one.
+    pub fn run(&self) -> Option<&RunId> {
+        match self {
+            Self::Run(run) => Some(run),
+            Self::Thread(_) => None,
+        }
+    }
+
+    /// Returns the thread, if it is one.
+    pub fn thread(&self) -> Option<&ThreadId> {
+        match self {
+            Self::Thread(thread) => Some(thread),
+            Self::Run(_) => None,
+        }
+    }
+
+    /// Returns the name as it was written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Run(run) => run.as_str(),
+            Self::Thread(thread) => thread.as_str(),
+        }
+    }
+
+    fn field(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Thread(_) => "thread",
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<RunId> for Subject {
+    fn from(run: RunId) -> Self {
+        Self::Run(run)
+    }
+}
+
+impl From<ThreadId> for Subject {
+    fn from(thread: ThreadId) -> Self {
+        Self::Thread(thread)
+    }
+}
+
 impl Entry {
     /// Returns the entry's bytes: RFC 8785 canonical JSON, without a line end.
     pub fn canonical(&self) -> Vec<u8> {
         let Value::Object(mut map) = self.event.fields() else { unreachable!("event fields serialise to an object") };
         map.insert("v".into(), VERSION.into());
         map.insert("kind".into(), self.event.kind().into());
-        map.insert("run".into(), self.run.as_str().into());
+        map.insert(self.about.field().into(), self.about.as_str().into());
         map.insert("seq".into(), self.seq.into());
         map.insert("at".into(), self.at.to_string().into());
         map.insert("actor".into(), self.actor.clone().into());
@@ -66,7 +132,11 @@ impl Entry {
         }
         let kind: String = take(&mut map, "kind")?;
         let entry = Self {
-            run: take(&mut map, "run")?,
+            about: if Event::is_of_thread(&kind) {
+                Subject::Thread(take(&mut map, "thread")?)
+            } else {
+                Subject::Run(take(&mut map, "run")?)
+            },
             seq: take(&mut map, "seq")?,
             at: take(&mut map, "at")?,
             actor: take(&mut map, "actor")?,
@@ -89,14 +159,14 @@ impl Entry {
         format::leaf_hash(&self.canonical())
     }
 
-    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, or `<kind> <run>` for events
-    /// that are about a whole run.
+    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, or `<kind> <run or thread>` for
+    /// events that are about the whole of it.
     pub fn subject(&self) -> String {
         match (self.event.item(), self.event.shown_status()) {
             (Some((item, attempt)), Some(status)) => {
                 format!("{} {item} #{attempt}: {status}", self.event.kind())
             }
-            _ => format!("{} {}", self.event.kind(), self.run),
+            _ => format!("{} {}", self.event.kind(), self.about),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::digest::{Digest, Oid};
 use super::entry::Error;
 use super::name::{FilePath, ItemId};
 use super::plan::{ProductKey, Selector, Source};
+use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
 use super::time::Moment;
 
 /// What happened, with the fields of its kind.
@@ -38,6 +39,18 @@ pub enum Event {
     LogSubmitted(LogSubmitted),
     /// In a repository log: a run was sealed.
     LogSealed(LogSealed),
+    /// In a repository log: a thread got an entry.
+    LogThread(LogThread),
+    /// A state was saved; in a thread, as all that follow.
+    ThreadCheckpointed(ThreadCheckpointed),
+    /// The thread began as another's checkpoint that was offered; entry 0 only.
+    ThreadAdopted(ThreadAdopted),
+    /// The thread began as another's checkpoint; entry 0 only.
+    ThreadForked(ThreadForked),
+    /// An earlier checkpoint's state became the latest again.
+    ThreadRolledBack(ThreadRolledBack),
+    /// The latest state was handed out to go on from.
+    ThreadResumed(ThreadResumed),
 }
 
 /// The fields of `run.submitted`.
@@ -283,6 +296,18 @@ pub struct LogSealed {
     pub commit: Oid,
 }
 
+/// The fields of `log.thread`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogThread {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The number of entries that the thread has.
+    pub entries: u64,
+    /// The leaf hash of the last of them.
+    pub last: Digest,
+}
+
 /// Pairs each kind with its variant, once for both directions.
 macro_rules! kinds {
     ($($kind:literal => $variant:ident),* $(,)?) => {
@@ -324,9 +349,30 @@ kinds! {
     "run.sealed" => RunSealed,
     "log.submitted" => LogSubmitted,
     "log.sealed" => LogSealed,
+    "log.thread" => LogThread,
+    "thread.checkpointed" => ThreadCheckpointed,
+    "thread.adopted" => ThreadAdopted,
+    "thread.forked" => ThreadForked,
+    "thread.rolled-back" => ThreadRolledBack,
+    "thread.resumed" => ThreadResumed,
 }
 
 impl Event {
+    /// Returns whether entries of a kind carry the header field `thread` instead of `run`.
+    pub(super) fn is_of_thread(kind: &str) -> bool {
+        kind.starts_with("thread.") || kind == "log.thread"
+    }
+
+    /// Returns the commit that the entry's commit has as a further parent, so that what it holds travels along.
+    pub fn further_parent(&self) -> Option<Oid> {
+        match self {
+            Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| tie.commit),
+            Event::ThreadAdopted(e) => Some(e.adopted_from.commit),
+            Event::ThreadForked(e) => Some(e.from.commit),
+            _ => None,
+        }
+    }
+
     /// Returns the item that the event is about and the attempt it names.
     pub fn item(&self) -> Option<(&ItemId, u32)> {
         match self {

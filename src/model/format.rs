@@ -5,7 +5,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::Digest;
-use super::name::{FilePath, ItemId, RunId, encode_segment};
+use super::name::{FilePath, ItemId, RunId, ThreadId, encode_segment};
 
 /// The format version that every entry carries as `v`.
 pub const VERSION: u64 = 1;
@@ -51,6 +51,11 @@ pub fn run_ref(run: &RunId) -> String {
     format!("refs/handoff/runs/{}", run.encoded())
 }
 
+/// Returns `refs/handoff/threads/<thread>`.
+pub fn thread_ref(thread: &ThreadId) -> String {
+    format!("refs/handoff/threads/{}", thread.encoded())
+}
+
 /// Returns `refs/handoff/bases/<run>`.
 pub fn base_ref(run: &RunId) -> String {
     format!("refs/handoff/bases/{}", run.encoded())
@@ -74,6 +79,11 @@ pub fn log_ref(fingerprint: &str) -> String {
 /// Returns where a repository log's tree keeps what it knows of a run: `<2 hex of sha256(run)>/<run>`.
 pub fn log_path(run: &RunId) -> String {
     format!("{}/{}", fan(run.as_str()), run.encoded())
+}
+
+/// Returns where a repository log's tree keeps what it knows of a thread: `threads/<2 hex of sha256(thread)>/<thread>`.
+pub fn log_thread_path(thread: &ThreadId) -> String {
+    format!("threads/{}/{}", fan(thread.as_str()), thread.encoded())
 }
 
 /// Returns where a run's transcripts tree keeps one: `<2 hex of sha256(item)>/<item>/<attempt>`.

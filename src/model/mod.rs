@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod credential;
+pub mod descriptor;
 pub mod digest;
 pub mod entry;
 pub mod event;
@@ -18,4 +19,5 @@ pub mod proof;
 pub mod quote;
 pub(crate) mod read;
 pub mod state;
+pub mod thread;
 pub mod time;

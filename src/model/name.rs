@@ -89,6 +89,8 @@ macro_rules! names {
 names! {
     /// The id of a run; holds no `/`, and does not begin with `@`.
     RunId checked by check_run_id;
+    /// The id of a thread; the same rules as for a run's.
+    ThreadId checked by check_run_id;
     /// The id of an item; may hold `/`, does not begin with `@`, and encodes to one segment.
     ItemId checked by check_id;
     /// A file-like name: an input key, an output path, an artifact path or a document name.
@@ -99,6 +101,18 @@ names! {
 }
 
 impl RunId {
+    /// The id as one segment of a ref or tree path.
+    pub fn encoded(&self) -> String {
+        encode_segment(&self.0)
+    }
+
+    /// The id that `segment` encodes; `None` when no valid id encodes to exactly that.
+    pub fn decode(segment: &str) -> Option<Self> {
+        Self::parse(&decode_segment(segment)?).ok()
+    }
+}
+
+impl ThreadId {
     /// The id as one segment of a ref or tree path.
     pub fn encoded(&self) -> String {
         encode_segment(&self.0)

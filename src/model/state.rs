@@ -145,9 +145,15 @@ impl RunState {
                 self.sealed = true;
                 Ok(())
             }
-            Event::RunSubmitted(_) | Event::LogSubmitted(_) | Event::LogSealed(_) => {
-                Err(Illegal::Misplaced(event.kind()))
-            }
+            Event::RunSubmitted(_)
+            | Event::LogSubmitted(_)
+            | Event::LogSealed(_)
+            | Event::LogThread(_)
+            | Event::ThreadCheckpointed(_)
+            | Event::ThreadAdopted(_)
+            | Event::ThreadForked(_)
+            | Event::ThreadRolledBack(_)
+            | Event::ThreadResumed(_) => Err(Illegal::Misplaced(event.kind())),
         }
     }
 

@@ -16,8 +16,8 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     let mut sealed = None;
     for (at, link) in case.story.links.iter().enumerate() {
         let entry = &link.entry;
-        if entry.run != *case.run {
-            findings.add(format!("entry {} is of another run, {:?}", entry.seq, entry.run.as_str()));
+        if entry.about.run() != Some(case.run) {
+            findings.add(format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()));
         }
         if let Some(seal) = sealed {
             findings.add(format!("entry {} follows the seal, entry {seal}", entry.seq));
@@ -26,7 +26,15 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
             Event::RunSubmitted(_) if at == 0 => {}
             _ if at == 0 && case.story.cut => {}
             _ if at == 0 => findings.add(format!("the first entry is {}, not run.submitted", entry.event.kind())),
-            Event::RunSubmitted(_) | Event::LogSubmitted(_) | Event::LogSealed(_) => {
+            Event::RunSubmitted(_)
+            | Event::LogSubmitted(_)
+            | Event::LogSealed(_)
+            | Event::LogThread(_)
+            | Event::ThreadCheckpointed(_)
+            | Event::ThreadAdopted(_)
+            | Event::ThreadForked(_)
+            | Event::ThreadRolledBack(_)
+            | Event::ThreadResumed(_) => {
                 findings.add(format!("entry {} is {}, which has no place here", entry.seq, entry.event.kind()));
             }
             Event::RunSealed(_) => sealed = sealed.or(Some(entry.seq)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::git::store::Store;
 use crate::model::digest::{Digest, Hasher, Oid};
 use crate::model::entry::Event;
 
@@ -32,7 +33,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         blobs.entry(claimed.oid).or_default().push(claimed);
     }
     let blobs: Vec<_> = blobs.into_iter().collect();
-    let read = each(case.store, &blobs, |objects, (oid, _)| hash(case, objects, *oid));
+    let read = each(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
     let (mut bytes, mut missing) = (0, 0);
     for ((_, claims), read) in blobs.iter().zip(read) {
@@ -83,7 +84,7 @@ fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
 }
 
 /// Hashes a blob, both as git names it and as entries do.
-fn hash(case: &Case<'_>, objects: &Objects, oid: Oid) -> Result<(Digest, u64), Fault> {
+pub(super) fn hash(store: &Store, objects: &Objects, oid: Oid) -> Result<(Digest, u64), Fault> {
     let mut hasher = Hasher::default();
     let size = objects.size(oid)?;
     if size <= STREAM_ABOVE {
@@ -92,7 +93,7 @@ fn hash(case: &Case<'_>, objects: &Objects, oid: Oid) -> Result<(Digest, u64), F
     }
     // gix inflates an object whole; git streams it. It is here, so that nothing is fetched, and not to be replaced.
     let mut named = objects.blob_hasher(size);
-    let git = case.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
+    let git = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let streamed = git.arg("cat-file").arg("blob").arg(oid.to_string()).stream(&mut |chunk| {
         hasher.update(chunk);
         named.update(chunk);
@@ -106,7 +107,7 @@ fn hash(case: &Case<'_>, objects: &Objects, oid: Oid) -> Result<(Digest, u64), F
 }
 
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-fn bytes_for_people(bytes: u64) -> String {
+pub(super) fn bytes_for_people(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
         return format!("{bytes} B");

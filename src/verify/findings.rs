@@ -31,6 +31,16 @@ impl Findings {
         }
     }
 
+    /// Adds something that is not here.
+    pub(super) fn missing(&mut self, finding: String) {
+        self.missing.push(finding);
+    }
+
+    /// Whether anything is wrong, as opposed to not here.
+    pub(super) fn wrong(&self) -> bool {
+        self.count > 0
+    }
+
     /// Adds all of another's.
     pub(super) fn extend(&mut self, other: &Self) {
         for finding in &other.wrong {

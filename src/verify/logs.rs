@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Digest;
-use crate::model::entry::{Entry, Event, LogSealed};
+use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format;
-use crate::model::name::{RunId, decode_segment};
+use crate::model::name::{RunId, ThreadId, decode_segment};
 
 use super::Error;
 use super::objects::{Fault, Objects};
@@ -32,6 +32,8 @@ pub(super) struct Log {
     pub(super) broken: Option<String>,
     /// What it says of each run.
     pub(super) runs: BTreeMap<RunId, Said>,
+    /// What it last said of each thread.
+    pub(super) threads: BTreeMap<ThreadId, LogThread>,
 }
 
 /// What a log says of one run.
@@ -74,6 +76,17 @@ impl Logs {
     }
 }
 
+impl Logs {
+    /// Makes a thread's ref that is not there one that is gone, if a log of the same place holds the thread.
+    pub(super) fn remember_thread(&self, error: Error, thread: &ThreadId, reference: &str) -> Error {
+        let mut beside = self.logs.iter().filter(|log| log.stands_beside(reference));
+        match beside.find(|log| log.threads.contains_key(thread)) {
+            Some(log) => Error::VanishedThread { reference: reference.to_owned(), log: log.name.clone() },
+            None => error,
+        }
+    }
+}
+
 impl Log {
     fn read(name: String, story: &Story) -> Self {
         let mut findings = story.findings.clone();
@@ -81,6 +94,7 @@ impl Log {
         let last = name.rsplit('/').next().unwrap_or_default();
         let fingerprint = decode_segment(last).unwrap_or_default();
         let mut runs: BTreeMap<RunId, Said> = BTreeMap::new();
+        let mut threads: BTreeMap<ThreadId, LogThread> = BTreeMap::new();
         for link in &story.links {
             let seq = link.entry.seq;
             match &link.signer {
@@ -88,7 +102,22 @@ impl Log {
                 Ok(key) => findings.add(format!("entry {seq} is signed by {key}")),
                 Err(why) => findings.add(format!("entry {seq}: {why}")),
             }
-            let said = runs.entry(link.entry.run.clone()).or_default();
+            let (run, thread) = (link.entry.about.run(), link.entry.about.thread());
+            if let (Some(thread), Event::LogThread(e)) = (thread, &link.entry.event) {
+                let before = threads.insert(thread.clone(), e.clone());
+                if before.is_some_and(|before| before.entries >= e.entries) {
+                    findings.add(format!("entry {seq} contradicts what the log said of thread {thread} before"));
+                }
+                if e.log != fingerprint {
+                    findings.add(format!("entry {seq} is of another log, {:?}", e.log));
+                }
+                continue;
+            }
+            let Some(run) = run else {
+                findings.add(format!("entry {seq} is {}, which has no place in a log", link.entry.event.kind()));
+                continue;
+            };
+            let said = runs.entry(run.clone()).or_default();
             said.records.extend(record(&link.entry));
             let (owner, fits) = match &link.entry.event {
                 Event::LogSubmitted(e) => {
@@ -110,11 +139,18 @@ impl Log {
                 findings.add(format!("entry {seq} is of another log, {owner:?}"));
             }
             if !fits {
-                findings.add(format!("entry {seq} contradicts what the log said of run {} before", link.entry.run));
+                findings.add(format!("entry {seq} contradicts what the log said of run {} before", link.entry.about));
             }
         }
         findings.extend(&story.tree_findings);
-        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs }
+        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs, threads }
+    }
+
+    /// Whether the log stands in the same place as a thread's ref: both our own, or both of one remote.
+    pub(super) fn stands_beside(&self, reference: &str) -> bool {
+        let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
+        let log = place(&self.name, "/logs/");
+        log.is_some() && log == place(reference, "/threads/")
     }
 
     /// Returns what is wrong with the blobs that its tree held of a run. The entries say all that stands in them, so that
@@ -134,14 +170,23 @@ impl Log {
     }
 }
 
-/// Returns the bytes that a log's tree holds of a run after an entry.
+/// Returns the place of what an entry of a log says, in the log's tree.
+pub(super) fn place(entry: &Entry) -> String {
+    match &entry.about {
+        Subject::Run(run) => format::log_path(run),
+        Subject::Thread(thread) => format::log_thread_path(thread),
+    }
+}
+
+/// Returns the bytes that a log's tree holds of a run or thread after an entry.
 pub(super) fn record(entry: &Entry) -> Option<Vec<u8>> {
-    let run = &entry.run;
+    let about = entry.about.as_str();
     let value = match &entry.event {
-        Event::LogSubmitted(e) => json!({ "run": run, "first": e.first }),
+        Event::LogSubmitted(e) => json!({ "run": about, "first": e.first }),
         Event::LogSealed(e) => {
-            json!({ "run": run, "root": e.root, "entries": e.entries, "seal": e.seal, "commit": e.commit })
+            json!({ "run": about, "root": e.root, "entries": e.entries, "seal": e.seal, "commit": e.commit })
         }
+        Event::LogThread(e) => json!({ "thread": about, "entries": e.entries, "last": e.last }),
         _ => return None,
     };
     Some(format::canonical(&value))

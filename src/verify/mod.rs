@@ -22,6 +22,7 @@ mod root;
 mod signature;
 mod signers;
 mod story;
+mod thread;
 mod tree;
 
 pub use continuable::{Continuable, Refusal, continuable};
@@ -30,6 +31,7 @@ pub use proof::{Bytes, verify_proof};
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State};
 pub use revoked::{RevokedError, revoked};
 pub use signers::{Signers, SignersError};
+pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -196,6 +198,14 @@ pub enum Error {
         /// The ref.
         reference: String,
         /// The log that names the run.
+        log: String,
+    },
+    /// The thread's ref is gone, and a log remembers it.
+    #[error("the ref {reference} is gone, but the log {log} holds the thread")]
+    VanishedThread {
+        /// The ref.
+        reference: String,
+        /// The log that names the thread.
         log: String,
     },
     /// A ref could not be read.

@@ -119,8 +119,8 @@ fn chain(proof: &Proof, first: &Ends, last: &Ends, shown: &[Result<Shown<'_>, St
     for (what, end) in [("first", first), ("last", last)] {
         match &end.0 {
             Err(why) => findings.add(format!("the {what} entry: {why}")),
-            Ok((decoded, _)) if decoded.entry.run != proof.run => {
-                findings.add(format!("the {what} entry is of another run, {:?}", decoded.entry.run.as_str()));
+            Ok((decoded, _)) if decoded.entry.about.run() != Some(&proof.run) => {
+                findings.add(format!("the {what} entry is of another run, {:?}", decoded.entry.about.to_string()));
             }
             Ok(_) => {}
         }
@@ -132,8 +132,8 @@ fn chain(proof: &Proof, first: &Ends, last: &Ends, shown: &[Result<Shown<'_>, St
     for one in shown {
         match one {
             Err(why) => findings.add(format!("an entry that is shown: {why}")),
-            Ok(one) if one.entry.run != proof.run => {
-                findings.add(format!("entry {} is of another run, {:?}", one.entry.seq, one.entry.run.as_str()));
+            Ok(one) if one.entry.about.run() != Some(&proof.run) => {
+                findings.add(format!("entry {} is of another run, {:?}", one.entry.seq, one.entry.about.to_string()));
             }
             Ok(one) => entries.push(&one.entry),
         }

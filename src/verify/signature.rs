@@ -75,7 +75,7 @@ pub(super) fn judge<'a>(
 }
 
 /// Returns whom the verifier knows the key as, and why it must not be trusted.
-fn standing(options: &Options, key: &str, at: Moment) -> (Option<String>, Option<String>) {
+pub(super) fn standing(options: &Options, key: &str, at: Moment) -> (Option<String>, Option<String>) {
     let wanted = options.signer.as_deref();
     let known = options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at, wanted));
     let (principal, outside) = match known {
@@ -99,7 +99,7 @@ fn standing(options: &Options, key: &str, at: Moment) -> (Option<String>, Option
     (principal, distrust)
 }
 
-fn detail(signers: &[SignerSeen]) -> String {
+pub(super) fn detail(signers: &[SignerSeen]) -> String {
     let one = |signer: &SignerSeen| match &signer.principal {
         Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
         None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),

@@ -236,7 +236,7 @@ fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
     (field("tree "), field("parent "))
 }
 
-/// Returns the key that signed an entry, or what is wrong with the signature.
+/// Returns the fingerprint of the key that signed an entry, or what is wrong with the signature.
 pub(super) fn signer(decoded: &Decoded) -> Result<String, String> {
     let armour = decoded.signature.as_deref().ok_or("it is not signed")?;
     let key = sign::check(&decoded.payload, armour).map_err(|e| e.to_string())?;

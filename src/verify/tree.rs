@@ -54,10 +54,18 @@ impl Accounted {
                 let item = entry.event.item().map(|(item, _)| layout.state(item));
                 paths.set.extend(item.map(|path| (path, None)));
             }
-            Event::RunClosed(_) | Event::RunCancelled(_) | Event::RunSealed(_) => {}
-            Event::LogSubmitted(_) | Event::LogSealed(_) => {
+            // A thread's tree follows from its entries; it is not walked like this.
+            Event::RunClosed(_)
+            | Event::RunCancelled(_)
+            | Event::RunSealed(_)
+            | Event::ThreadCheckpointed(_)
+            | Event::ThreadAdopted(_)
+            | Event::ThreadForked(_)
+            | Event::ThreadRolledBack(_)
+            | Event::ThreadResumed(_) => {}
+            Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
                 let oid = super::logs::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
-                paths.set.insert(format::log_path(&entry.run), oid);
+                paths.set.insert(super::logs::place(entry), oid);
             }
         }
         paths
@@ -190,6 +198,11 @@ impl Node<'_> {
         let end = |node: &Self| node.is_tree().then_some(b'/');
         self.name.iter().copied().chain(end(self)).cmp(other.name.iter().copied().chain(end(other)))
     }
+}
+
+/// Returns mode and id of each node of a tree; none if its bytes are not those that git writes.
+pub(super) fn nodes(bytes: &[u8], oid: Oid) -> Option<Vec<(&[u8], Oid)>> {
+    Some(parse(bytes, Some(oid))?.iter().map(|node| (node.mode, node.oid())).collect())
 }
 
 /// Reads a tree's bytes; none if they are not those that git writes.

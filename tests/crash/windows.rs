@@ -77,7 +77,7 @@ fn what_was_written_and_not_published_has_not_happened() {
     for event in events {
         let head = chain::tip(&writer.store, &format::run_ref(&run)).unwrap();
         let kind = event.kind();
-        drop(writer.append(&head, vec![Draft { run: run.clone(), event, edits: Vec::new() }]).unwrap());
+        drop(writer.append(&head, vec![Draft { about: run.clone().into(), event, edits: Vec::new() }]).unwrap());
         assert_eq!(ground.refs(), before, "{kind}");
         let view = run::view(&writer.store, &run, &format::run_ref(&run)).unwrap().unwrap();
         assert_eq!(view.links.len(), 1, "{kind}");

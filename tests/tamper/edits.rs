@@ -212,10 +212,12 @@ fn every_field_of_the_header() {
         ("`clock` of the seal", &|at, entry| entry.pinned &= at != last),
         ("`run` of one entry", &|at, entry| {
             if at == 5 {
-                entry.run = "handoff-dag-2".parse().unwrap();
+                entry.about = "handoff-dag-2".parse::<git_handoff::model::name::RunId>().unwrap().into();
             }
         }),
-        ("`run` of all entries", &|_, entry| entry.run = "handoff-dag-2".parse().unwrap()),
+        ("`run` of all entries", &|_, entry| {
+            entry.about = "handoff-dag-2".parse::<git_handoff::model::name::RunId>().unwrap().into()
+        }),
     ];
     let mut rows = Vec::new();
     for (what, bend) in bends {

@@ -89,8 +89,11 @@ impl Scene {
     pub(crate) fn new(end: End) -> Self {
         let lab = Lab::new();
         let teller = story(&lab, end);
-        let drafts =
-            teller.drafts.iter().map(|d| Draft { run: d.run.clone(), event: d.event.clone(), edits: d.edits.clone() });
+        let drafts = teller.drafts.iter().map(|d| Draft {
+            about: d.about.clone(),
+            event: d.event.clone(),
+            edits: d.edits.clone(),
+        });
         let drafts = drafts.collect();
         let told = lab.finish(teller);
         let log = refs::read(&lab.store, &log_ref(&lab)).unwrap().unwrap();
@@ -130,7 +133,7 @@ impl Scene {
         for (mut event, edits) in tale {
             match &mut event {
                 Event::RunSubmitted(_) => {
-                    teller.drafts.push(Draft { run: run.clone(), event, edits });
+                    teller.drafts.push(Draft { about: run.clone().into(), event, edits });
                     continue;
                 }
                 Event::RunSealed(seal) => seal.counts = teller.state.counts(),

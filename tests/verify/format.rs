@@ -6,7 +6,7 @@ use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event, RunSealed, RunSubmitted};
 use git_handoff::model::format::{self, Layout};
 use git_handoff::model::graph::Graph;
-use git_handoff::model::name::{FilePath, encode_segment};
+use git_handoff::model::name::{FilePath, RunId, encode_segment};
 use git_handoff::model::state::RunState;
 use git_handoff::model::time::Moment;
 
@@ -36,7 +36,7 @@ fn submitted() -> RunSubmitted {
 
 fn entry(seq: u64, prev: Option<Digest>, event: Event) -> Entry {
     Entry {
-        run: "nightly".parse().unwrap(),
+        about: "nightly".parse::<RunId>().unwrap().into(),
         seq,
         at: Moment::from_millis(1_780_538_400_123),
         actor: "human:Ada <ada@example.com>".to_owned(),

@@ -105,7 +105,7 @@ impl Lab {
         let drafts = events.into_iter().map(|(event, record)| {
             let blob = self.store.write_blob(&format::canonical(&record)).unwrap();
             let edits = vec![(format::log_path(&told.run), Edit::Blob(blob))];
-            Draft { run: told.run.clone(), event, edits }
+            Draft { about: told.run.clone().into(), event, edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
         let _ = appended.publish().unwrap();

@@ -6,6 +6,7 @@ use super::teller::Teller;
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event};
+use git_handoff::model::name::RunId;
 use git_handoff::verify::{Failure, State};
 
 /// Writes a bent story and reports on it.
@@ -365,7 +366,7 @@ fn nothing_follows_a_seal() {
 
 #[test]
 fn every_entry_is_of_the_run() {
-    let one = bent(|_, run| run.drafts[3].run = "another".parse().unwrap());
+    let one = bent(|_, run| run.drafts[3].about = "another".parse::<RunId>().unwrap().into());
     assert_fails(&one, "chain", "entry 3 is of another run");
     let lab = Lab::new();
     let told = lab.honest();

@@ -68,7 +68,7 @@ impl<'a> Teller<'a> {
         let mut edits = vec![("plan.json".to_owned(), blob(lab, plan.as_bytes()))];
         edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
         let state = RunState::new(submitted.clone(), Graph::new(&parsed));
-        let first = Draft { run: parsed.id.clone(), event: Event::RunSubmitted(submitted), edits };
+        let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
         Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Teller<'a> {
             let path = self.state.layout().state(&self.state.graph.item(at).id);
             edits.push((path, blob(self.lab, &self.state.items[at].canonical())));
         }
-        self.drafts.push(Draft { run: self.plan.id.clone(), event, edits });
+        self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
     }
 
     pub(crate) fn fire(&mut self, item: &str) {

@@ -1,0 +1,73 @@
+//! `git handoff adopt`
+
+use std::path::PathBuf;
+
+use git_handoff::model::descriptor::MAX_SIZE;
+use git_handoff::thread::adopt::{self as stage, Request};
+use git_handoff::verify::Options;
+use serde_json::json;
+
+use super::context::{Context, read_file};
+use super::verify::{Trust, trust};
+use super::{Ending, Failure, Output, thread};
+
+/// Adopt a checkpoint that was offered, as the beginning of a new thread
+///
+/// Fetches the checkpoint itself, and refuses, with nothing written, unless the bytes, the chain that holds them and every
+/// signature are what the descriptor says. Prints one JSON object.
+#[derive(clap::Args)]
+#[command(alias = "adopt_checkpoint")]
+pub(crate) struct Arguments {
+    /// The descriptor, or - for standard input
+    descriptor: PathBuf,
+    /// The new thread
+    #[arg(long = "as", value_name = "NAME")]
+    new: String,
+    /// Adopt in this agent's name
+    #[arg(long, value_name = "AGENT")]
+    me: Option<String>,
+    /// Fetch from this remote, URL, path or bundle [default: what is here, then the remotes]
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// Trust the keys of this allowed-signers file [default: handoff.signers]
+    #[arg(long, value_name = "FILE")]
+    signers: Option<PathBuf>,
+    /// Adopt although nobody here knows the key; that it was so is recorded
+    #[arg(long)]
+    accept_unknown_signer: bool,
+    /// Put the saved working tree back as well; refused if it would touch local changes
+    #[arg(long)]
+    checkout: bool,
+}
+
+/// Adopts, and prints where the state is now.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let wanted = Trust { signers: arguments.signers.as_deref(), ..Trust::default() };
+    let options = trust(&wanted, context, output)?;
+    let request = Request {
+        descriptor: read_file(&arguments.descriptor, MAX_SIZE as u64 + 1)?,
+        new: thread::id(&arguments.new)?,
+        me: arguments.me.clone(),
+        from: arguments.from.clone(),
+        // Whether an unknown key will do is for the flag to say.
+        options: Options { strict_signers: false, ..options },
+        accept_unknown: arguments.accept_unknown_signer,
+        checkout: arguments.checkout,
+    };
+    let adopted = stage::adopt(&context.writer()?, &request)?;
+    let made = &adopted.made;
+    output.value(&json!({
+        "schema": "git-handoff.adopt/1",
+        "adopted_from": adopted.from,
+        "new_thread_id": made.thread,
+        "checkpoint_id": made.checkpoint,
+        "blob_id": made.content.state.oid,
+        "blob_sha256": made.content.state.sha256.hex(),
+        "commit": made.link.commit,
+        "signer": adopted.signer,
+        "accepted_unknown_signer": adopted.accepted_unknown,
+        "checked_out": arguments.checkout,
+        "verified": true,
+    }));
+    Ok(Ending::Done)
+}

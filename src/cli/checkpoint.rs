@@ -1,0 +1,89 @@
+//! `git handoff checkpoint`
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use git_handoff::git::work_tree;
+use git_handoff::model::entry::{Content, Product, RunTie};
+use git_handoff::model::thread::MAX_SUMMARY;
+use git_handoff::thread::checkpoint::{self as stage, save};
+use git_handoff::thread::worktree;
+
+use super::context::Context;
+use super::target::Target;
+use super::{Ending, Failure, Output, thread};
+
+/// Save a state as the next checkpoint of a thread
+///
+/// The state is any bytes. The thread is made if it is not there. Prints one JSON object.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The thread
+    thread: String,
+    /// The file that holds the state, or - for standard input
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+    /// Attach this packet
+    #[arg(long, value_name = "FILE")]
+    packet: Option<PathBuf>,
+    /// Tie this run to the checkpoint, so that it travels with the thread
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Save the working tree as it stands, staged or not; of ignored files, only name and hash
+    #[arg(long)]
+    worktree: bool,
+    /// One line about the state
+    #[arg(long, value_name = "TEXT")]
+    summary: Option<String>,
+}
+
+/// Saves, and prints the checkpoint.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let thread = thread::id(&arguments.thread)?;
+    check_summary(arguments.summary.as_deref())?;
+    let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));
+    if both {
+        return Err(Failure::usage("state and packet cannot both be standard input".into()));
+    }
+    let run = arguments.run.as_deref().map(|run| tie(context, run)).transpose()?;
+    let writer = context.writer()?;
+    let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;
+    let save_worktree = || worktree::save(&context.store, context.config.max_product_size);
+    let content = Content {
+        state: product(context, &arguments.state)?,
+        summary: arguments.summary.clone(),
+        packet: arguments.packet.as_deref().map(|path| product(context, path)).transpose()?,
+        worktree: arguments.worktree.then(save_worktree).transpose()?,
+        base: base.map(|(commit, _)| commit),
+    };
+    let made = stage::checkpoint(&writer, &thread, &content, run)?;
+    thread::print_made(&made, "checkpoint", output);
+    Ok(Ending::Done)
+}
+
+fn check_summary(summary: Option<&str>) -> Result<(), Failure> {
+    match summary {
+        Some(text) if text.len() > MAX_SUMMARY || text.chars().any(char::is_control) => {
+            Err(Failure::usage(format!("a summary is one line of at most {MAX_SUMMARY} bytes")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file, or standard input, into the repository.
+fn product(context: &Context, path: &Path) -> Result<Product, Failure> {
+    let name = path.display();
+    let file = if path == Path::new("-") { super::context::stdin_file() } else { File::open(path) };
+    let file = file.map_err(|e| Failure::io(&format!("{name} could not be read"), &e))?;
+    save(&context.store, file, context.config.max_product_size).map_err(|error| {
+        let failure = Failure::from(error);
+        Failure { message: format!("{name}: {}", failure.message), ..failure }
+    })
+}
+
+fn tie(context: &Context, text: &str) -> Result<RunTie, Failure> {
+    let Target { run, reference } = Target::find(&context.store, text)?;
+    let view = Target { run: run.clone(), reference }.view(&context.store)?;
+    let commit = view.head.commit.ok_or_else(Failure::bug)?;
+    Ok(RunTie { id: run, commit })
+}

@@ -1,0 +1,30 @@
+//! `git handoff fork`
+
+use git_handoff::thread::steps;
+
+use super::context::Context;
+use super::thread::{self, ThreadTarget};
+use super::{Ending, Failure, Output};
+
+/// Begin a new thread with a checkpoint of another
+///
+/// The other may be fetched and belong to somebody else; the new one is yours. Prints one JSON object.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The thread, at its latest checkpoint or the one that is named
+    #[arg(value_name = "THREAD[:CHECKPOINT]")]
+    source: String,
+    /// The new thread
+    #[arg(long = "as", value_name = "NAME")]
+    new: String,
+}
+
+/// Forks, and prints the checkpoint.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let new = thread::id(&arguments.new)?;
+    let target = ThreadTarget::find(&context.store, &arguments.source)?;
+    let source = target.sound(context)?;
+    let made = steps::fork(&context.writer()?, &source, target.checkpoint.as_ref(), &new)?;
+    thread::print_made(&made, "fork", output);
+    Ok(Ending::Done)
+}

@@ -1,0 +1,50 @@
+//! `git handoff offer`
+
+use git_handoff::thread::offer::{self as stage, Terms};
+
+use super::context::Context;
+use super::thread::ThreadTarget;
+use super::{Ending, Failure, Output};
+
+/// Offer a checkpoint to another agent: print its signed descriptor
+///
+/// Whoever gets the descriptor adopts exactly these bytes, or nothing. It can be adopted once in a repository.
+#[derive(clap::Args)]
+#[command(alias = "handoff_checkpoint")]
+pub(crate) struct Arguments {
+    /// The thread, at its latest checkpoint or the one that is named
+    #[arg(value_name = "THREAD[:CHECKPOINT]")]
+    target: String,
+    /// Only for this agent, as it calls itself with `adopt --me`
+    #[arg(long, value_name = "AGENT")]
+    to: Option<String>,
+    /// How long the offer stands: a number and s, m, h or d
+    #[arg(long, value_name = "TIME", default_value = "48h", value_parser = milliseconds)]
+    expires: u64,
+}
+
+/// Prints the descriptor.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&context.store, &arguments.target)?;
+    let source = target.sound(context)?;
+    if arguments.to.as_deref().is_some_and(|to| to.is_empty() || to.len() > 256 || to.chars().any(char::is_control)) {
+        return Err(Failure::usage("an agent's name has 1 to 256 bytes and no control characters".into()));
+    }
+    let terms = Terms { to_agent: arguments.to.clone(), expires: context.clock.now().plus_millis(arguments.expires) };
+    let descriptor = stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?;
+    output.value(&descriptor);
+    Ok(Ending::Done)
+}
+
+/// Reads `90m`, `48h`, `7d`.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let unit = match text.chars().last() {
+        Some('s') => 1_000,
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('d') => 86_400_000,
+        _ => return Err("a time is a number and s, m, h or d, like 48h".to_owned()),
+    };
+    let number = text[..text.len() - 1].parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    number.filter(|millis| *millis <= 3_650 * 86_400_000).ok_or_else(|| "at most 3650d".to_owned())
+}

@@ -1,0 +1,28 @@
+//! `git handoff rollback`
+
+use git_handoff::thread::steps;
+
+use super::context::Context;
+use super::thread::{self, ThreadTarget};
+use super::{Ending, Failure, Output};
+
+/// Make an earlier checkpoint of a thread its latest again
+///
+/// Nothing is removed: the earlier state is appended as a new checkpoint. Prints one JSON object.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The checkpoint to go back to
+    #[arg(value_name = "THREAD:CHECKPOINT")]
+    target: String,
+}
+
+/// Appends, and prints the checkpoint.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&context.store, &arguments.target)?;
+    let checkpoint = target.checkpoint.ok_or_else(|| {
+        Failure::usage("say which checkpoint: THREAD:CHECKPOINT, as `git handoff thread log` shows them".into())
+    })?;
+    let made = steps::rollback(&context.writer()?, &target.thread, &checkpoint)?;
+    thread::print_made(&made, "rollback", output);
+    Ok(Ending::Done)
+}

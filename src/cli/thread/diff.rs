@@ -1,0 +1,46 @@
+//! `git handoff thread diff`
+
+use git_handoff::thread::steps;
+
+use super::target::ThreadTarget;
+use super::{Context, Ending, Failure, Output};
+
+/// Show how a checkpoint differs from another, or from the one before it
+///
+/// What is compared is all that they hold: the state, the packet and the working tree.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The thread, at its latest checkpoint or the one that is named
+    #[arg(value_name = "THREAD[:CHECKPOINT]")]
+    old: String,
+    /// The other checkpoint, of any thread
+    #[arg(value_name = "THREAD[:CHECKPOINT]")]
+    new: Option<String>,
+}
+
+/// Prints a patch from the first to the second; of one alone, from the one before it.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&context.store, &arguments.old)?;
+    let sound = target.sound(context)?;
+    let named = steps::find(&sound, target.checkpoint.as_ref())?;
+    let (old, new) = if let Some(other) = &arguments.new {
+        let target = ThreadTarget::find(&context.store, other)?;
+        let sound = target.sound(context)?;
+        (Some(named.commit), steps::find(&sound, target.checkpoint.as_ref())?.commit)
+    } else {
+        let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
+        let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));
+        (before.map(|before| before.commit), named.commit)
+    };
+    let empty = context.store.empty_tree();
+    let tree = |commit: Option<git_handoff::model::digest::Oid>| {
+        commit.map_or_else(|| empty.to_string(), |commit| format!("{commit}^{{tree}}"))
+    };
+    let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
+    let call = context.store.git().arg("diff-tree").args(options).arg(tree(old)).arg(tree(Some(new)));
+    call.stream(&mut |chunk| {
+        output.bytes(chunk);
+        Ok(())
+    })?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,63 @@
+//! `git handoff thread log`
+
+use git_handoff::model::thread::Checkpoint;
+use serde_json::{Value, json};
+
+use super::super::show::printable;
+use super::super::table;
+use super::target::ThreadTarget;
+use super::{Context, Ending, Failure, Output};
+
+/// Show the checkpoints of a thread, newest first
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The thread
+    thread: String,
+}
+
+/// Prints one line a checkpoint.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let sound = ThreadTarget::find(&context.store, &arguments.thread)?.sound(context)?;
+    if output.json {
+        for checkpoint in sound.trail.checkpoints.iter().rev() {
+            output.value(&value(checkpoint));
+        }
+        return Ok(Ending::Done);
+    }
+    let row = |checkpoint: &Checkpoint| {
+        vec![
+            checkpoint.id.to_string(),
+            checkpoint.entry.at.to_string(),
+            printable(&checkpoint.entry.actor),
+            checkpoint.entry.event.kind().to_owned(),
+            table::size(checkpoint.content.state.size),
+            checkpoint.content.summary.as_deref().map(printable).unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = sound.trail.checkpoints.iter().rev().map(row).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    Ok(Ending::Done)
+}
+
+/// Returns a checkpoint as JSON answers give it: its entry, and what it holds where the entry only points at it.
+pub(super) fn value(checkpoint: &Checkpoint) -> Value {
+    let content = &checkpoint.content;
+    json!({
+        "thread_id": checkpoint.entry.about.as_str(),
+        "checkpoint_id": checkpoint.id,
+        "kind": checkpoint.entry.event.kind(),
+        "at": checkpoint.entry.at,
+        "actor": checkpoint.entry.actor,
+        "summary": content.summary,
+        "blob_id": content.state.oid,
+        "blob_sha256": content.state.sha256.hex(),
+        "size": content.state.size,
+        "packet": content.packet,
+        "worktree": content.worktree,
+        "base": content.base,
+        "resumed": checkpoint.resumed,
+        "hash": checkpoint.hash,
+        "commit": checkpoint.commit,
+        "entry": serde_json::from_slice::<Value>(&checkpoint.entry.canonical()).unwrap_or_default(),
+    })
+}

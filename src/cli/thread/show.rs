@@ -1,0 +1,87 @@
+//! `git handoff thread show`
+
+use git_handoff::model::entry::Event;
+use git_handoff::model::quote::quoted;
+use git_handoff::model::thread::Checkpoint;
+use git_handoff::thread::steps;
+
+use super::super::show::printable;
+use super::super::table;
+use super::target::ThreadTarget;
+use super::{Context, Ending, Failure, Output, log};
+
+/// Show everything that is recorded about a checkpoint
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The thread, at its latest checkpoint or the one that is named
+    #[arg(value_name = "THREAD[:CHECKPOINT]")]
+    target: String,
+}
+
+/// Prints it.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&context.store, &arguments.target)?;
+    let sound = target.sound(context)?;
+    let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
+    if output.json {
+        let mut value = log::value(checkpoint);
+        value["schema"] = "git-handoff.checkpoint-show/1".into();
+        value["signer"] = sound.key.clone().into();
+        output.value(&value);
+        return Ok(Ending::Done);
+    }
+    let mut rows = rows(checkpoint);
+    rows.push(vec!["signed by".into(), sound.key.clone()]);
+    rows.push(vec!["commit".into(), checkpoint.commit.to_string()]);
+    output.line(&format!("{}:{}", target.thread, checkpoint.id));
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    output.line("");
+    let name = format!("{}:{}", target.thread, checkpoint.id);
+    output.line(&format!("git handoff thread cat {}", quoted(&name)));
+    Ok(Ending::Done)
+}
+
+fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
+    let (entry, content) = (&checkpoint.entry, &checkpoint.content);
+    let mut rows = vec![
+        vec!["kind".into(), entry.event.kind().into()],
+        vec!["at".into(), entry.at.to_string()],
+        vec!["by".into(), printable(&entry.actor)],
+    ];
+    let mut row = |name: &str, value: Option<String>| rows.extend(value.map(|value| vec![name.to_owned(), value]));
+    row("summary", content.summary.as_deref().map(printable));
+    row("from", origin(&entry.event));
+    row("state", Some(format!("{}, {}", content.state.sha256, table::size(content.state.size))));
+    row("packet", content.packet.map(|packet| format!("{}, {}", packet.sha256, table::size(packet.size))));
+    row(
+        "run",
+        match &entry.event {
+            Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| format!("{} at {}", tie.id, tie.commit)),
+            _ => None,
+        },
+    );
+    row("base", content.base.map(|base| base.to_string()));
+    row(
+        "working tree",
+        content.worktree.as_ref().map(|worktree| {
+            let ignored = worktree.ignored.len();
+            format!("{}, {ignored} ignored {} named", worktree.tree, if ignored == 1 { "file" } else { "files" })
+        }),
+    );
+    let resumed: Vec<String> = checkpoint.resumed.iter().map(ToString::to_string).collect();
+    row("resumed", (!resumed.is_empty()).then(|| resumed.join(", ")));
+    rows
+}
+
+fn origin(event: &Event) -> Option<String> {
+    match event {
+        Event::ThreadForked(e) => Some(format!("{}:{}", e.from.thread, e.from.checkpoint)),
+        Event::ThreadAdopted(e) => {
+            let unknown = if e.adopted_from.accepted_unknown { ", an unknown key that was accepted" } else { "" };
+            let from = &e.adopted_from;
+            Some(format!("{}:{}, offered by {}{unknown}", from.thread, from.checkpoint, from.signer))
+        }
+        Event::ThreadRolledBack(e) => Some(e.to.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! What people mean by `<thread>` and `<thread>:<checkpoint>`.
+
+use git_handoff::git::refs;
+use git_handoff::git::store::Store;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::format;
+use git_handoff::model::name::ThreadId;
+use git_handoff::model::thread::CheckpointId;
+use git_handoff::thread::own_threads;
+use git_handoff::verify::{Options, Sound, sound_thread};
+
+use super::super::context::Context;
+use super::super::failure::Failure;
+use super::super::target::nearest;
+
+/// A thread, the ref that holds it, ours or a fetched one, and the checkpoint that was named.
+pub(crate) struct ThreadTarget {
+    /// The thread.
+    pub(crate) thread: ThreadId,
+    /// The ref.
+    pub(crate) reference: String,
+    /// The commit that it points at.
+    pub(crate) tip: Oid,
+    /// The checkpoint.
+    pub(crate) checkpoint: Option<CheckpointId>,
+}
+
+impl ThreadTarget {
+    /// Finds a thread by `<thread>[:<checkpoint>]`, or by `<remote>/<thread>` among those fetched.
+    pub(crate) fn find(store: &Store, text: &str) -> Result<Self, Failure> {
+        // Names may hold colons: only what can be a checkpoint's name behind the last one is taken for it.
+        let split = text.rsplit_once(':').and_then(|(thread, id)| Some((thread, id.parse::<CheckpointId>().ok()?)));
+        if let Some((thread, checkpoint)) = split
+            && let Some(found) = Self::look_up(store, thread)?
+        {
+            return Ok(Self { checkpoint: Some(checkpoint), ..found });
+        }
+        match Self::look_up(store, text)? {
+            Some(found) => Ok(found),
+            None => Err(unknown(store, text)?),
+        }
+    }
+
+    fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
+        let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
+        let fetched = || refs::list(store, "refs/handoff/remotes/");
+        if let Ok(thread) = ThreadId::parse(text) {
+            let own = format::thread_ref(&thread);
+            if let Some(tip) = refs::read(store, &own)? {
+                return Ok(Some(at(thread, own, tip)));
+            }
+            let suffix = format!("/threads/{}", thread.encoded());
+            let found = fetched()?.into_iter().find(|(name, _)| name.ends_with(&suffix));
+            return Ok(found.map(|(name, tip)| at(thread, name, tip)));
+        }
+        let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
+        let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
+        let reference = format!("refs/handoff/remotes/{remote}/threads/{}", thread.encoded());
+        let found = fetched()?.into_iter().find(|(name, _)| *name == reference);
+        Ok(found.map(|(name, tip)| at(thread, name, tip)))
+    }
+
+    /// Reads the thread, refusing one that is not sound.
+    pub(crate) fn sound(&self, context: &Context) -> Result<Sound, Failure> {
+        let options = Options { own_key: context.own_fingerprint(), ..Options::default() };
+        Ok(sound_thread(&context.store, &self.thread, self.tip, &options)?)
+    }
+}
+
+fn unknown(store: &Store, text: &str) -> Result<Failure, Failure> {
+    let threads = own_threads(store)?;
+    let failure = Failure::refused("unknown-thread", format!("there is no thread {text:?} here"));
+    Ok(match nearest(text, threads.iter().map(ThreadId::as_str)) {
+        Some(near) => failure.hint(format!("did you mean {near:?}?")),
+        None => failure.hint("git handoff thread list"),
+    })
+}

@@ -1,0 +1,136 @@
+//! `git handoff thread verify`
+
+use std::path::PathBuf;
+
+use git_handoff::model::format;
+use git_handoff::model::name::ThreadId;
+use git_handoff::thread::own_threads;
+use git_handoff::verify::{Error, Logs, State, ThreadReport, thread as verify_thread};
+use serde_json::{Map, Value, json};
+
+use super::super::verify::{Trust, trust};
+use super::target::ThreadTarget;
+use super::{Context, Ending, Failure, Output};
+
+/// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
+///
+/// Everything is recomputed from the objects, nothing is fetched, and keys are trusted only as your own configuration says.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The threads
+    #[arg(required_unless_present = "all")]
+    threads: Vec<String>,
+    /// Verify every thread of this repository
+    #[arg(long, conflicts_with = "threads")]
+    all: bool,
+    /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
+    #[arg(long, value_name = "FILE")]
+    signers: Option<PathBuf>,
+    /// Fail unless every signature is by a key that the signers name
+    #[arg(long)]
+    require_trusted: bool,
+}
+
+/// Prints a report for each thread.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let wanted =
+        Trust { signers: arguments.signers.as_deref(), require: arguments.require_trusted, ..Trust::default() };
+    let options = trust(&wanted, context, output)?;
+    let mut targets: Vec<(ThreadId, String)> = Vec::new();
+    if arguments.all {
+        targets.extend(
+            own_threads(&context.store)?.into_iter().map(|thread| (thread.clone(), format::thread_ref(&thread))),
+        );
+        if targets.is_empty() {
+            output.note("there are no threads here");
+        }
+    }
+    for named in &arguments.threads {
+        targets.push(match (ThreadTarget::find(&context.store, named), ThreadId::parse(named)) {
+            (Ok(target), _) => (target.thread, target.reference),
+            // A thread whose ref is gone may still be one that a log names.
+            (Err(_), Ok(thread)) => (thread.clone(), format::thread_ref(&thread)),
+            (Err(failure), Err(_)) => return Err(failure),
+        });
+    }
+    let logs = Logs::read(&context.store)?;
+    let mut ending = Ending::Done;
+    for (at, (thread, reference)) in targets.iter().enumerate() {
+        let report = match verify_thread(&context.store, &logs, thread, reference, &options) {
+            Err(Error::NoSuchRun(_)) => {
+                return Err(ThreadTarget::find(&context.store, thread.as_str()).err().unwrap_or_else(Failure::bug));
+            }
+            other => other?,
+        };
+        if output.json {
+            output.value(&value(&report));
+        } else {
+            if at > 0 {
+                output.line("");
+            }
+            print(&report, output);
+        }
+        if !report.intact {
+            ending = Ending::CheckFailed;
+        }
+    }
+    Ok(ending)
+}
+
+fn value(report: &ThreadReport) -> Value {
+    let checks: Map<String, Value> = report
+        .rows
+        .iter()
+        .map(|row| {
+            let ok = match row.state {
+                State::Ok => json!(true),
+                State::Failed => json!(false),
+                State::NotApplicable => json!("n/a"),
+            };
+            (row.name.to_owned(), json!({ "ok": ok, "detail": row.detail }))
+        })
+        .collect();
+    let signers = report.signers.iter().map(|signer| {
+        let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
+        if let Some(principal) = &signer.principal {
+            value["principal"] = principal.as_str().into();
+        }
+        value
+    });
+    json!({
+        "schema": "git-handoff.thread-verify/1",
+        "thread": report.thread,
+        "intact": report.intact,
+        "failure": report.failure,
+        "entries": report.entries,
+        "checkpoints": report.checkpoints,
+        "checks": checks,
+        "signers": signers.collect::<Vec<_>>(),
+    })
+}
+
+fn print(report: &ThreadReport, output: &mut Output) {
+    let headline = match report.failure {
+        None => "✓ INTACT",
+        Some("incomplete") => "✗ INCOMPLETE",
+        Some(_) if report.distrust => "✗ UNTRUSTED",
+        Some(_) => "✗ TAMPERED",
+    };
+    let pinned = if report.pinned_clock { "  clock pinned" } else { "" };
+    output.line(&format!("{:<64}{headline}{pinned}", format!("git handoff thread verify · {}", report.thread)));
+    for row in &report.rows {
+        let mark = match row.state {
+            State::Ok => '✓',
+            State::Failed => '✗',
+            State::NotApplicable => '─',
+        };
+        let line = format!("{mark} {:<10} {}", row.name, super::super::show::printable(&row.detail));
+        let color = match row.state {
+            State::Ok => console::Color::Green,
+            State::Failed => console::Color::Red,
+            State::NotApplicable => console::Color::Yellow,
+        };
+        let mark = console::style(mark).fg(color).force_styling(output.color).to_string();
+        output.line(&line.replacen(['✓', '✗', '─'], &mark, 1));
+    }
+}

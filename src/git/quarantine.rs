@@ -1,0 +1,178 @@
+//! A place for objects that the repository does not have yet, and may never get.
+//!
+//! It is a git directory of its own that borrows the repository's objects. What is put there does not exist for the repository
+//! until it is promoted: packed, checked like something that a host receives, and only then stored.
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::program::{self, Git};
+use super::store::{self, Store};
+use crate::model::digest::Oid;
+
+/// The transports that objects may come by; above all no `ext::`, which runs a command.
+const PROTOCOLS: &str = "file:git:http:https:ssh";
+
+/// The number of bytes before the objects of a pack, the last four of which say how many there are.
+const PACK_HEADER: usize = 12;
+
+/// Objects outside the repository, gone when it is dropped.
+pub struct Quarantine {
+    repository: Store,
+    store: Store,
+    folder: TempDir,
+}
+
+impl Quarantine {
+    /// Makes an empty one.
+    pub fn new(repository: &Store) -> Result<Self, Error> {
+        let folder = tempfile::Builder::new().prefix("git-handoff-").tempdir().map_err(Error::Folder)?;
+        lay_out(repository, folder.path()).map_err(Error::Folder)?;
+        Ok(Self { repository: repository.clone(), store: Store::open(folder.path())?, folder })
+    }
+
+    /// Returns the objects here and those of the repository.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns its git directory, for an index and settings.
+    pub fn dir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Fetches what one ref of another repository reaches, with every object checked; returns what the ref points at.
+    ///
+    /// `from` is a remote of the repository, a URL, a path or a bundle. No ref is written, here or there.
+    pub fn fetch(&self, from: &str, reference: &str) -> Result<Oid, Error> {
+        check_place(from)?;
+        let tip = self.reach(from).args(["ls-remote", "--refs", "--", from, reference]).run();
+        let tip = String::from_utf8_lossy(&tip.map_err(|e| Error::Unreachable(from.to_owned(), e))?).into_owned();
+        let found = tip.lines().filter_map(|line| line.split_once('\t')).find(|(_, name)| *name == reference);
+        let tip = found.and_then(|(oid, _)| oid.parse().ok());
+        let tip = tip.ok_or_else(|| Error::NoRef { from: from.to_owned(), reference: reference.to_owned() })?;
+        let options = [
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--no-auto-maintenance",
+            "--no-filter",
+            "--no-prune",
+            "--refmap=",
+            "--quiet",
+        ];
+        self.reach(from)
+            .config("fetch.fsckObjects=true")
+            .config("transfer.fsckObjects=true")
+            .arg("fetch")
+            .args(options)
+            .args(["--", from, reference])
+            .run()
+            .map_err(|e| Error::Unreachable(from.to_owned(), e))?;
+        Ok(tip)
+    }
+
+    /// Moves what `tip` reaches, and the repository does not have, into the repository.
+    ///
+    /// Everything is checked as a host checks what is pushed to it; [`Error::Refused`] says what it would not take.
+    pub fn promote(&self, tip: Oid) -> Result<(), Error> {
+        let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
+        let mut header = Vec::new();
+        let call = self.store.git().args(["pack-objects", "--revs", "--local", "--stdout", "-q"]);
+        call.input(format!("{tip}\n")).stream(&mut |chunk| {
+            header.extend(chunk.iter().take(PACK_HEADER - header.len().min(PACK_HEADER)));
+            pack.write_all(chunk)
+        })?;
+        if header.get(8..PACK_HEADER) == Some(&[0; 4]) {
+            return Ok(());
+        }
+        pack.rewind().map_err(Error::Folder)?;
+        match self.repository.git().args(["index-pack", "--stdin", "--strict"]).input_file(pack).run() {
+            Ok(_) => Ok(()),
+            Err(program::Error::Failed { said, .. }) => Err(Error::Refused(said)),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Returns a call of git with the repository's settings and remotes, whose new objects go here.
+    fn reach(&self, from: &str) -> Git {
+        let git = self.repository.git().env("GIT_OBJECT_DIRECTORY", self.folder.path().join("objects"));
+        let git = git.env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
+        let is_remote = self.repository.local().remote_names().iter().any(|name| **name == *from.as_bytes());
+        match self.repository.work_dir() {
+            // A remote's relative path is relative to the work tree; one that was given, to where it was given.
+            Some(root) if is_remote => git.work_tree(&root),
+            _ => git,
+        }
+    }
+}
+
+/// Refuses what git would take for an option or for a command to run.
+fn check_place(from: &str) -> Result<(), Error> {
+    let helper = from.split_once("::").is_some_and(|(name, _)| {
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.' | b'_'))
+    });
+    if from.is_empty() || from.starts_with('-') || helper || from.chars().any(char::is_control) {
+        return Err(Error::Place(from.to_owned()));
+    }
+    Ok(())
+}
+
+fn lay_out(repository: &Store, dir: &Path) -> io::Result<()> {
+    for name in ["objects", "objects/info", "objects/pack", "refs", "refs/heads", "info"] {
+        fs::create_dir(dir.join(name))?;
+    }
+    fs::write(dir.join("HEAD"), "ref: refs/heads/none\n")?;
+    let config = match repository.object_format() {
+        "sha256" => "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n",
+        _ => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+    };
+    fs::write(dir.join("config"), config)?;
+    let mut alternates = File::create(dir.join("objects/info/alternates"))?;
+    // The repository's own alternates too: git takes relative ones only in the repository that names them.
+    let more = repository.local().objects.store_ref().alternate_db_paths().map_err(io::Error::other)?;
+    for objects in std::iter::once(repository.objects_dir()).chain(more) {
+        let objects: PathBuf = fs::canonicalize(&objects).unwrap_or(objects);
+        let path = objects.as_os_str().as_encoded_bytes();
+        if path.contains(&b'\n') || path.starts_with(b"\"") || path.starts_with(b"#") {
+            return Err(io::Error::other(format!("{} cannot be borrowed from", objects.display())));
+        }
+        alternates.write_all(path)?;
+        alternates.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Why objects did not come, or did not get in.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The place is an option or a command in disguise.
+    #[error("{0:?} is not a remote, a URL, a path or a bundle that may be fetched from")]
+    Place(String),
+    /// The other side could not be reached, or sent what cannot be taken.
+    #[error("nothing could be fetched from {0:?}")]
+    Unreachable(String, #[source] program::Error),
+    /// The other side has no such ref.
+    #[error("{from:?} has no {reference}")]
+    NoRef {
+        /// The other side.
+        from: String,
+        /// The ref.
+        reference: String,
+    },
+    /// The objects are not what a host would take.
+    #[error("git refuses the objects: {0}")]
+    Refused(String),
+    /// The temporary folder could not be used.
+    #[error("a temporary folder could not be used")]
+    Folder(#[source] io::Error),
+    /// The repository or the quarantine could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+}

@@ -1,0 +1,191 @@
+//! The descriptor: the small JSON that offers a checkpoint.
+//!
+//! Its first seven fields are those that clients of other systems know. The signature is over the canonical form of all
+//! fields but itself, so none can be changed, added or left out. A descriptor that comes in is hostile until it is checked.
+
+use serde_json::{Map, Value, json};
+
+use super::digest::{Digest, Oid};
+use super::format;
+use super::json;
+use super::name::ThreadId;
+use super::thread::CheckpointId;
+use super::time::Moment;
+
+/// The most bytes that a descriptor may have.
+pub const MAX_SIZE: usize = 64 << 10;
+
+/// The fewest and the most characters of a nonce.
+const NONCE: std::ops::RangeInclusive<usize> = 16..=128;
+
+/// The fields of a descriptor but its signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// `<thread>:<checkpoint>`.
+    pub source: String,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The blob of the state.
+    pub blob: Oid,
+    /// The digest of the state.
+    pub sha256: Digest,
+    /// Whom it is for; anybody, where that is not said.
+    pub to_agent: Option<String>,
+    /// One line about the state.
+    pub summary: Option<String>,
+    /// The ref that holds the thread.
+    pub reference: String,
+    /// The commit of the checkpoint's entry.
+    pub commit: Oid,
+    /// The leaf hash of the checkpoint's entry.
+    pub entry: Digest,
+    /// The repository's object format.
+    pub object_format: String,
+    /// What makes it usable once in a repository.
+    pub nonce: String,
+    /// The moment after which it is worth nothing.
+    pub expires: Moment,
+}
+
+/// A descriptor that came in, with what its signature is over.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// Its fields.
+    pub descriptor: Descriptor,
+    /// The canonical form of all fields but the signature.
+    pub signed: Vec<u8>,
+    /// The armoured signature.
+    pub signature: String,
+    /// The digest of the canonical form of all fields.
+    pub digest: Digest,
+}
+
+impl Descriptor {
+    /// Returns the bytes that are signed.
+    pub fn payload(&self) -> Vec<u8> {
+        format::canonical(&self.value())
+    }
+
+    /// Returns the whole descriptor.
+    pub fn signed(&self, signature: &str) -> Value {
+        let mut value = self.value();
+        value["signature"] = signature.into();
+        value
+    }
+
+    fn value(&self) -> Value {
+        json!({
+            "source": self.source,
+            "thread_id": self.thread,
+            "checkpoint_id": self.checkpoint,
+            "blob_id": self.blob,
+            "blob_sha256": self.sha256.hex(),
+            "to_agent": self.to_agent,
+            "summary": self.summary,
+            "ref": self.reference,
+            "commit": self.commit,
+            "entry": self.entry,
+            "object_format": self.object_format,
+            "nonce": self.nonce,
+            "expires": self.expires,
+        })
+    }
+}
+
+impl Received {
+    /// Reads a descriptor; fields that this version does not know must be signed like all others.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        if bytes.len() > MAX_SIZE {
+            return Err(Error::TooLarge);
+        }
+        let value = json::parse(bytes).map_err(|problems| Error::Json(problems[0].to_string()))?;
+        let digest = Digest::of(&format::canonical(&value));
+        let Value::Object(mut map) = value else { return Err(Error::NotAnObject) };
+        let signature = text(&map, "signature")?.ok_or(Error::Missing("signature"))?;
+        map.remove("signature");
+        let descriptor = read(&map)?;
+        Ok(Self { descriptor, signed: format::canonical(&map), signature, digest })
+    }
+}
+
+fn read(map: &Map<String, Value>) -> Result<Descriptor, Error> {
+    let hex = required(map, "blob_sha256")?;
+    let sha256 = format!("sha256:{hex}").parse().map_err(|_| Error::Hash)?;
+    let descriptor = Descriptor {
+        source: required(map, "source")?,
+        thread: parsed(map, "thread_id")?,
+        checkpoint: parsed(map, "checkpoint_id")?,
+        blob: parsed(map, "blob_id")?,
+        sha256,
+        to_agent: text(map, "to_agent")?,
+        summary: text(map, "summary")?,
+        reference: required(map, "ref")?,
+        commit: parsed(map, "commit")?,
+        entry: parsed(map, "entry")?,
+        object_format: required(map, "object_format")?,
+        nonce: required(map, "nonce")?,
+        expires: parsed(map, "expires")?,
+    };
+    let nonce = &descriptor.nonce;
+    if !NONCE.contains(&nonce.len()) || !nonce.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+        return Err(Error::Malformed("nonce"));
+    }
+    if descriptor.source != format!("{}:{}", descriptor.thread, descriptor.checkpoint) {
+        return Err(Error::Source(descriptor.source));
+    }
+    // A name from outside never decides which ref is asked for.
+    if descriptor.reference != format::thread_ref(&descriptor.thread) {
+        return Err(Error::Ref(descriptor.reference));
+    }
+    Ok(descriptor)
+}
+
+fn parsed<T: std::str::FromStr>(map: &Map<String, Value>, key: &'static str) -> Result<T, Error> {
+    required(map, key)?.parse().map_err(|_| Error::Malformed(key))
+}
+
+fn required(map: &Map<String, Value>, key: &'static str) -> Result<String, Error> {
+    text(map, key)?.ok_or(if key == "blob_sha256" { Error::Hash } else { Error::Missing(key) })
+}
+
+/// Returns a field; `null` is the same as nothing.
+fn text(map: &Map<String, Value>, key: &'static str) -> Result<Option<String>, Error> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Error::Malformed(key)),
+    }
+}
+
+/// Why bytes are no descriptor.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// More bytes than any descriptor has.
+    #[error("the descriptor has more than {MAX_SIZE} bytes")]
+    TooLarge,
+    /// Not JSON, or JSON that two readers could understand differently.
+    #[error("the descriptor is not JSON that can be trusted: {0}")]
+    Json(String),
+    /// JSON, but no object.
+    #[error("the descriptor is not a JSON object")]
+    NotAnObject,
+    /// A field is not there.
+    #[error("the descriptor lacks its `{0}`")]
+    Missing(&'static str),
+    /// A field is not what it must be.
+    #[error("the descriptor's `{0}` is malformed")]
+    Malformed(&'static str),
+    /// There is no hash to hold the bytes against.
+    #[error(
+        "the descriptor's `blob_sha256` is not 64 lower-case hex digits: without it, nothing says what was offered"
+    )]
+    Hash,
+    /// The source is not the thread and checkpoint that it names.
+    #[error("the descriptor's `source` {0:?} is not its thread and checkpoint")]
+    Source(String),
+    /// The ref is not the thread's.
+    #[error("the descriptor's `ref` {0:?} is not that of its thread")]
+    Ref(String),
+}

@@ -1,0 +1,337 @@
+//! Threads: the fields of their entries, and the fold of entries into checkpoints.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Digest, Oid};
+use super::entry::{Entry, Event, Product};
+use super::name::{RunId, ThreadId};
+use super::time::Moment;
+
+/// The saved bytes, in a thread's tree.
+pub const STATE: &str = "state";
+/// The attached packet, in a thread's tree.
+pub const PACKET: &str = "packet.json";
+/// The folder of the saved working tree, in a thread's tree.
+pub const WORKTREE: &str = "worktree";
+
+/// The longest summary, in bytes.
+pub const MAX_SUMMARY: usize = 1000;
+
+/// The name of a checkpoint: `<seq>-<first 12 hex digits of its entry's leaf hash>`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CheckpointId(String);
+
+impl CheckpointId {
+    /// Returns the name of the checkpoint that an entry makes.
+    pub fn new(seq: u64, hash: Digest) -> Self {
+        Self(format!("{seq}-{}", &hash.hex()[..12]))
+    }
+}
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for CheckpointId {
+    type Err = BadCheckpointId;
+
+    fn from_str(text: &str) -> Result<Self, BadCheckpointId> {
+        let good = text.split_once('-').is_some_and(|(seq, hash)| {
+            let number = seq.parse::<u64>().is_ok_and(|number| number.to_string() == seq);
+            number && hash.len() == 12 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        });
+        if good { Ok(Self(text.to_owned())) } else { Err(BadCheckpointId(text.to_owned())) }
+    }
+}
+
+impl TryFrom<String> for CheckpointId {
+    type Error = BadCheckpointId;
+
+    fn try_from(text: String) -> Result<Self, BadCheckpointId> {
+        text.parse()
+    }
+}
+
+impl From<CheckpointId> for String {
+    fn from(id: CheckpointId) -> Self {
+        id.0
+    }
+}
+
+/// A text that names no checkpoint.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not the name of a checkpoint, like 3-0c3b84d1aa07")]
+pub struct BadCheckpointId(String);
+
+/// The working tree as it stood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worktree {
+    /// The tree of tracked and untracked files, byte for byte as on disk.
+    pub tree: Oid,
+    /// The files that git ignores, in order of path: they are named, not saved.
+    pub ignored: Vec<Ignored>,
+}
+
+/// A file that git ignores.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ignored {
+    /// Where it lies in the working tree; with a slash at the end, a folder too large to be listed.
+    pub path: String,
+    /// The digest of its bytes, or of a link's target; absent for a folder and for what cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Digest>,
+}
+
+/// The run that a checkpoint is tied to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunTie {
+    /// The run.
+    pub id: RunId,
+    /// The commit of its latest entry at that time; a parent of the entry's commit.
+    pub commit: Oid,
+}
+
+/// The checkpoint that a thread began as.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// The thread that it belongs to.
+    pub thread: ThreadId,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The commit of its entry; a parent of the first entry's commit.
+    pub commit: Oid,
+}
+
+/// What was offered, and what its adopter made of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AdoptedFrom {
+    /// The thread that it belongs to.
+    pub thread: ThreadId,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The commit of its entry; a parent of the first entry's commit.
+    pub commit: Oid,
+    /// The digest of the state, as offered and as found.
+    pub sha256: Digest,
+    /// The digest of the descriptor in canonical form.
+    pub descriptor: Digest,
+    /// The descriptor's nonce.
+    pub nonce: String,
+    /// The fingerprint of the key that signed descriptor and checkpoint.
+    pub signer: String,
+    /// Whether the adopter did not know that key and said that it does not matter.
+    pub accepted_unknown: bool,
+    /// Whom the descriptor was addressed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_agent: Option<String>,
+}
+
+/// What a checkpoint holds: all of the thread's tree, and what is only named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The saved bytes.
+    pub state: Product,
+    /// One line about them.
+    pub summary: Option<String>,
+    /// The packet that was attached.
+    pub packet: Option<Product>,
+    /// The working tree, where it was saved.
+    pub worktree: Option<Worktree>,
+    /// The commit that was checked out; named, not reached.
+    pub base: Option<Oid>,
+}
+
+/// Makes the structs of the kinds that carry a checkpoint's content, whose fields stand beside their own.
+macro_rules! checkpoints {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$attr])* pub $field: $type,)*
+            /// The saved bytes.
+            pub state: Product,
+            /// One line about them.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub summary: Option<String>,
+            /// The packet that was attached.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub packet: Option<Product>,
+            /// The working tree, where it was saved.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub worktree: Option<Worktree>,
+            /// The commit that was checked out; named, not reached.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub base: Option<Oid>,
+        }
+
+        impl $name {
+            /// Makes the fields of the entry.
+            pub fn new($($field: $type,)* content: Content) -> Self {
+                let Content { state, summary, packet, worktree, base } = content;
+                Self { $($field,)* state, summary, packet, worktree, base }
+            }
+
+            /// Returns what the checkpoint holds.
+            pub fn content(&self) -> Content {
+                Content {
+                    state: self.state,
+                    summary: self.summary.clone(),
+                    packet: self.packet,
+                    worktree: self.worktree.clone(),
+                    base: self.base,
+                }
+            }
+        }
+    )*};
+}
+
+checkpoints! {
+    /// The fields of `thread.checkpointed`.
+    ThreadCheckpointed {
+        /// The run that it is tied to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunTie>,
+    }
+    /// The fields of `thread.adopted`.
+    ThreadAdopted {
+        /// What was adopted.
+        adopted_from: AdoptedFrom,
+    }
+    /// The fields of `thread.forked`.
+    ThreadForked {
+        /// What was forked.
+        from: Origin,
+    }
+}
+
+/// The fields of `thread.rolled-back`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadRolledBack {
+    /// The checkpoint of this thread whose content this one has.
+    pub to: CheckpointId,
+}
+
+/// The fields of `thread.resumed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ThreadResumed {
+    /// The checkpoint that was handed out: the latest.
+    pub checkpoint: CheckpointId,
+    /// The resume token of its packet, consumed by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_token: Option<String>,
+}
+
+/// One saved state with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Its name.
+    pub id: CheckpointId,
+    /// The commit of its entry.
+    pub commit: Oid,
+    /// The leaf hash of its entry.
+    pub hash: Digest,
+    /// Its entry.
+    pub entry: Entry,
+    /// What it holds.
+    pub content: Content,
+    /// When it was handed out to go on from.
+    pub resumed: Vec<Moment>,
+}
+
+/// A thread as its entries tell it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trail {
+    /// The checkpoints, oldest first; each entry but a resume makes one.
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+impl Trail {
+    /// Takes in the next entry. One that has no place here changes nothing.
+    pub fn push(&mut self, entry: &Entry, hash: Digest, commit: Oid) -> Result<(), Illegal> {
+        let first = self.checkpoints.is_empty();
+        let content = match &entry.event {
+            Event::ThreadCheckpointed(e) => e.content(),
+            Event::ThreadAdopted(e) if first && e.adopted_from.sha256 == e.state.sha256 => e.content(),
+            Event::ThreadAdopted(_) if first => return Err(Illegal::OtherState),
+            Event::ThreadForked(e) if first => e.content(),
+            Event::ThreadRolledBack(e) => match self.find(&e.to) {
+                Some(target) => target.content.clone(),
+                None => return Err(Illegal::UnknownCheckpoint(e.to.clone())),
+            },
+            Event::ThreadResumed(e) => {
+                return match self.checkpoints.last_mut() {
+                    Some(latest) if latest.id == e.checkpoint => {
+                        latest.resumed.push(entry.at);
+                        Ok(())
+                    }
+                    _ => Err(Illegal::NotTheLatest(e.checkpoint.clone())),
+                };
+            }
+            other => return Err(Illegal::Misplaced(other.kind())),
+        };
+        let id = CheckpointId::new(entry.seq, hash);
+        self.checkpoints.push(Checkpoint { id, commit, hash, entry: entry.clone(), content, resumed: Vec::new() });
+        Ok(())
+    }
+
+    /// Returns the checkpoint of a name.
+    pub fn find(&self, id: &CheckpointId) -> Option<&Checkpoint> {
+        self.checkpoints.iter().find(|checkpoint| checkpoint.id == *id)
+    }
+
+    /// Returns the latest checkpoint.
+    pub fn latest(&self) -> Option<&Checkpoint> {
+        self.checkpoints.last()
+    }
+}
+
+impl Content {
+    /// Returns the bytes of the tree that holds exactly this.
+    pub fn tree(&self) -> Vec<u8> {
+        // In git's order.
+        let mut bytes = Vec::new();
+        let mut node = |mode: &str, name: &str, oid: Oid| {
+            bytes.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+            bytes.extend_from_slice(oid.0.as_slice());
+        };
+        if let Some(packet) = &self.packet {
+            node("100644", PACKET, packet.oid);
+        }
+        node("100644", STATE, self.state.oid);
+        if let Some(worktree) = &self.worktree {
+            node("40000", WORKTREE, worktree.tree);
+        }
+        bytes
+    }
+}
+
+/// Why an entry has no place in a thread.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// Its kind does not belong there.
+    #[error("{0} has no place there")]
+    Misplaced(&'static str),
+    /// It names a checkpoint that the thread does not have.
+    #[error("the thread has no checkpoint {0} before it")]
+    UnknownCheckpoint(CheckpointId),
+    /// It resumed something else than the latest checkpoint.
+    #[error("{0} is not the latest checkpoint")]
+    NotTheLatest(CheckpointId),
+    /// It adopted another state than the one that was offered.
+    #[error("the state is not the one that was offered")]
+    OtherState,
+}

@@ -1,0 +1,294 @@
+//! Adopts a checkpoint that was offered: checks everything about it, then begins a new thread with it.
+//!
+//! The descriptor, and whatever answers where it says, is hostile. Nothing is written to the repository, and no nonce is used,
+//! before every check has passed; then the objects, the thread and the nonce follow in one critical section.
+
+use super::checkout::{self, Plan};
+use super::nonce::{self, Nonces};
+use super::{Made, draft, publish, steps, vacant};
+use crate::chain::{Head, Writer};
+use crate::git::quarantine::{self, Quarantine};
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::descriptor::{self, Descriptor, Received};
+use crate::model::digest::Oid;
+use crate::model::entry::{AdoptedFrom, Event, ThreadAdopted};
+use crate::model::format;
+use crate::model::name::ThreadId;
+use crate::model::thread::Checkpoint;
+use crate::sign;
+use crate::verify::{self, Options, Unsound};
+
+/// What is to be adopted, and on which terms.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The descriptor as it came in.
+    pub descriptor: Vec<u8>,
+    /// The thread to begin.
+    pub new: ThreadId,
+    /// Who adopts, by the name that offers are addressed to.
+    pub me: Option<String>,
+    /// Where to fetch from: a remote, a URL, a path or a bundle. By default what is here, then the remotes.
+    pub from: Option<String>,
+    /// Whom the adopter knows.
+    pub options: Options,
+    /// Whether a key that the adopter does not know will do.
+    pub accept_unknown: bool,
+    /// Whether to put the saved working tree back as well.
+    pub checkout: bool,
+}
+
+/// What was adopted.
+#[derive(Clone, Debug)]
+pub struct Adopted {
+    /// `<thread>:<checkpoint>` of the source.
+    pub from: String,
+    /// The key that signed it.
+    pub signer: String,
+    /// Whether the adopter did not know that key.
+    pub accepted_unknown: bool,
+    /// The new thread.
+    pub made: Made,
+}
+
+/// A descriptor whose own words, signature and recipient are in order.
+struct Accepted {
+    received: Received,
+    signer: String,
+    unknown: bool,
+}
+
+/// A checkpoint that is what was offered; its objects may still be in quarantine.
+struct Found {
+    checkpoint: Checkpoint,
+    quarantine: Quarantine,
+    /// Whether the quarantine holds objects that the repository may not have.
+    fetched: bool,
+}
+
+/// Adopts.
+pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
+    let accepted = accept(writer, request)?;
+    let descriptor = &accepted.received.descriptor;
+    vacant(writer, &request.new)?;
+    let found = find(writer, request, &accepted)?;
+    let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
+    let plan = request.checkout.then(plan).transpose()?;
+    let nonces = Nonces::lock(&writer.store)?;
+    if nonces.is_used(&descriptor.nonce)? {
+        return Err(Error::Used);
+    }
+    // Nobody else can adopt now, so a thread that is not there yet can only be made by a checkpoint or a fork.
+    vacant(writer, &request.new)?;
+    if found.fetched {
+        found.quarantine.promote(descriptor.commit)?;
+    }
+    let content = &found.checkpoint.content;
+    let event = Event::ThreadAdopted(ThreadAdopted::new(accepted.origin(), content.clone()));
+    let head = Head::unborn(format::thread_ref(&request.new));
+    let appended = draft(writer, &head, &request.new, event, content)?;
+    nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;
+    // A crash before the swap in here leaves an intent that comes to nothing; one after it, an intent that is found fulfilled.
+    let made = match publish(writer, &request.new, appended, content) {
+        Ok(made) => made,
+        Err(error) => {
+            nonces.is_used(&descriptor.nonce)?;
+            return Err(error.into());
+        }
+    };
+    nonces.consume(&descriptor.nonce)?;
+    if let Some(plan) = plan {
+        plan.apply().map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?;
+    }
+    let Accepted { signer, unknown, .. } = &accepted;
+    Ok(Adopted { from: descriptor.source.clone(), signer: signer.clone(), accepted_unknown: *unknown, made })
+}
+
+/// Checks all that can be said without a look at the source.
+fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
+    let received = Received::parse(&request.descriptor)?;
+    let descriptor = &received.descriptor;
+    let key = sign::check(&received.signed, &received.signature).map_err(Error::Signature)?;
+    let signer = sign::fingerprint(&key);
+    let now = writer.clock.now();
+    if let Some(to) = &descriptor.to_agent
+        && request.me.as_ref() != Some(to)
+    {
+        return Err(Error::Recipient { to: to.clone(), me: request.me.clone() });
+    }
+    if now > descriptor.expires {
+        return Err(Error::Expired(descriptor.expires));
+    }
+    let known = verify::knows_key(&request.options, &signer, now);
+    let known = known.map_err(|why| Error::Distrusted { key: signer.clone(), why })?;
+    if !known && !request.accept_unknown {
+        return Err(Error::UnknownSigner(signer));
+    }
+    let here = writer.store.object_format();
+    if descriptor.object_format != here {
+        return Err(Error::ObjectFormat { there: descriptor.object_format.clone(), here });
+    }
+    Ok(Accepted { received, signer, unknown: !known })
+}
+
+impl Accepted {
+    fn origin(&self) -> AdoptedFrom {
+        let descriptor = &self.received.descriptor;
+        AdoptedFrom {
+            thread: descriptor.thread.clone(),
+            checkpoint: descriptor.checkpoint.clone(),
+            commit: descriptor.commit,
+            sha256: descriptor.sha256,
+            descriptor: self.received.digest,
+            nonce: descriptor.nonce.clone(),
+            signer: self.signer.clone(),
+            accepted_unknown: self.unknown,
+            to_agent: descriptor.to_agent.clone(),
+        }
+    }
+}
+
+/// Finds the checkpoint where the request says, or here, or at one of the remotes.
+fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found, Error> {
+    let store = &writer.store;
+    let descriptor = &accepted.received.descriptor;
+    let fetch = |from: &str| -> Result<Found, Error> {
+        let quarantine = Quarantine::new(store)?;
+        let tip = quarantine.fetch(from, &descriptor.reference)?;
+        let checkpoint = examine(quarantine.store(), tip, request, accepted)?;
+        Ok(Found { checkpoint, quarantine, fetched: true })
+    };
+    if let Some(from) = &request.from {
+        return fetch(from);
+    }
+    let mut first = None;
+    for tip in here(store, descriptor)? {
+        match examine(store, tip, request, accepted) {
+            Ok(checkpoint) => return Ok(Found { checkpoint, quarantine: Quarantine::new(store)?, fetched: false }),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    for remote in store.local().remote_names() {
+        match fetch(&remote.to_string()) {
+            Ok(found) => return Ok(found),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| Error::NoSource(descriptor.source.clone())))
+}
+
+/// Returns what the thread's ref is at, our own and those fetched.
+fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<Oid>, Error> {
+    let own = refs::read(store, &descriptor.reference)?;
+    let suffix = format!("/threads/{}", descriptor.thread.encoded());
+    let fetched = refs::list(store, "refs/handoff/remotes/")?;
+    let fetched = fetched.into_iter().filter(|(name, _)| name.ends_with(&suffix)).map(|(_, tip)| tip);
+    Ok(own.into_iter().chain(fetched).collect())
+}
+
+/// Holds the thread that ends at `tip` against the descriptor, down to the bytes.
+fn examine(store: &Store, tip: Oid, request: &Request, accepted: &Accepted) -> Result<Checkpoint, Error> {
+    let descriptor = &accepted.received.descriptor;
+    let sound = verify::sound_thread(store, &descriptor.thread, tip, &request.options)?;
+    if sound.key != accepted.signer {
+        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key });
+    }
+    let checkpoint = sound.trail.find(&descriptor.checkpoint).ok_or_else(|| Error::Forged("checkpoint_id"))?;
+    let state = &checkpoint.content.state;
+    let same = [
+        ("commit", checkpoint.commit == descriptor.commit),
+        ("entry", checkpoint.hash == descriptor.entry),
+        ("blob_id", state.oid == descriptor.blob),
+        ("blob_sha256", state.sha256 == descriptor.sha256),
+        ("summary", checkpoint.content.summary == descriptor.summary),
+    ];
+    if let Some((field, _)) = same.iter().find(|(_, same)| !same) {
+        return Err(Error::Forged(field));
+    }
+    steps::intact(store, checkpoint)?;
+    Ok(checkpoint.clone())
+}
+
+/// Why nothing was adopted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The descriptor is none.
+    #[error(transparent)]
+    Descriptor(#[from] descriptor::Error),
+    /// The descriptor was changed, or never signed.
+    #[error("the descriptor is not what was signed")]
+    Signature(#[source] sign::Error),
+    /// It is for somebody else.
+    #[error("the checkpoint is offered to {to:?}, not to {}", me.as_ref().map_or("whoever asks".to_owned(), |me| format!("{me:?}")))]
+    Recipient {
+        /// Whom it is for.
+        to: String,
+        /// Who asked.
+        me: Option<String>,
+    },
+    /// It is too late.
+    #[error("the offer expired at {0}")]
+    Expired(crate::model::time::Moment),
+    /// Nobody here knows who offers it.
+    #[error("the offer is signed by a key that is not known here: {0}")]
+    UnknownSigner(String),
+    /// Whoever offers it is known as somebody who may not, or not now.
+    #[error("the offer is signed by {key}, which {why}")]
+    Distrusted {
+        /// The key.
+        key: String,
+        /// What speaks against it.
+        why: String,
+    },
+    /// Its objects have names of another kind.
+    #[error("the offer is from a {there} repository, and this one is {here}")]
+    ObjectFormat {
+        /// Theirs.
+        there: String,
+        /// Ours.
+        here: &'static str,
+    },
+    /// It was adopted before.
+    #[error("the offer was used in this repository before")]
+    Used,
+    /// There is nowhere to look.
+    #[error("{0} is not here, and there is no remote to fetch it from")]
+    NoSource(String),
+    /// The thread belongs to somebody else than who offers it.
+    #[error("the offer is signed by {offered}, but the thread belongs to {owner}")]
+    OtherKey {
+        /// The descriptor's key.
+        offered: String,
+        /// The thread's key.
+        owner: String,
+    },
+    /// The thread says something else than the descriptor.
+    #[error("the descriptor's `{0}` is not what the thread's signed entries say")]
+    Forged(&'static str),
+    /// The thread at the source does not verify.
+    #[error("the source does not verify")]
+    Unsound(#[from] Unsound),
+    /// The objects could not be fetched or taken in.
+    #[error(transparent)]
+    Quarantine(#[from] quarantine::Error),
+    /// The working tree cannot be put back here.
+    #[error("the working tree cannot be put back")]
+    Checkout(#[from] checkout::Error),
+    /// The thread stands, and only the working tree is not, or not wholly, put back.
+    #[error("the checkpoint was adopted, but its working tree could not be put back")]
+    Unfinished {
+        /// The new thread.
+        thread: ThreadId,
+        /// What went wrong.
+        source: checkout::Error,
+    },
+    /// The nonces could not be used.
+    #[error("the nonce could not be noted")]
+    Nonce(#[from] nonce::Error),
+    /// The thread could not be begun.
+    #[error(transparent)]
+    Thread(#[from] super::Error),
+    /// A ref could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}

@@ -1,0 +1,184 @@
+//! Puts a saved working tree back, and never onto anybody's own changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::path_of;
+use super::worktree::{self, Snapshot, records};
+use crate::git::program::{self, Git};
+use crate::git::quarantine::Quarantine;
+use crate::git::store::Store;
+use crate::git::work_tree;
+use crate::model::digest::Oid;
+use crate::model::entry::Content;
+
+/// What has to be written and removed, found out before anything is changed.
+pub struct Plan<'q> {
+    snapshot: Snapshot<'q>,
+    tree: Oid,
+    writes: Vec<Vec<u8>>,
+    removals: Vec<Vec<u8>>,
+}
+
+impl<'q> Plan<'q> {
+    /// Compares the saved working tree, whose objects are in the quarantine or in the repository, with the one here.
+    ///
+    /// It fits only onto the commit that it was saved on. Files that are changed here stay as they are where the saved tree has
+    /// them as that commit has, or not at all; anything else in the way refuses the whole.
+    pub fn new(store: &Store, quarantine: &'q Quarantine, content: &Content) -> Result<Self, Error> {
+        let saved = content.worktree.as_ref().ok_or(Error::NoWorktree)?;
+        let head = work_tree::head(store)?.map(|(commit, _)| commit);
+        if head != content.base {
+            return Err(Error::OtherBase { base: content.base, head });
+        }
+        let snapshot = Snapshot::take(store, quarantine)?;
+        let mut plan = Self { snapshot, tree: saved.tree, writes: Vec::new(), removals: Vec::new() };
+        let conflicts = plan.sort_out(store, head)?;
+        if conflicts.is_empty() { Ok(plan) } else { Err(Error::LocalChanges(conflicts)) }
+    }
+
+    /// Sorts every path that differs into those to write, those to remove and those in conflict.
+    fn sort_out(&mut self, store: &Store, head: Option<Oid>) -> Result<Vec<PathBuf>, Error> {
+        let local = local_changes(store, self.snapshot.root())?;
+        let differing = |old: String| -> Result<BTreeMap<Vec<u8>, u8>, program::Error> {
+            let call = self.snapshot.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-status"]);
+            let listed = call.args([old, self.tree.to_string()]).run()?;
+            let mut fields = records(&listed);
+            let mut paths = BTreeMap::new();
+            while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
+                paths.insert(path.to_vec(), status[0]);
+            }
+            Ok(paths)
+        };
+        let committed = head.map_or_else(|| store.empty_tree().to_string(), |head| format!("{head}^{{tree}}"));
+        let saved_changes: BTreeSet<Vec<u8>> = differing(committed)?.into_keys().collect();
+        let differences = differing(self.snapshot.tree.to_string())?;
+        let mut conflicts = Vec::new();
+        for (path, status) in &differences {
+            match (status, local.get(path)) {
+                (b'D', Some(Local::New)) => {}
+                (b'D', None) => self.removals.push(path.clone()),
+                (b'D', Some(Local::Changed)) => conflicts.push(path_of(path)),
+                (_, Some(_)) if !saved_changes.contains(path) => {}
+                (_, Some(_)) => conflicts.push(path_of(path)),
+                (_, None) => self.writes.push(path.clone()),
+            }
+        }
+        let going: BTreeSet<PathBuf> = self.removals.iter().map(|path| path_of(path)).collect();
+        for path in &self.writes {
+            let path = path_of(path);
+            let added = differences.get(path.as_os_str().as_encoded_bytes()) == Some(&b'A');
+            let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            let blocked = |folder: &Path| {
+                let here = fs::symlink_metadata(self.snapshot.root().join(folder));
+                here.is_ok_and(|meta| !meta.is_dir()) && !going.contains(folder)
+            };
+            // What git ignores is in no tree, but it is somebody's all the same.
+            let taken = added && self.is_taken(&path, &going);
+            if taken || folders.into_iter().any(blocked) {
+                conflicts.push(path);
+            }
+        }
+        Ok(conflicts)
+    }
+
+    fn is_taken(&self, path: &Path, going: &BTreeSet<PathBuf>) -> bool {
+        match fs::symlink_metadata(self.snapshot.root().join(path)) {
+            Ok(meta) if meta.is_dir() => !only_holds(self.snapshot.root(), path, going),
+            Ok(_) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Writes and removes. A failure leaves what was done so far; doing it again does the rest.
+    pub fn apply(&self) -> Result<(), Error> {
+        let root = self.snapshot.root();
+        for path in &self.removals {
+            let path = path_of(path);
+            let at = root.join(&path);
+            fs::remove_file(&at).map_err(|e| Error::Io(at, e))?;
+            for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+                // Ends at the first that holds something else.
+                if fs::remove_dir(root.join(folder)).is_err() {
+                    break;
+                }
+            }
+        }
+        if self.writes.is_empty() {
+            return Ok(());
+        }
+        let index = |git: Git| git.env("GIT_INDEX_FILE", self.snapshot.place("checkout-index"));
+        index(self.snapshot.git()).args(["read-tree", &self.tree.to_string()]).run()?;
+        let call = index(self.snapshot.git()).args(["checkout-index", "-f", "-z", "--stdin"]);
+        call.input(self.writes.join(&0)).run()?;
+        Ok(())
+    }
+}
+
+/// Whether a folder holds nothing but files that are about to go.
+fn only_holds(root: &Path, folder: &Path, going: &BTreeSet<PathBuf>) -> bool {
+    let Ok(entries) = fs::read_dir(root.join(folder)) else { return false };
+    entries.into_iter().all(|entry| {
+        entry.is_ok_and(|entry| {
+            let path = folder.join(entry.file_name());
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            going.contains(&path) || (is_dir && only_holds(root, &path, going))
+        })
+    })
+}
+
+/// What somebody changed here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Local {
+    /// A file that the commit does not have.
+    New,
+    /// A file that the commit has in another form.
+    Changed,
+}
+
+fn local_changes(store: &Store, root: &Path) -> Result<BTreeMap<Vec<u8>, Local>, program::Error> {
+    let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+    let listed = store.git().work_tree(root).env("GIT_OPTIONAL_LOCKS", "0").args(args).run()?;
+    let changes = records(&listed).filter(|record| record.len() > 3).map(|record| {
+        let local = if record[0] == b'?' || record[0] == b'A' { Local::New } else { Local::Changed };
+        (record[3..].to_vec(), local)
+    });
+    Ok(changes.collect())
+}
+
+/// Why a saved working tree was not put back.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The checkpoint holds none.
+    #[error("the checkpoint holds no working tree")]
+    NoWorktree,
+    /// Another commit is checked out.
+    #[error("the working tree was saved on {}, and HEAD is at {}", shown(*.base), shown(*.head))]
+    OtherBase {
+        /// The commit that it was saved on.
+        base: Option<Oid>,
+        /// The commit that is checked out.
+        head: Option<Oid>,
+    },
+    /// Files of somebody here are in the way.
+    #[error("changed here, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
+    LocalChanges(Vec<PathBuf>),
+    /// The working tree here could not be looked at.
+    #[error(transparent)]
+    Snapshot(#[from] worktree::Error),
+    /// HEAD could not be read.
+    #[error(transparent)]
+    Head(#[from] work_tree::Error),
+    /// A file could not be removed.
+    #[error("{} could not be removed", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+}
+
+fn shown(commit: Option<Oid>) -> String {
+    commit.map_or_else(|| "no commit".to_owned(), |commit| commit.to_string())
+}

@@ -1,0 +1,218 @@
+//! Threads: chains of saved states that agents hand over to one another.
+//!
+//! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
+//! [`adopt`] begins a thread with what a descriptor offers. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one entry, appended only to what [`crate::verify`]
+//! has just found sound.
+
+pub mod adopt;
+pub mod checkout;
+pub mod checkpoint;
+pub mod nonce;
+pub mod offer;
+pub mod steps;
+pub mod worktree;
+
+use crate::chain::{self, Appended, Draft, Head, Link, Writer};
+use crate::git::refs;
+use crate::git::store::{Edit, Store};
+use crate::log::{self, ThreadRecord};
+use crate::model::entry::{Content, Event};
+use crate::model::format;
+use crate::model::name::ThreadId;
+use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
+use crate::verify::{self, Options, Sound, Unsound};
+
+/// A thread of ours that may be continued: it is sound and belongs to our key.
+pub struct OpenThread {
+    writer: Writer,
+    sound: Sound,
+}
+
+/// What an append made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The entry with its commit.
+    pub link: Link,
+    /// What it holds.
+    pub content: Content,
+}
+
+impl OpenThread {
+    /// Opens a thread of this repository; none where it does not exist.
+    pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, Error> {
+        let store = &writer.store;
+        let key = writer.signer.fingerprint();
+        let known = log::find_thread(store, &key, thread)?;
+        let reference = format::thread_ref(thread);
+        let Some(tip) = refs::read(store, &reference)? else {
+            return if known.is_some() { Err(Error::Gone(thread.clone())) } else { Ok(None) };
+        };
+        let options = Options { own_key: Some(key.clone()), ..Options::default() };
+        let sound = verify::sound_thread(store, thread, tip, &options)?;
+        if sound.key != key {
+            return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key, key });
+        }
+        if known.is_some_and(|known| known.entries > sound.entries) {
+            return Err(Error::Shortened(thread.clone()));
+        }
+        Ok(Some(Self { writer: writer.clone(), sound }))
+    }
+
+    /// Opens a thread of this repository.
+    pub fn open(writer: &Writer, thread: &ThreadId) -> Result<Self, Error> {
+        Self::find(writer, thread)?.ok_or_else(|| Error::Unknown(thread.clone()))
+    }
+
+    /// Returns the thread as it was found.
+    pub fn sound(&self) -> &Sound {
+        &self.sound
+    }
+
+    /// Appends an entry after which the thread holds `content`.
+    pub(crate) fn append(&self, event: Event, content: &Content) -> Result<Made, Error> {
+        let head = Head {
+            name: format::thread_ref(&self.sound.thread),
+            commit: Some(self.sound.commit),
+            tree: Some(self.sound.tree),
+            last: Some(self.sound.last),
+            at: Some(self.sound.at),
+            entries: self.sound.entries,
+        };
+        let appended = draft(&self.writer, &head, &self.sound.thread, event, content)?;
+        publish(&self.writer, &self.sound.thread, appended, content)
+    }
+}
+
+/// Creates a thread that must not exist; `event` is its first entry.
+pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
+    vacant(writer, thread)?;
+    let head = Head::unborn(format::thread_ref(thread));
+    let appended = draft(writer, &head, thread, event, content)?;
+    publish(writer, thread, appended, content)
+}
+
+/// Refuses a name that a thread here has or had. What cannot be read is an error, never a vacant name.
+pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), Error> {
+    if refs::read(&writer.store, &format::thread_ref(thread))?.is_some() {
+        return Err(Error::Exists(thread.clone()));
+    }
+    if log::find_thread(&writer.store, &writer.signer.fingerprint(), thread)?.is_some() {
+        return Err(Error::Gone(thread.clone()));
+    }
+    Ok(())
+}
+
+/// Writes an entry without making it visible.
+pub(crate) fn draft(
+    writer: &Writer,
+    head: &Head,
+    thread: &ThreadId,
+    event: Event,
+    content: &Content,
+) -> Result<Appended, Error> {
+    let blob = |path: &str, product: Option<crate::model::entry::Product>| {
+        (path.to_owned(), product.map_or(Edit::Remove, |product| Edit::Blob(product.oid)))
+    };
+    let worktree = content.worktree.as_ref().map_or(Edit::Remove, |worktree| Edit::Tree(worktree.tree));
+    let edits = vec![blob(STATE, Some(content.state)), blob(PACKET, content.packet), (WORKTREE.to_owned(), worktree)];
+    Ok(writer.append(head, vec![Draft { about: thread.clone().into(), event, edits }])?)
+}
+
+/// Swaps the ref, then notes in the writer's log how far the thread goes.
+///
+/// A crash in between leaves a log that knows of fewer entries than there are; the next append makes up for it.
+pub(crate) fn publish(
+    writer: &Writer,
+    thread: &ThreadId,
+    appended: Appended,
+    content: &Content,
+) -> Result<Made, Error> {
+    let (head, links) = appended.publish()?;
+    let link = links.into_iter().next().expect("one draft makes one entry");
+    let record = ThreadRecord { thread: thread.clone(), entries: head.entries, last: link.hash };
+    log::ensure_thread(writer, &record)?;
+    let checkpoint = CheckpointId::new(link.entry.seq, link.hash);
+    Ok(Made { thread: thread.clone(), checkpoint, link, content: content.clone() })
+}
+
+/// Returns a path as git names it.
+fn path_of(bytes: &[u8]) -> std::path::PathBuf {
+    #[cfg(unix)]
+    let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
+    #[cfg(not(unix))]
+    let path = String::from_utf8_lossy(bytes).into_owned();
+    std::path::PathBuf::from(path)
+}
+
+/// Returns the threads of this repository, in order of name.
+pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, Error> {
+    let prefix = "refs/handoff/threads/";
+    let names = refs::list(store, prefix)?;
+    Ok(names.iter().filter_map(|(name, _)| ThreadId::decode(name.strip_prefix(prefix)?)).collect())
+}
+
+/// What can go wrong with a thread.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none of that name.
+    #[error("there is no thread {:?} here", .0.as_str())]
+    Unknown(ThreadId),
+    /// There is one of that name.
+    #[error("there is a thread {:?} here already", .0.as_str())]
+    Exists(ThreadId),
+    /// Its ref is gone.
+    #[error("the thread {:?} is gone, but the repository log holds it", .0.as_str())]
+    Gone(ThreadId),
+    /// Its last entries are gone.
+    #[error("the thread {:?} has lost entries that the repository log holds", .0.as_str())]
+    Shortened(ThreadId),
+    /// It has no such checkpoint.
+    #[error("the thread {:?} has no checkpoint {checkpoint}", thread.as_str())]
+    NoCheckpoint {
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// It belongs to another key.
+    #[error("the thread {:?} belongs to the key {owner}, not to {key}", thread.as_str())]
+    NotOurs {
+        /// The thread.
+        thread: ThreadId,
+        /// The key of its first entry.
+        owner: String,
+        /// Our key.
+        key: String,
+    },
+    /// It does not verify.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
+    /// Its state is not what its entry says.
+    #[error("the state of {0} is not what its entry says")]
+    Altered(CheckpointId),
+    /// The descriptor could not be signed.
+    #[error("the descriptor could not be signed")]
+    Sign(#[from] crate::sign::Error),
+    /// The saved working tree could not be put back.
+    #[error("the working tree cannot be put back")]
+    Checkout(#[from] checkout::Error),
+    /// A place to compare working trees could not be made.
+    #[error(transparent)]
+    Worktree(#[from] worktree::Error),
+    /// The chain could not be read or written.
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] crate::git::store::Error),
+    /// A ref could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// The thread stands; only its log entry is missing.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+}

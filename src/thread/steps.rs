@@ -1,0 +1,78 @@
+//! Going back, branching off and handing out: all of them append, none of them removes.
+
+use super::checkout::Plan;
+use super::{Error, Made, OpenThread, create, worktree};
+use crate::chain::{Link, Writer};
+use crate::git::quarantine::Quarantine;
+use crate::git::store::Store;
+use crate::model::entry::{Content, Event, Origin, ThreadForked, ThreadResumed, ThreadRolledBack};
+use crate::model::name::ThreadId;
+use crate::model::thread::{Checkpoint, CheckpointId};
+use crate::verify::Sound;
+
+/// The most bytes of a packet that is looked into for its resume token.
+const MAX_PACKET: u64 = 1 << 20;
+
+/// Appends an earlier checkpoint's content as the new latest one; also where it is the latest.
+pub fn rollback(writer: &Writer, thread: &ThreadId, to: &CheckpointId) -> Result<Made, Error> {
+    let open = OpenThread::open(writer, thread)?;
+    let target = find(open.sound(), Some(to))?;
+    intact(&writer.store, target)?;
+    let content = target.content.clone();
+    open.append(Event::ThreadRolledBack(ThreadRolledBack { to: to.clone() }), &content)
+}
+
+/// Begins a new thread with a checkpoint of another, which may be anybody's.
+pub fn fork(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, new: &ThreadId) -> Result<Made, Error> {
+    let target = find(source, at)?;
+    intact(&writer.store, target)?;
+    let from = Origin { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
+    let content = target.content.clone();
+    create(writer, new, Event::ThreadForked(ThreadForked::new(from, content.clone())), &content)
+}
+
+/// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.
+///
+/// With `checkout`, its working tree is put back as well, if it can be: else nothing is recorded.
+pub fn resume(writer: &Writer, thread: &ThreadId, checkout: bool) -> Result<(Checkpoint, Link), Error> {
+    let open = OpenThread::open(writer, thread)?;
+    let latest = find(open.sound(), None)?.clone();
+    intact(&writer.store, &latest)?;
+    let resume_token = token(&writer.store, &latest.content)?;
+    let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
+    let plan =
+        quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;
+    let event = Event::ThreadResumed(ThreadResumed { checkpoint: latest.id.clone(), resume_token });
+    let made = open.append(event, &latest.content)?;
+    plan.map_or(Ok(()), |plan| plan.apply())?;
+    Ok((latest, made.link))
+}
+
+/// Returns a checkpoint of a thread, the latest where none is named.
+pub fn find<'s>(sound: &'s Sound, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, Error> {
+    match at {
+        Some(id) => sound
+            .trail
+            .find(id)
+            .ok_or_else(|| Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() }),
+        None => sound.trail.latest().ok_or_else(|| Error::Unknown(sound.thread.clone())),
+    }
+}
+
+/// Refuses a checkpoint whose state or packet is not, byte for byte, what its entry says.
+pub fn intact(store: &Store, checkpoint: &Checkpoint) -> Result<(), Error> {
+    for product in [Some(checkpoint.content.state), checkpoint.content.packet].into_iter().flatten() {
+        let found = store.copy_blob(product.oid, &mut std::io::sink())?;
+        if found != (product.sha256, product.size) {
+            return Err(Error::Altered(checkpoint.id.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the resume token of a packet that has one.
+fn token(store: &Store, content: &Content) -> Result<Option<String>, Error> {
+    let Some(packet) = content.packet.filter(|packet| packet.size <= MAX_PACKET) else { return Ok(None) };
+    let packet = serde_json::from_slice::<serde_json::Value>(&store.read_blob(packet.oid)?).ok();
+    Ok(packet.and_then(|packet| packet.get("resume_token")?.as_str().map(str::to_owned)))
+}

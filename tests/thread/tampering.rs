@@ -1,0 +1,128 @@
+//! A thread that was tampered with is neither called intact nor continued.
+
+use super::{ends, json, repository, save, strange_key, text, traces};
+use crate::common::Environment;
+
+/// Asserts that verify fails in a row and that nothing is appended.
+#[track_caller]
+fn refused(env: &Environment, failure: &str) {
+    let verified = json(&env.handoff(["--json", "thread", "verify", "t"]).exit(3).stdout);
+    assert_eq!(verified["failure"], failure, "{verified}");
+    let before = traces(env, "repo");
+    env.write("repo/state", "more");
+    ends(env, 1, &["checkpoint", "t", "--state", "state"]);
+    assert_eq!(traces(env, "repo"), before);
+}
+
+#[test]
+fn a_removed_end_is_missed() {
+    let env = repository();
+    let first = save(&env, "t", b"1", &[]);
+    save(&env, "t", b"2", &[]);
+    env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();
+    refused(&env, "anchor");
+}
+
+#[test]
+fn a_removed_thread_is_missed_and_its_name_stays_taken() {
+    let env = repository();
+    save(&env, "t", b"1", &[]);
+    env.git(["update-ref", "-d", "refs/handoff/threads/t"]).success();
+    ends(&env, 3, &["thread", "verify", "t"]);
+    let before = traces(&env, "repo");
+    env.write("repo/state", "more");
+    ends(&env, 1, &["checkpoint", "t", "--state", "state"]);
+    assert_eq!(traces(&env, "repo"), before);
+}
+
+#[test]
+fn a_rewritten_checkpoint_is_found() {
+    let env = repository();
+    save(&env, "t", b"1", &[]);
+    save(&env, "t", b"2", &[]);
+    // The same entry and signature over a tree with other bytes.
+    let script = "
+        blob=$(printf evil | git hash-object -w --stdin)
+        tree=$(printf '100644 blob %s\\tstate\\n' $blob | git mktree)
+        commit=$(git cat-file commit refs/handoff/threads/t | sed \"1s/.*/tree $tree/\" | git hash-object -w -t commit --stdin)
+        git update-ref refs/handoff/threads/t $commit";
+    env.shell("repo", script).success();
+    refused(&env, "chain");
+}
+
+#[test]
+fn rewriting_a_state_together_with_its_hash_breaks_the_signature() {
+    let env = repository();
+    save(&env, "t", b"1", &[]);
+    let script = r#"
+        new=$(printf 2 | sha256sum | cut -d' ' -f1); old=$(printf 1 | sha256sum | cut -d' ' -f1)
+        oldblob=$(printf 1 | git hash-object --stdin); newblob=$(printf 2 | git hash-object -w --stdin)
+        tree=$(printf '100644 blob %s\tstate\n' $newblob | git mktree)
+        commit=$(git cat-file commit refs/handoff/threads/t | sed "1s/.*/tree $tree/; s/$old/$new/; s/$oldblob/$newblob/" \
+            | git hash-object -w -t commit --stdin)
+        git update-ref refs/handoff/threads/t $commit"#;
+    env.shell("repo", script).success();
+    refused(&env, "signature");
+}
+
+#[test]
+fn an_entry_by_another_key_is_refused() {
+    let env = repository();
+    save(&env, "t", b"1", &[]);
+    let clean = env.git(["rev-parse", "refs/handoff/threads/t"]).success();
+    let key = strange_key(&env);
+    // The stranger cannot append to it here ...
+    env.git(["config", "handoff.signingKey", &key]).success();
+    env.write("repo/state", "more");
+    let output = env.handoff(["checkpoint", "t", "--state", "state"]).exit(1);
+    assert!(output.stderr.contains("belongs to the key"), "{output}");
+    assert_eq!(env.git(["rev-parse", "refs/handoff/threads/t"]).success(), clean);
+    // ... and what it signs elsewhere is no evidence.
+    env.git(["update-ref", "-d", "refs/handoff/threads/t"]).success();
+    env.git([
+        "update-ref",
+        "-d",
+        env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().trim(),
+    ])
+    .success();
+    save(&env, "t", b"1", &[]);
+    let forged = env.git(["cat-file", "commit", "refs/handoff/threads/t"]).success();
+    assert!(forged.contains("thread.checkpointed"));
+    env.git(["config", "--unset", "handoff.signingKey"]).success();
+    let verified = json(&env.handoff(["--json", "thread", "verify", "t"]).exit(0).stdout);
+    assert_eq!(verified["checks"]["signature"]["ok"], "n/a", "{verified}");
+    env.write("signers", "");
+    ends(&env, 3, &["thread", "verify", "t", "--signers", "../signers"]);
+}
+
+#[test]
+fn a_missing_or_damaged_state_is_found() {
+    let env = repository();
+    let saved = save(&env, "t", b"1", &[]);
+    let blob = text(&saved["blob_id"]).to_owned();
+    let file = format!("repo/.git/objects/{}/{}", &blob[..2], &blob[2..]);
+    std::fs::remove_file(env.path().join(&file)).expect("the blob is loose");
+    let verified = json(&env.handoff(["--json", "thread", "verify", "t"]).exit(3).stdout);
+    assert_eq!(verified["failure"], "content");
+    ends(&env, 1, &["resume", "t"]);
+    ends(&env, 1, &["thread", "cat", "t"]);
+    let other = env.shell("repo", "printf other | git hash-object -w --stdin").success();
+    let other = other.trim();
+    let from = env.path().join(format!("repo/.git/objects/{}/{}", &other[..2], &other[2..]));
+    std::fs::copy(from, env.path().join(&file)).expect("the file can be written");
+    ends(&env, 3, &["thread", "verify", "t"]);
+    let output = env.handoff(["resume", "t"]).exit(1);
+    assert_eq!(output.raw, b"");
+}
+
+#[test]
+fn whatever_the_ref_points_at_gets_a_report() {
+    let env = repository();
+    env.git(["update-ref", "refs/handoff/threads/t", "HEAD"]).success();
+    refused(&env, "chain");
+    env.git(["update-ref", "refs/handoff/threads/t", env.git(["rev-parse", "HEAD:file"]).success().trim()]).success();
+    refused(&env, "chain");
+    env.git(["symbolic-ref", "refs/handoff/threads/t", "refs/heads/main"]).success();
+    ends(&env, 3, &["thread", "verify", "t"]);
+    ends(&env, 1, &["thread", "verify", "none"]);
+}

@@ -1,0 +1,184 @@
+//! A working tree comes back on another clone exactly as it stood, and never over anybody's own changes.
+
+use serde_json::Value;
+
+use super::{ends, json, repository, save, text, traces, with_input};
+use crate::common::Environment;
+
+/// A sender with every kind of change in its working tree, and a clone of its commit in `other`.
+fn changed() -> Environment {
+    let env = Environment::empty();
+    env.shell("", "git init --quiet repo").success();
+    let prepare = "
+        mkdir -p sub && printf 'one\\n' >staged && cp staged unstaged && cp staged deleted && cp staged sub/moved
+        printf 'crlf\\r\\nlines\\r\\n' >crlf && printf '*.txt text eol=crlf\\nfiltered filter=bad\\n' >.gitattributes
+        printf '#!/bin/sh\\n' >script && printf 'a\\nb\\n' >eol.txt && ln -s staged link && printf 'x' >filtered
+        printf 'file-or-folder' >turned && printf '*.env\\nbuild/\\n' >.gitignore && printf 'kept' >forced.env
+        git add --all 2>/dev/null && git add --force forced.env && git commit --quiet --message Start";
+    env.shell("repo", prepare).success();
+    env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
+    let change = "
+        printf 'two\\n' >staged && git add staged && printf 'two\\n' >unstaged && rm deleted && git mv sub/moved sub/there
+        chmod +x script && ln -sf crlf link && printf '\\0\\377\\r\\n' >'new \\303\\244 name' && mkdir -p deep/er && printf 'n' >deep/er/new
+        rm turned && mkdir turned && printf 'inside' >turned/inside && printf 'mixed\\r\\nends\\n' >mixed.txt
+        printf 'staged then changed' >both && git add both && printf 'changed' >both && printf 'secret' >secret.env
+        mkdir build && printf 'object' >build/out && printf 'changed' >forced.env && git config filter.bad.clean 'touch ../pwned'";
+    env.shell("repo", change).success();
+    env
+}
+
+fn offer(env: &Environment) {
+    let descriptor = env.handoff(["offer", "t"]).success();
+    env.write("descriptor.json", &descriptor);
+}
+
+const ADOPT: [&str; 5] = ["adopt", "../descriptor.json", "--as", "u", "--checkout"];
+
+/// Lists every file that is not ignored, with mode, target and bytes.
+fn files(env: &Environment, dir: &str) -> String {
+    let list = "find . -path ./.git -prune -o ! -name secret.env ! -path './build*' \\( -type l -printf '%p -> %l\\n' \
+        -o -type f -printf '%p %m ' -exec sha256sum {} ';' \\) | sort";
+    env.shell(dir, list).success()
+}
+
+#[track_caller]
+fn refused(env: &Environment, code: &str) {
+    let before = (
+        traces(env, "other"),
+        env.shell("other", "find . -path ./.git -prune -o -type f -exec sha256sum {} + | sort").success(),
+    );
+    let output = env.handoff_in("other", ["--json"].iter().chain(&ADOPT)).exit(1);
+    assert_eq!(json(&output.stderr)["code"], code, "{output}");
+    let after = (
+        traces(env, "other"),
+        env.shell("other", "find . -path ./.git -prune -o -type f -exec sha256sum {} + | sort").success(),
+    );
+    assert_eq!(after, before);
+}
+
+#[test]
+fn it_comes_back_exactly_on_another_clone() {
+    let env = changed();
+    let before = (files(&env, "repo"), env.git(["status", "--porcelain"]).success());
+    // git's own look at the status runs filters; ours runs none.
+    let pwned = env.path().join("pwned");
+    std::fs::remove_file(&pwned).expect("git ran the filter");
+    let saved = save(&env, "t", b"state", &["--worktree"]);
+    assert!(!pwned.exists());
+    assert_eq!((files(&env, "repo"), env.git(["status", "--porcelain"]).success()), before);
+    // Ignored files are named with their hashes, and nothing of their bytes is in the repository.
+    let log = json(&env.handoff(["--json", "thread", "log", "t"]).success());
+    let ignored: Vec<&str> =
+        log["worktree"]["ignored"].as_array().expect("a list").iter().map(|i| text(&i["path"])).collect();
+    assert_eq!(ignored, ["build/out", "secret.env"]);
+    let secret = env.shell("repo", "printf secret | git hash-object --stdin").success();
+    assert_ne!(env.git(["cat-file", "-e", secret.trim()]).status, Some(0));
+    offer(&env);
+    // On the other side, line ends are converted differently.
+    env.git_in("other", ["config", "core.autocrlf", "true"]).success();
+    let adopted = json(&env.handoff_in("other", ADOPT).success());
+    assert_eq!(adopted["checked_out"], true);
+    assert_eq!(files(&env, "other"), files(&env, "repo"));
+    assert!(!env.path().join("other/secret.env").exists());
+    let verified = env.handoff_in("other", ["thread", "verify", "u"]).exit(0);
+    assert!(verified.stdout.contains("INTACT"), "{verified}");
+    assert_eq!(env.git_in("other", ["fsck", "--strict"]).exit(0).stderr, "");
+    assert_eq!(env.git_in("other", ["diff", "--cached", "--name-only"]).success(), "");
+    assert_ne!(saved["commit"], Value::Null);
+    // Doing it again changes nothing.
+    assert_eq!(env.handoff_in("other", ["resume", "u", "--checkout"]).exit(0).raw, b"state");
+    assert_eq!(files(&env, "other"), files(&env, "repo"));
+}
+
+#[test]
+fn the_receivers_own_changes_stay() {
+    let env = changed();
+    save(&env, "t", b"state", &["--worktree"]);
+    offer(&env);
+    // Their own file, a change to what the sender left alone, and the same change as the sender's.
+    env.shell("other", "printf mine >mine && printf mine >crlf && printf 'two\\n' >staged && printf mine >own.env")
+        .success();
+    env.handoff_in("other", ADOPT).success();
+    for (file, holds) in
+        [("mine", "mine"), ("crlf", "mine"), ("own.env", "mine"), ("unstaged", "two\n"), ("turned/inside", "inside")]
+    {
+        assert_eq!(std::fs::read_to_string(env.path().join("other").join(file)).expect("it is there"), holds, "{file}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_refuses_all_of_it() {
+    for (way, code) in [
+        ("printf mine >unstaged", "local-changes"),
+        ("printf mine >deleted", "local-changes"),
+        ("printf mine >staged && git add staged", "local-changes"),
+        ("mkdir deep && printf mine >deep/er", "local-changes"),
+        ("printf mine >both", "local-changes"),
+        ("rm turned && mkdir turned && printf mine >turned/inside", "local-changes"),
+        ("printf both >.git/info/exclude && printf mine >both", "local-changes"),
+        ("git commit --quiet --allow-empty --message Next", "other-base"),
+    ] {
+        let env = changed();
+        save(&env, "t", b"state", &["--worktree"]);
+        offer(&env);
+        env.shell("other", way).success();
+        refused(&env, code);
+    }
+}
+
+#[test]
+fn a_checkpoint_without_a_working_tree_cannot_be_checked_out() {
+    let env = changed();
+    save(&env, "t", b"state", &[]);
+    offer(&env);
+    refused(&env, "no-worktree");
+    let before = traces(&env, "repo");
+    ends(&env, 1, &["resume", "t", "--checkout"]);
+    assert_eq!(traces(&env, "repo"), before);
+}
+
+#[test]
+fn what_a_host_would_refuse_is_refused_with_the_reason() {
+    for (what, said) in [
+        ("git init --quiet nested && git -C nested commit --quiet --allow-empty --message x", "nested"),
+        ("git init --quiet nested", "nested"),
+        ("ln -s file .gitmodules", ".gitmodules"),
+        ("printf '[submodule \"a\"]\\n\\tpath = -x\\n\\turl = -x\\n' >.gitmodules", "gitmodules"),
+        ("git config handoff.maxProductSize 10 && printf 12345678901 >large", "large"),
+    ] {
+        let env = repository();
+        env.shell("repo", what).success();
+        let before = (traces(&env, "repo"), env.git(["count-objects", "-v"]).success());
+        let output = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{what}: {stderr}");
+        assert!(stderr.contains(said), "{what}: {stderr}");
+        assert_eq!(traces(&env, "repo"), before.0, "{what}");
+    }
+}
+
+#[test]
+fn an_empty_tree_an_unborn_head_and_a_linked_worktree_can_be_saved() {
+    let env = Environment::empty();
+    env.shell("", "git init --quiet repo").success();
+    save(&env, "t", b"state", &["--worktree"]);
+    env.write("repo/new", "new");
+    save(&env, "t", b"state", &["--worktree"]);
+    ends(&env, 0, &["thread", "verify", "t"]);
+    assert_eq!(
+        env.git(["fsck", "--strict"]).exit(0).stderr.replace("notice: HEAD points to an unborn branch (main)\n", ""),
+        ""
+    );
+    let env = repository();
+    env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
+    env.write("linked/file", "changed in the linked one");
+    let saved = with_input(&env, "linked", &["checkpoint", "t", "--state", "-", "--worktree"], b"x");
+    assert!(saved.status.success());
+    assert_eq!(env.git(["show", "refs/handoff/threads/t:worktree/file"]).success(), "changed in the linked one");
+    env.git_in("", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
+    assert_eq!(
+        with_input(&env, "bare", &["checkpoint", "t", "--state", "-", "--worktree"], b"x").status.code(),
+        Some(1)
+    );
+    assert_eq!(with_input(&env, "bare", &["checkpoint", "t", "--state", "-"], b"x").status.code(), Some(0));
+}
