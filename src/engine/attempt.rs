@@ -21,7 +21,10 @@ use crate::worker::inputs;
 use crate::worker::salvage;
 use crate::worker::site::Site;
 use crate::worker::transcript::{Stream, TranscriptWriter};
-use crate::worker::workspace::Workspace;
+use crate::worker::workspace::{self, Workspace};
+
+/// How often a worktree is made again whose folder went away while it was made.
+const FOLDER_RETRIES: usize = 8;
 
 /// The variables that we set for every executor.
 pub(super) const OWN_VARIABLES: [&str; 6] =
@@ -151,8 +154,8 @@ pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>
 
 /// Makes the worktree and puts everything into it that the executor is to find there.
 fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verdict> {
-    let workspace = Workspace::create(site, &job.run, &job.item, job.attempt, job.base)
-        .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", chain_of(&e))))?;
+    let workspace =
+        make(site, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", chain_of(&e))))?;
     let fill = || {
         inputs::stage(&workspace, &site.store, &job.inputs).map_err(|e| Verdict::hopeless(chain_of(&e)))?;
         std::fs::write(workspace.task(), &job.task)
@@ -175,6 +178,18 @@ fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
             Err(verdict)
         }
     }
+}
+
+/// Makes the worktree; another attempt that ends meanwhile may take the run's folder away under it, having been its last.
+fn make(site: &Site, job: &Job) -> Result<Workspace, workspace::Error> {
+    let create = || Workspace::create(site, &job.run, &job.item, job.attempt, job.base);
+    for _ in 0..FOLDER_RETRIES {
+        match create() {
+            Err(workspace::Error::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {}
+            other => return other,
+        }
+    }
+    create()
 }
 
 /// Runs setup, the command and verify, in this order.
