@@ -210,7 +210,7 @@ impl From<verify::Refusal> for Failure {
                 failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
             }
             verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
-            verify::Refusal::NotAWriter { .. } => {
+            verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {
                 failure.hint("give the plan another id, and submit it under your own key")
             }
             verify::Refusal::Verify(_) => failure,
