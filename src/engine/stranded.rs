@@ -22,8 +22,10 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
         let workspace = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base);
         let state = run.state.graph.position(&item).map(|at| &run.state.items[at]);
-        if state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt) {
-            // Its products are recorded; the conductor died before it could tidy up.
+        let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
+        if done || !workspace.transcript().exists() {
+            // Its products are recorded, and the conductor died before it could tidy up; or the worktree was not ready, and
+            // nothing ever ran in it: the transcript is the last that is put there.
             workspace.remove()?;
             continue;
         }

@@ -128,6 +128,20 @@ fn a_seal_that_its_log_does_not_hold_yet_is_logged_by_run_and_by_doctor() {
 }
 
 #[test]
+fn worktrees_that_a_crash_after_the_seal_left_are_removed_by_the_next_command() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("a", "echo x >>a.txt")]).ends(0);
+    let refs = ground.refs();
+    let site = std::fs::read_dir(ground.path("worktrees")).unwrap().next().unwrap().unwrap().path();
+    std::fs::create_dir_all(site.join("r/a.1/tree")).unwrap();
+    std::fs::write(site.join("r/a.1/index"), "").unwrap();
+    assert_eq!(ground.worktrees().len(), 1);
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_clean();
+    assert_eq!(ground.refs(), refs, "what is in the chain is not saved again");
+}
+
+#[test]
 fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
     for (mend, code) in [(&["run", "r"][..], 4), (&["run"], 4), (&["close", "r"], 0)] {
         let ground = Ground::new();
