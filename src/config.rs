@@ -64,6 +64,8 @@ pub struct Config {
     pub max_items: usize,
     /// `handoff.maxProductSize`, in bytes.
     pub max_product_size: u64,
+    /// `handoff.maxFetchSize`, in bytes: the most that one fetch or one bundle may bring.
+    pub max_fetch_size: u64,
     /// `handoff.workspace.root`
     pub workspace_root: Option<PathBuf>,
     /// `handoff.workspace.keep`: leave the worktrees of failed attempts where they are.
@@ -93,6 +95,7 @@ impl Default for Config {
             durability: Durability::Strict,
             max_items: 10_000,
             max_product_size: 100 << 20,
+            max_fetch_size: 2 << 30,
             workspace_root: None,
             keep: false,
             inputs: "inputs".into(),
@@ -178,6 +181,7 @@ impl Config {
             }
             "maxitems" => self.max_items = number(setting)?,
             "maxproductsize" => self.max_product_size = number(setting)?,
+            "maxfetchsize" => self.max_fetch_size = number(setting)?,
             "workspace.root" => self.workspace_root = Some(value.into()),
             "workspace.keep" => self.keep = boolean(setting)?,
             "workspace.inputs" => self.inputs = folder(setting)?,

@@ -19,6 +19,8 @@
 //! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
 //! mends what crashes left half-done, and [`clean`] what they left on the disk.
 //!
+//! [`share`] hands runs on: to a remote, from one, and in a bundle.
+//!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 
@@ -43,6 +45,8 @@ pub mod log;
 pub mod verify;
 
 pub mod apply;
+
+pub mod share;
 
 pub mod clean;
 pub mod doctor;

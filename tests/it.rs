@@ -9,5 +9,6 @@ mod doctor;
 mod layers;
 mod place;
 mod plan;
+mod share;
 mod verify;
 mod worker;

@@ -33,6 +33,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
     // What is done with a run besides driving it.
     ("apply", &["git", "model", "run"]),
+    ("share", &["git", "model"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
 ];

@@ -8,13 +8,17 @@ mod table;
 mod target;
 
 mod apply;
+mod bundle;
 mod cat;
 mod clean;
 mod doctor;
+mod fetch;
 mod key;
 mod log;
+mod push;
 mod run;
 mod runs;
+mod share;
 mod show;
 mod status;
 mod steer;
@@ -62,9 +66,22 @@ enum Command {
     Retry(steer::Retry),
     Close(steer::Close),
     Apply(apply::Arguments),
+    Push(push::Arguments),
+    Fetch(fetch::Arguments),
+    Bundle(bundle::Arguments),
     Key(key::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
+}
+
+impl Command {
+    /// Returns whether it can be used where there is no repository.
+    fn works_anywhere(&self) -> bool {
+        match self {
+            Self::Verify(arguments) => arguments.works_anywhere(),
+            _ => false,
+        }
+    }
 }
 
 /// How a command ended, when it did what it could.
@@ -112,7 +129,7 @@ pub(crate) fn main() -> ExitCode {
     let command = arguments.command;
     let actor = arguments.actor;
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let context = Context::new(actor)?;
+        let context = Context::new(actor, command.works_anywhere(), &mut output)?;
         context.config.warnings.iter().for_each(|warning| output.warn(warning));
         dispatch(command, &context, &mut output)
     }));
@@ -138,6 +155,9 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Push(arguments) => push::run(&arguments, context, output),
+        Command::Fetch(arguments) => fetch::run(&arguments, context, output),
+        Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Clean(arguments) => clean::run(&arguments, context, output),

@@ -30,6 +30,8 @@ pub(super) struct Log {
     pub(super) broken: Option<String>,
     /// What it says of each run.
     pub(super) runs: BTreeMap<RunId, Said>,
+    /// Whether it is in another repository than the runs, and so beside none of them.
+    elsewhere: bool,
 }
 
 /// What a log says of one run.
@@ -49,6 +51,13 @@ impl Logs {
         found.extend(remotes.into_iter().filter(|(name, _)| name.contains("/logs/")));
         let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip)));
         Ok(Self { logs: logs.collect() })
+    }
+
+    /// Adds logs of another repository, which count as witnesses where they are by a writer of the run.
+    #[must_use]
+    pub fn with_witnesses(mut self, others: Self) -> Self {
+        self.logs.extend(others.logs.into_iter().map(|log| Log { elsewhere: true, ..log }));
+        self
     }
 
     /// Makes a ref that is not there one that is gone, if a log of the same place holds its run.
@@ -103,14 +112,14 @@ impl Log {
             }
         }
         findings.extend(&story.tree_findings);
-        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs }
+        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs, elsewhere: false }
     }
 
     /// Whether the log stands in the same place as a run's ref: both our own, or both of one remote.
     pub(super) fn stands_by(&self, reference: &str) -> bool {
         let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
         let log = place(&self.name, "/logs/");
-        log.is_some() && log == place(reference, "/runs/")
+        !self.elsewhere && log.is_some() && log == place(reference, "/runs/")
     }
 }
 
