@@ -74,6 +74,8 @@ pub struct Config {
     pub inputs: String,
     /// `handoff.workspace.outputs`
     pub outputs: String,
+    /// Whether git may tidy up by itself here: `maintenance.auto` and `gc.auto` do not say no.
+    pub maintenance: bool,
     /// `user.name` and `user.email`, if both are set.
     pub user: Option<(String, String)>,
     /// `user.name`
@@ -100,6 +102,7 @@ impl Default for Config {
             keep: false,
             inputs: "inputs".into(),
             outputs: "outputs".into(),
+            maintenance: true,
             user: None,
             user_name: None,
             warnings: Vec::new(),
@@ -139,6 +142,10 @@ impl Config {
                 "gpg.format" => gpg_format = setting.value,
                 "user.signingkey" => user_key = Some(setting.value),
                 "gpg.ssh.allowedsignersfile" => config.allowed_signers = Some(setting.value.into()),
+                // Our own calls of git say no on their command line, which is not what the user says.
+                "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
+                    config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
+                }
                 key if key.starts_with("handoff.") => config.set(&setting)?,
                 _ => {}
             }

@@ -44,6 +44,8 @@ pub mod log;
 
 pub mod verify;
 
+pub mod export;
+
 pub mod apply;
 
 pub mod share;

@@ -97,6 +97,10 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
         let drafted = writer.append(&head, vec![Draft { run: record.run.clone(), event, edits }])?;
         match drafted.publish() {
             Err(chain::Error::LostRace(_)) => {}
+            // The lock file of a process that was killed; the run would otherwise never be mended.
+            Err(chain::Error::Ref(refs::Error::Locked(_))) => {
+                refs::clear_stale_lock(&writer.store, &name).map_err(Error::StaleLock)?;
+            }
             other => return other.map(drop).map_err(Error::Chain),
         }
     }
@@ -121,6 +125,9 @@ pub enum Error {
     /// The refs could not be listed.
     #[error("the refs could not be listed")]
     Refs(#[source] refs::Error),
+    /// The lock file of a killed process could not be removed.
+    #[error("the stale lock of the repository log could not be removed")]
+    StaleLock(#[source] std::io::Error),
     /// What it holds about a run makes no sense.
     #[error("what the repository log holds about the run cannot be read")]
     Record,

@@ -223,12 +223,18 @@ impl OpenRun {
 
     /// Seals the run, after recording `before` if the run was not ended yet.
     ///
-    /// Whoever appends in between is taken in first: the root is always over exactly what stands before the seal.
+    /// Whoever appends in between is taken in first: the root is always over exactly what stands before the seal. If it was
+    /// sealed by somebody else in between, their seal is returned, whatever became of `before`.
     pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
         if let Some(event) = before {
             self.record(&[Happening::Plain(event)])?;
         }
         loop {
+            if self.state.sealed
+                && let Some(sealed) = self.mend_seal()?
+            {
+                return Ok(sealed);
+            }
             let sealed =
                 RunSealed { root: self.frontier.root(), entries: self.frontier.len(), counts: self.state.counts() };
             match self.try_record(&[Happening::Plain(Event::RunSealed(sealed.clone()))], false) {
@@ -252,16 +258,13 @@ impl OpenRun {
         Ok(log::ensure(&self.writer, &record)?)
     }
 
-    /// Adds the log entry of a seal that a crash left out.
-    pub fn mend_seal(&self) -> Result<(), Error> {
-        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(()) };
-        match links.last() {
-            Some(seal) => match &seal.entry.event {
-                Event::RunSealed(sealed) => self.log_seal(sealed, seal),
-                _ => Ok(()),
-            },
-            None => Ok(()),
-        }
+    /// Adds the log entry of a seal that a crash left out; returns what is sealed, if the run is.
+    pub fn mend_seal(&self) -> Result<Option<RunSealed>, Error> {
+        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(None) };
+        let Some(seal) = links.last() else { return Ok(None) };
+        let Event::RunSealed(sealed) = &seal.entry.event else { return Ok(None) };
+        self.log_seal(sealed, seal)?;
+        Ok(Some(sealed.clone()))
     }
 
     /// Returns the entry of an event, and what it changes in the run's tree.

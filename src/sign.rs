@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use signature::Signer as _;
 use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 
 /// The SSHSIG namespace that git signs commits in.
@@ -101,6 +102,17 @@ impl Signer {
     }
 }
 
+impl Signer {
+    /// Signs bytes with the bare ed25519 key, for formats that are not SSH's.
+    ///
+    /// Only a key held in memory can: `ssh-keygen` signs in SSH's format alone.
+    pub fn sign_raw(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+        let Secret::Held(key) = &self.secret else { return Err(Error::Bare) };
+        let signature = key.key_data().try_sign(message).map_err(|e| Error::Sign(e.into()))?;
+        Ok(signature.as_bytes().to_vec())
+    }
+}
+
 /// Checks an armoured signature over `payload`; returns the key that made it.
 ///
 /// The key is the one the signature itself names: whether it may sign is another question.
@@ -176,6 +188,9 @@ pub enum Error {
     /// `ssh-keygen` could not be run.
     #[error("ssh-keygen could not be run to sign")]
     Keygen(#[source] io::Error),
+    /// The key cannot sign anything but SSH's own format.
+    #[error("this needs a key file without a passphrase: an agent signs in the SSH format only")]
+    Bare,
     /// `ssh-keygen` refused.
     #[error("ssh-keygen did not sign: {0}")]
     KeygenSaid(String),

@@ -2,10 +2,13 @@
 
 mod agents;
 mod apply;
+mod bad_days;
 mod cli;
 mod common;
 mod docs;
 mod doctor;
+mod engine;
+mod export;
 mod layers;
 mod place;
 mod plan;

@@ -32,6 +32,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
     ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
     // What is done with a run besides driving it.
+    ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
     ("share", &["git", "model"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),

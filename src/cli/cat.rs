@@ -31,8 +31,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     };
     let mut stdout = Stdout { output };
     context.store.copy_blob(oid, &mut stdout).map_err(|error| match error {
-        git_handoff::git::store::Error::Missing(_) => Failure::from(error)
-            .hint(format!("git handoff show '{}'   # its bytes are elsewhere, or were deleted", view.run)),
+        git_handoff::git::store::Error::Missing(_) => Failure::from(error).hint(format!(
+            "git handoff show {}   # its bytes are elsewhere, or were deleted",
+            quoted(view.run.as_str())
+        )),
         other => other.into(),
     })?;
     Ok(Ending::Done)
@@ -57,7 +59,7 @@ impl Write for Stdout<'_> {
 fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
     let nothing = |view: &View| {
         Failure::refused("no-such-thing", format!("there is no {what:?}"))
-            .hint(format!("git handoff show '{}'", view.run))
+            .hint(format!("git handoff show {}", quoted(view.run.as_str())))
     };
     // A path of the run's own tree: `<run>:plan.json`.
     if let Some((run, path)) = what.rsplit_once(':')

@@ -10,7 +10,6 @@ use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::config::Config;
 use git_handoff::engine::tick::Setting;
-use git_handoff::git::program;
 use git_handoff::git::remote::{PROTOCOLS, Reach};
 use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::{self, Store};
@@ -127,7 +126,6 @@ impl Context {
 
     /// Returns what driving a run takes.
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
-        program::check_version()?;
         let config = self.config.clone();
         Ok(Setting { config, ambient: self.ambient.clone(), site: Arc::new(self.site()?), close })
     }

@@ -7,7 +7,7 @@ use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, remote, scratch, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::share::{bundle, fetch, push};
-use git_handoff::{apply, chain, clean, config, doctor, log, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, config, doctor, export, log, run, sign, submit, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl From<submit::Error> for Failure {
         let failure = Self::of("submit", &error);
         match error {
             submit::Error::Different(run) => Self { code: "run-exists", ..failure }
-                .hint(format!("git handoff show '{run}'   # or give the plan another id")),
+                .hint(format!("git handoff show {}   # or give the plan another id", quoted(run.as_str()))),
             submit::Error::Used(run) => {
                 Self { code: "id-used", ..failure }.hint(format!("give the plan another id than {:?}", run.as_str()))
             }
@@ -160,10 +160,10 @@ impl From<run::Error> for Failure {
         match error {
             run::Error::Unknown(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
             run::Error::NotARun(ref run) | run::Error::Plan(ref run) | run::Error::Story(ref run, ..) => {
-                Self::of("not-a-run", &error).hint(format!("git handoff verify '{run}'"))
+                Self::of("not-a-run", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
             }
             run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
-                Self::of("not-continuable", &error).hint(format!("git handoff verify '{run}'"))
+                Self::of("not-continuable", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
             }
             run::Error::Illegal(_) => Self::of("illegal", &error),
             run::Error::Chain(inner) => inner.into(),
@@ -189,8 +189,17 @@ impl From<tick::Error> for Failure {
 
 impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
-        let code = if matches!(error, program::Error::TooOld(_)) { "old-git" } else { "git" };
-        Self::of(code, &error)
+        Self::of("git", &error)
+    }
+}
+
+impl From<export::Error> for Failure {
+    fn from(error: export::Error) -> Self {
+        match error {
+            export::Error::Store(inner) => inner.into(),
+            export::Error::Sign(inner) => inner.into(),
+            other => Self::of("export", &other),
+        }
     }
 }
 
@@ -198,8 +207,10 @@ impl From<verify::Refusal> for Failure {
     fn from(refusal: verify::Refusal) -> Self {
         let failure = Self::of("not-continuable", &refusal);
         match &refusal {
-            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify '{}'", report.run)),
-            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify '{run}'")),
+            verify::Refusal::Broken(report) => {
+                failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
+            }
+            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
             verify::Refusal::NotAWriter { .. } => {
                 failure.hint("give the plan another id, and submit it under your own key")
             }

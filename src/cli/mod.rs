@@ -12,6 +12,7 @@ mod bundle;
 mod cat;
 mod clean;
 mod doctor;
+mod export;
 mod fetch;
 mod key;
 mod log;
@@ -70,6 +71,7 @@ enum Command {
     Fetch(fetch::Arguments),
     Bundle(bundle::Arguments),
     Key(key::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
 }
@@ -159,6 +161,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Fetch(arguments) => fetch::run(&arguments, context, output),
         Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
+        Command::Export(arguments) => export::run(&arguments, context, output),
         Command::Doctor(arguments) => doctor::run(&arguments, context, output),
         Command::Clean(arguments) => clean::run(&arguments, context, output),
     }

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use git_handoff::engine::tick;
+use git_handoff::log;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
 use git_handoff::run::OpenRun;
 use git_handoff::verify::{self, Refusal};
 use serde_json::json;
@@ -14,6 +16,9 @@ use super::context::Context;
 use super::progress::Display;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, status, submit, validate};
+
+/// A run of this many entries leaves so many loose objects that they are packed at its end.
+const LARGE: u64 = 5_000;
 
 /// Drive runs until they settle, with live progress
 ///
@@ -44,13 +49,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
-    if arguments.runs.is_empty() {
-        runs = unsettled(context)?;
-        if runs.is_empty() {
-            output.note("every run here has settled");
-        }
+    if !arguments.runs.is_empty() {
+        return drive(&runs, arguments.close, context, output);
     }
-    drive(&runs, arguments.close, context, output)
+    let (unsettled, unreadable) = unsettled(context)?;
+    if unsettled.is_empty() && unreadable.is_empty() {
+        output.note("every run here has settled");
+    }
+    let ending = drive(&unsettled, arguments.close, context, output);
+    last_of(unreadable.into_iter().map(Err).chain([ending]), output)
 }
 
 /// Drives runs and prints the table of items of each.
@@ -59,23 +66,50 @@ pub(crate) fn drive(runs: &[RunId], close: bool, context: &Context, output: &mut
         .enable_all()
         .build()
         .map_err(|e| Failure::io("the runtime could not be started", &e))?;
-    let mut ending = Ending::Done;
+    let interrupt = runtime.block_on(async { on_interrupt() });
+    let mut endings = Vec::new();
     for run in runs {
-        let one = runtime.block_on(drive_one(run, close, context, output))?;
-        if one == Ending::Interrupted {
-            return Ok(one);
-        }
-        if one != Ending::Done {
-            ending = one;
+        let one = runtime.block_on(drive_one(run, close, interrupt.clone(), context, output));
+        let interrupted = matches!(one, Ok(Ending::Interrupted));
+        endings.push(one);
+        if interrupted {
+            break;
         }
     }
-    Ok(ending)
+    last_of(endings.into_iter(), output)
 }
 
-async fn drive_one(run: &RunId, close: bool, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+/// Returns how several runs ended together: one that failed does not keep the others from being driven, and is told of.
+fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut Output) -> Result<Ending, Failure> {
+    let mut together = Ok(Ending::Done);
+    for ending in endings {
+        together = match (together, ending) {
+            (Err(before), Err(failure)) => {
+                // Every failure is told; the last one gives the exit code.
+                let _ = output.fail(&before);
+                Err(failure)
+            }
+            (Err(before), Ok(Ending::Interrupted)) => {
+                let _ = output.fail(&before);
+                Ok(Ending::Interrupted)
+            }
+            (Err(before), Ok(_)) => Err(before),
+            (Ok(before), Ok(Ending::Done)) => Ok(before),
+            (Ok(_), ending) => ending,
+        };
+    }
+    together
+}
+
+async fn drive_one(
+    run: &RunId,
+    close: bool,
+    interrupt: watch::Receiver<bool>,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let writer = context.writer()?;
     let mut open = open(run, context)?;
-    let interrupt = on_interrupt();
     let setting = context.setting(close)?;
     let mut display = Display::new(&open.state, writer.clock);
     let settled = tick::drive(&mut open, setting, interrupt, &mut |progress| display.tell(&progress)).await;
@@ -98,9 +132,15 @@ async fn drive_one(run: &RunId, close: bool, context: &Context, output: &mut Out
     } else {
         status::print_table(&view, output);
     }
+    if settled.sealed.is_some() && view.head.entries >= LARGE && context.config.maintenance {
+        // What cannot be packed now is packed by git sooner or later; the run is not the worse for it.
+        if let Err(error) = context.store.pack_loose() {
+            output.warn(&format!("the new objects were not packed: {error}"));
+        }
+    }
     if settled.interrupted {
         output.note("interrupted; nothing that was done is lost");
-        output.hint(&format!("git handoff run '{run}'"));
+        output.hint(&format!("git handoff run {}", quoted(run.as_str())));
         return Ok(Ending::Interrupted);
     }
     if view.state.is_done() {
@@ -128,48 +168,70 @@ fn advise(view: &git_handoff::run::View, output: &mut Output) {
     let failed = view.state.items.iter().position(|item| item.phase == git_handoff::model::state::Phase::Failed);
     if let Some(at) = failed {
         let id = &view.state.graph.item(at).id;
-        output.hint(&format!("git handoff cat '{}/{id}:transcript'", view.run));
+        output.hint(&format!("git handoff cat {}", quoted(&format!("{}/{id}:transcript", view.run))));
         if !view.state.sealed {
             output.hint(&format!(
-                "git handoff retry '{}/{id}'   # or seal it as it is: git handoff close '{}'",
-                view.run, view.run
+                "git handoff retry {}   # or seal it as it is: git handoff close {}",
+                quoted(&format!("{}/{id}", view.run)),
+                quoted(view.run.as_str())
             ));
         }
     }
 }
 
-fn unsettled(context: &Context) -> Result<Vec<RunId>, Failure> {
-    let mut open = Vec::new();
+/// Returns the runs that have something left to do, be it only to record their seal; and why others cannot be read.
+fn unsettled(context: &Context) -> Result<(Vec<RunId>, Vec<Failure>), Failure> {
+    let own = context.own_fingerprint();
+    let (mut open, mut unreadable) = (Vec::new(), Vec::new());
     for run in own_runs(&context.store)? {
         let target = Target { run: run.clone(), reference: format::run_ref(&run) };
-        let state = target.view(&context.store)?.state;
-        if !state.is_settled() || (state.is_done() && !state.sealed) {
+        let state = match target.view(&context.store) {
+            Ok(view) => view.state,
+            Err(failure) => {
+                unreadable.push(failure);
+                continue;
+            }
+        };
+        let ended = state.is_done() || state.closed.is_some() || state.cancelled.is_some();
+        let logged =
+            |own: &String| log::find(&context.store, own, &run).map(|found| found.is_some_and(|r| r.root.is_some()));
+        let unlogged = match &own {
+            Some(own) if state.sealed && state.submitted.writers.first() == Some(own) => !logged(own)?,
+            _ => false,
+        };
+        if !state.is_settled() || (ended && !state.sealed) || unlogged {
             open.push(run);
         }
     }
-    Ok(open)
+    Ok((open, unreadable))
 }
 
-/// Returns a watch that turns true at the first Ctrl-C or request to terminate.
+/// Returns a watch that turns true at the first Ctrl-C or request to terminate; it never does where signals cannot be had.
 fn on_interrupt() -> watch::Receiver<bool> {
     let (sender, receiver) = watch::channel(false);
+    #[cfg(unix)]
+    let signals = {
+        use tokio::signal::unix::{SignalKind, signal};
+        // Here and not in the task, which does not run before the first await: a signal until then would be missed.
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal)
+    };
     tokio::spawn(async move {
         #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-            let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
+        if let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hang_up)] = signals {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 _ = hang_up.recv() => {}
             }
+            sender.send_replace(true);
         }
         #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-        sender.send_replace(true);
+        if tokio::signal::ctrl_c().await.is_ok() {
+            sender.send_replace(true);
+        }
         // Kept alive so that the receiver never sees a closed channel.
         std::future::pending::<()>().await;
+        drop(sender);
     });
     receiver
 }

@@ -1,8 +1,10 @@
 //! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
 
 use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
+use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
-use git_handoff::run::{Happening, OpenRun, closed};
+use git_handoff::run::{Error, Happening, OpenRun, closed};
 use git_handoff::{chain, engine::decide};
 use serde_json::json;
 
@@ -48,37 +50,52 @@ pub(crate) fn cancel(arguments: &Cancel, context: &Context, output: &mut Output)
     let (mut open, item) = open(&arguments.target, context)?;
     let Some(item) = item else { return cancel_run(&mut open, &arguments.reason, output) };
     let at = position(&open, &item)?;
-    let phase = open.state.items[at].phase;
-    if phase.is_terminal() {
-        return Err(Failure::refused("not-cancellable", format!("{item:?} is {} already", open.state.status(at))));
+    loop {
+        if open.state.items[at].phase.is_terminal() {
+            return Err(Failure::refused("not-cancellable", format!("{item:?} is {} already", open.state.status(at))));
+        }
+        let mut happenings = vec![cancelled(&open, at, &arguments.reason)];
+        for lost in decide::lost_with(&open.state, at) {
+            happenings.push(Happening::Plain(Event::ItemSkipped(ItemDropped {
+                item: open.state.graph.item(lost).id.clone(),
+                attempt: open.state.items[lost].attempts,
+                reason: format!("it depends on {item:?}, which was cancelled"),
+            })));
+        }
+        let links = open.record(&happenings)?;
+        // Whoever drives the run may have dispatched or ended the item in between: then it is looked at anew.
+        if !links.is_empty() && open.state.items[at].phase == Phase::Cancelled {
+            tell(&open, links.len(), output);
+            return Ok(Ending::Done);
+        }
     }
-    let mut happenings = vec![cancelled(&open, at, &arguments.reason)];
-    for lost in decide::lost_with(&open.state, at) {
-        happenings.push(Happening::Plain(Event::ItemSkipped(ItemDropped {
-            item: open.state.graph.item(lost).id.clone(),
-            attempt: open.state.items[lost].attempts,
-            reason: format!("it depends on {item:?}, which was cancelled"),
-        })));
-    }
-    let links = open.record(&happenings)?;
-    if links.is_empty() {
-        return Err(Failure::refused("not-cancellable", format!("{item:?} ended in the meantime")));
-    }
-    tell(&open, links.len(), output);
-    Ok(Ending::Done)
 }
 
 fn cancel_run(open: &mut OpenRun, reason: &str, output: &mut Output) -> Result<Ending, Failure> {
     let before = open.head().entries;
     // Whoever drives the run may end items in between: what is still open is looked at anew until nothing is.
-    while !open.state.is_settled() {
-        let waiting: Vec<Happening> = (0..open.state.items.len())
-            .filter(|at| !open.state.items[*at].phase.is_terminal())
-            .map(|at| cancelled(open, at, reason))
-            .collect();
-        open.record(&waiting)?;
+    loop {
+        while !open.state.is_settled() {
+            let waiting: Vec<Happening> = (0..open.state.items.len())
+                .filter(|at| !open.state.items[*at].phase.is_terminal())
+                .map(|at| cancelled(open, at, reason))
+                .collect();
+            open.record(&waiting)?;
+        }
+        let ended = open.state.closed.is_some() || open.state.cancelled.is_some();
+        let event = Event::RunCancelled(RunEnded { reason: reason.to_owned() });
+        match open.seal((!ended).then_some(event)) {
+            // An item was asked for again in between.
+            Err(Error::Illegal(_)) if !open.state.is_settled() => {}
+            other => {
+                other?;
+                break;
+            }
+        }
     }
-    open.seal(Some(Event::RunCancelled(RunEnded { reason: reason.to_owned() })))?;
+    if open.state.cancelled.is_none() {
+        return Err(sealed(open.run()));
+    }
     tell(open, usize::try_from(open.head().entries - before).unwrap_or(usize::MAX), output);
     Ok(Ending::Done)
 }
@@ -88,6 +105,26 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
     let (mut open, item) = open(&arguments.target, context)?;
     let item = item.ok_or_else(|| Failure::usage("say which item: RUN/ITEM".into()))?;
     let at = position(&open, &item)?;
+    loop {
+        let happenings = asked_again(&open, &item, at)?;
+        let links = open.record(&happenings)?;
+        // Otherwise somebody else asked for it, or ended the run, in between: then that is what is to be told.
+        if !links.is_empty() {
+            tell(&open, links.len(), output);
+            break;
+        }
+    }
+    if !output.json {
+        output.hint(&format!("git handoff run {}", quoted(open.run().as_str())));
+    }
+    Ok(Ending::Done)
+}
+
+/// Returns the entries that ask for an item again, or says why it cannot be.
+fn asked_again(open: &OpenRun, item: &str, at: usize) -> Result<Vec<Happening>, Failure> {
+    if open.state.sealed {
+        return Err(sealed(open.run()));
+    }
     let phase = open.state.items[at].phase;
     if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
         let message = format!(
@@ -99,10 +136,10 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
     if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
         let on = &open.state.graph.item(lost).id;
         let message = format!("{item:?} depends on {on:?}, which is {}", open.state.status(lost));
-        return Err(Failure::refused("not-retriable", message).hint(format!("git handoff retry '{}/{on}'", open.run())));
+        return Err(Failure::refused("not-retriable", message)
+            .hint(format!("git handoff retry {}", quoted(&format!("{}/{on}", open.run())))));
     }
-    let again = again_with(&open, at);
-    let happenings: Vec<Happening> = again
+    let happenings = again_with(open, at)
         .into_iter()
         .map(|at| {
             Happening::Plain(Event::ItemRequeued(ItemEnded {
@@ -117,12 +154,7 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
             }))
         })
         .collect();
-    let links = open.record(&happenings)?;
-    tell(&open, links.len(), output);
-    if !output.json {
-        output.hint(&format!("git handoff run '{}'", open.run()));
-    }
-    Ok(Ending::Done)
+    Ok(happenings)
 }
 
 /// Returns an item and everything that was skipped because of it and of nothing else, in the order in which it can wait.
@@ -157,7 +189,8 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
             open.run().as_str(),
             if left == 1 { "" } else { "s" }
         );
-        return Err(Failure::refused("not-settled", message).hint(format!("git handoff run --close '{}'", open.run())));
+        return Err(Failure::refused("not-settled", message)
+            .hint(format!("git handoff run --close {}", quoted(open.run().as_str()))));
     }
     let before = open.head().entries;
     let ended = open.state.is_done() || open.state.closed.is_some() || open.state.cancelled.is_some();
@@ -176,15 +209,16 @@ fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Fail
     }
     let view = target.view(&context.store)?;
     if view.state.sealed {
-        return Err(Failure::refused(
-            "sealed",
-            format!("the run {:?} is sealed; nothing can follow", target.run.as_str()),
-        )
-        .hint(format!("git handoff verify '{}'", target.run)));
+        return Err(sealed(&target.run));
     }
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| view.state.graph.item(at).id.to_string());
     Ok((run::open(&target.run, context)?, item))
+}
+
+fn sealed(run: &RunId) -> Failure {
+    let message = format!("the run {:?} is sealed; nothing can follow", run.as_str());
+    Failure::refused("sealed", message).hint(format!("git handoff verify {}", quoted(run.as_str())))
 }
 
 fn position(open: &OpenRun, item: &str) -> Result<usize, Failure> {

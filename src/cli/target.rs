@@ -4,6 +4,7 @@ use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
 use git_handoff::run::{self, View};
 
 use super::failure::Failure;
@@ -72,7 +73,7 @@ pub(crate) fn item(view: &View, text: &str) -> Result<usize, Failure> {
         let failure = Failure::refused("unknown-item", format!("the run {:?} has no item {text:?}", view.run.as_str()));
         match nearest(text, known) {
             Some(near) => failure.hint(format!("did you mean {near:?}?")),
-            None => failure.hint(format!("git handoff status '{}'", view.run)),
+            None => failure.hint(format!("git handoff status {}", quoted(view.run.as_str()))),
         }
     })
 }

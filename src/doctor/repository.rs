@@ -10,8 +10,8 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::quote::quoted;
 
-/// The first git that can be told where to take attributes from.
-const OLDEST_GIT: (u32, u32) = (2, 41);
+/// The first git that merges trees without a work tree.
+const OLDEST_GIT: (u32, u32) = (2, 38);
 /// Less free space than this is trouble soon, in bytes.
 const LITTLE_SPACE: u64 = 256 << 20;
 /// Transcripts larger than this are worth a word, in bytes.

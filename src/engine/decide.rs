@@ -37,24 +37,35 @@ pub struct Schedule {
     eligible: BTreeSet<usize>,
     /// Items that are ready but may not be dispatched before a moment.
     delayed: BTreeSet<(Moment, usize)>,
-    queues: HashMap<String, VecDeque<usize>>,
+    /// When each delayed item is due, to find it in `delayed`.
+    due: HashMap<usize, Moment>,
+    /// For each lock, the items that wait for it behind the one that holds it, by their tickets.
+    queues: HashMap<String, BTreeSet<(u64, usize)>>,
+    /// The ticket with which each item joined the queues of its locks.
+    tickets: HashMap<usize, u64>,
+    next_ticket: u64,
     running: BTreeSet<usize>,
 }
 
 impl Schedule {
-    /// Makes the schedule of a run as it stands, with no item running: a conductor that starts has settled stranded attempts.
-    pub fn new(state: &RunState) -> Self {
+    /// Makes the schedule of a run as it stands.
+    ///
+    /// `alive` are the items of which an attempt is not over yet, whatever the state says of them: one that was cancelled
+    /// keeps its place and its locks until its processes are gone, and [`Schedule::ended`] says so.
+    pub fn new(state: &RunState, alive: &BTreeSet<usize>) -> Self {
         let count = state.items.len();
         let mut schedule = Self { missing: vec![0; count], ..Self::default() };
         for at in 0..count {
             schedule.missing[at] = state.blocked_by(at).count();
         }
-        for at in 0..count {
-            match state.items[at].phase {
-                Phase::Waiting => schedule.ready(state, at),
-                Phase::Running => schedule.resume(state, at),
-                _ => {}
-            }
+        let held = |at: &usize| state.items[*at].phase == Phase::Running || alive.contains(at);
+        // Before any that waits, so that they are at the heads of the queues of the locks that they hold.
+        for at in (0..count).filter(held) {
+            schedule.running.insert(at);
+            schedule.join(state, at);
+        }
+        for at in (0..count).filter(|at| !held(at)) {
+            schedule.ready(state, at);
         }
         schedule
     }
@@ -66,6 +77,7 @@ impl Schedule {
                 break;
             }
             self.delayed.pop_first();
+            self.due.remove(&at);
             self.queue_up(state, at);
         }
         let mut fire = Vec::new();
@@ -77,11 +89,13 @@ impl Schedule {
         Decision { fire, wake: self.delayed.first().map(|(due, _)| *due) }
     }
 
-    /// Takes note that entries about an item were recorded; `state` is the state after them.
+    /// Takes note that an item does not run, or does not wait, any more; `state` is the state after the entries that say so.
     pub fn ended(&mut self, state: &RunState, at: usize) {
         self.running.remove(&at);
         self.eligible.remove(&at);
-        self.delayed.retain(|(_, delayed)| *delayed != at);
+        if let Some(due) = self.due.remove(&at) {
+            self.delayed.remove(&(due, at));
+        }
         self.release(state, at);
         match state.items[at].phase {
             Phase::Waiting => self.ready(state, at),
@@ -110,39 +124,43 @@ impl Schedule {
             return;
         }
         match state.items[at].not_before {
-            Some(due) => drop(self.delayed.insert((due, at))),
+            Some(due) => {
+                self.delayed.insert((due, at));
+                self.due.insert(at, due);
+            }
             None => self.queue_up(state, at),
         }
     }
 
-    fn resume(&mut self, state: &RunState, at: usize) {
-        self.running.insert(at);
-        for key in &state.graph.item(at).resource_locks {
-            self.queues.entry(key.clone()).or_default().push_front(at);
-        }
-    }
-
     fn queue_up(&mut self, state: &RunState, at: usize) {
-        for key in &state.graph.item(at).resource_locks {
-            self.queues.entry(key.clone()).or_default().push_back(at);
-        }
+        self.join(state, at);
         self.promote(state, at);
     }
 
+    fn join(&mut self, state: &RunState, at: usize) {
+        self.tickets.insert(at, self.next_ticket);
+        for key in &state.graph.item(at).resource_locks {
+            self.queues.entry(key.clone()).or_default().insert((self.next_ticket, at));
+        }
+        self.next_ticket += 1;
+    }
+
     fn promote(&mut self, state: &RunState, at: usize) {
-        let first = |key: &String| self.queues.get(key).and_then(VecDeque::front) == Some(&at);
+        let first =
+            |key: &String| self.queues.get(key).and_then(BTreeSet::first).is_some_and(|(_, first)| *first == at);
         if state.graph.item(at).resource_locks.iter().all(first) {
             self.eligible.insert(at);
         }
     }
 
     fn release(&mut self, state: &RunState, at: usize) {
+        let Some(ticket) = self.tickets.remove(&at) else { return };
         let mut heads = BTreeSet::new();
         for key in &state.graph.item(at).resource_locks {
             let Some(queue) = self.queues.get_mut(key) else { continue };
-            queue.retain(|waiting| *waiting != at);
-            match queue.front() {
-                Some(&next) => drop(heads.insert(next)),
+            queue.remove(&(ticket, at));
+            match queue.first() {
+                Some(&(_, next)) => drop(heads.insert(next)),
                 None => drop(self.queues.remove(key)),
             }
         }
@@ -152,6 +170,16 @@ impl Schedule {
             }
         }
     }
+}
+
+/// Returns the items that wait for one that was lost, each with the one it was lost with.
+///
+/// What one hand decides while another appends can leave some: a retry brings back an item that waits for two others while
+/// the conductor records the failure of the second.
+pub fn left_waiting(state: &RunState) -> Vec<(usize, usize)> {
+    let lost = |on: usize| state.items[on].phase.is_terminal();
+    let waiting = (0..state.items.len()).filter(|at| state.items[*at].phase == Phase::Waiting);
+    waiting.filter_map(|at| Some((at, state.blocked_by(at).find(|on| lost(*on))?))).collect()
 }
 
 /// Returns everything that waits for an item directly or through others, in the order in which it is lost.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::attempt::{Finished, Verdict};
-use super::decide::lost_with;
+use super::decide::{left_waiting, lost_with};
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::model::time::Moment;
@@ -102,6 +102,12 @@ impl Batch {
                 }));
             }
         }
+    }
+
+    /// Adds the skipping of items that wait for one that is lost, with everything that is lost with them.
+    pub(super) fn sweep(&mut self, state: &RunState) {
+        let lost: BTreeSet<usize> = left_waiting(state).into_iter().map(|(_, with)| with).collect();
+        lost.into_iter().for_each(|at| self.cascade(state, at));
     }
 
     fn push(&mut self, event: Event) {

@@ -2,7 +2,7 @@
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,10 +87,12 @@ pub async fn drive(
         run.mend_seal()?;
         return Ok(Settled { interrupted: false, sealed: None });
     }
-    refs::clear_stale_lock(run.store(), &format::run_ref(run.run())).map_err(Error::StaleLock)?;
+    for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
+        refs::clear_stale_lock(run.store(), &name(run.run())).map_err(Error::StaleLock)?;
+    }
     run.mend()?;
     let (reports, mut finished) = mpsc::unbounded_channel();
-    let schedule = Schedule::new(&run.state);
+    let schedule = Schedule::new(&run.state, &BTreeSet::new());
     let generation = run.generation();
     let running = BTreeMap::new();
     let removals = JoinSet::new();
@@ -123,7 +125,8 @@ impl Conductor<'_> {
                 batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
             }
         }
-        self.record(&batch.happenings)
+        self.record(&batch.happenings)?;
+        self.sweep()
     }
 
     async fn turn(
@@ -156,7 +159,7 @@ impl Conductor<'_> {
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
                 _ = poll.tick() => {
                     self.run.refresh()?;
-                    self.catch_up();
+                    self.catch_up()?;
                 }
                 _ = interrupt.changed() => {}
             }
@@ -219,10 +222,12 @@ impl Conductor<'_> {
                 (self.tell)(Progress::Note(note.clone()));
             }
             let state = &self.run.state.items[finished.at];
-            // An attempt that was cancelled meanwhile has its end in the chain already.
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
                 batch.finished(&self.run.state, finished, self.attempts_left(finished.at), now);
+            } else {
+                // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
+                self.schedule.ended(&self.run.state, finished.at);
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
@@ -248,23 +253,31 @@ impl Conductor<'_> {
             }
             (self.tell)(Progress::Recorded(link));
         }
-        self.catch_up();
-        Ok(())
+        self.catch_up()
     }
 
     /// Starts over from the state after others appended, and ends the attempts that it no longer has.
-    fn catch_up(&mut self) {
+    fn catch_up(&mut self) -> Result<(), Error> {
         if self.generation == self.run.generation() {
-            return;
+            return Ok(());
         }
         self.generation = self.run.generation();
-        self.schedule = Schedule::new(&self.run.state);
+        let alive = self.running.keys().copied().collect();
+        self.schedule = Schedule::new(&self.run.state, &alive);
         for (at, running) in &self.running {
             let state = &self.run.state.items[*at];
             if state.phase != Phase::Running || state.attempts != running.attempt {
                 running.cancel.send_replace(true);
             }
         }
+        self.sweep()
+    }
+
+    /// Records as skipped what waits for a lost item because two hands appended without seeing each other.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.sweep(&self.run.state);
+        self.record(&batch.happenings)
     }
 
     async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
@@ -275,7 +288,12 @@ impl Conductor<'_> {
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
     async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
-        self.collect(finished).await;
+        let reports = self.collect(finished).await;
+        // What they did would otherwise be lost with their worktrees; the error that led here is the one to tell.
+        let _ = keep::file(self.run, &reports);
+        for note in reports.into_iter().flat_map(|report| report.notes) {
+            (self.tell)(Progress::Note(note));
+        }
     }
 
     /// Waits for the worktrees that are being removed.

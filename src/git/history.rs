@@ -1,4 +1,4 @@
-//! Chains as git sees them: a line of first parents.
+//! Chains as git sees them: a line of first parents, and what of it may be elsewhere.
 
 use std::collections::HashSet;
 
@@ -6,6 +6,17 @@ use gix::objs::Kind;
 
 use super::store::{Error, Store};
 use crate::model::digest::Oid;
+
+/// Whether missing objects are what this repository was made for: a partial clone.
+pub fn is_partial(store: &Store) -> bool {
+    let repo = store.local();
+    let config = repo.config_snapshot();
+    let promised = || {
+        let remotes = repo.remote_names();
+        remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
+    };
+    config.string("extensions.partialClone").is_some() || promised()
+}
 
 /// Returns whether the chain that ends at `new` goes on from `old`, along first parents only.
 ///

@@ -76,11 +76,11 @@ impl Scratch {
         ours: Oid,
         theirs: Oid,
     ) -> Result<Result<Oid, Vec<String>>, Error> {
-        let over = format!("--merge-base={}", self.as_commit(over)?);
-        let sides = [self.as_commit(ours)?.to_string(), self.as_commit(theirs)?.to_string()];
+        let over = self.as_commit(over, None)?;
+        let sides = [self.as_commit(ours, Some(over))?.to_string(), self.as_commit(theirs, Some(over))?.to_string()];
         let call = self.git().args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
         let mut said = Vec::new();
-        let result = call.args(options).arg(over).args(sides).stream(&mut |chunk| {
+        let result = call.args(options).args(sides).stream(&mut |chunk| {
             said.extend_from_slice(chunk);
             Ok(())
         });
@@ -103,10 +103,12 @@ impl Scratch {
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged.
-    fn as_commit(&self, tree: Oid) -> Result<Oid, Error> {
+    /// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged, and before 2.40 only over
+    /// what they both come from.
+    fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
         let who = format!("{} <{}> 0 +0000", format::COMMITTER, format::EMAIL);
-        let bytes = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\n");
+        let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+        let bytes = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
         Ok(self.store.write(gix::objs::Kind::Commit, bytes.as_bytes())?)
     }
 

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Settings that hold for every call, whatever the repository's configuration says.
 const ALWAYS: [&str; 5] =
@@ -36,18 +37,20 @@ const REPOSITORY_VARIABLES: [&str; 18] = [
 ];
 
 /// The oldest git that takes attributes from a tree instead of from the files that a worker left.
-const OLDEST: (u32, u32) = (2, 41);
+const ATTRIBUTES_OF_TREES: (u32, u32) = (2, 41);
 
-/// Fails unless the `git` program is recent enough to capture what workers did.
-pub fn check_version() -> Result<(), Error> {
-    let output = Command::new("git").arg("version").stdin(Stdio::null()).output().map_err(Error::Spawn)?;
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let mut numbers = said.trim_start_matches("git version ").split('.').map(|part| part.parse::<u32>().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) if (major, minor) < OLDEST => Err(Error::TooOld(said)),
-        // One that numbers itself otherwise may do.
-        _ => Ok(()),
-    }
+/// Returns whether the `git` program can be told to take attributes from a tree; asked once.
+pub fn takes_attributes_from_trees() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let said = Command::new("git").arg("version").stdin(Stdio::null()).output();
+        let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let mut numbers = said.trim_start_matches("git version ").split('.').map_while(|part| part.parse::<u32>().ok());
+        match (numbers.next(), numbers.next()) {
+            (Some(major), Some(minor)) => (major, minor) >= ATTRIBUTES_OF_TREES,
+            _ => false,
+        }
+    })
 }
 
 /// One call of `git`, being put together.
@@ -244,9 +247,6 @@ pub enum Error {
     /// The bytes it printed could not be handed on.
     #[error("the output of git could not be passed on")]
     Pipe(#[source] io::Error),
-    /// It is too old.
-    #[error("this is {0}, and items can only be run with {major}.{minor} or newer", major = OLDEST.0, minor = OLDEST.1)]
-    TooOld(String),
     /// It said no.
     #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
     Failed {

@@ -8,11 +8,20 @@ use gix::refs::{FullName, Target};
 use super::store::Store;
 use crate::model::digest::Oid;
 
-/// Returns what a ref points at; none where it does not exist.
+/// How old a lock file is that no living process of ours can be writing: that takes a millisecond.
+const STALE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Returns what the ref of exactly this full name points at; none where it does not exist.
+///
+/// None of git's ways of finding another ref by a name is followed, and nothing here is ever a symbolic ref.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let repo = store.local();
     let found = repo.try_find_reference(name).map_err(|e| Error::new(name, e))?;
-    Ok(found.and_then(|reference| reference.try_id().map(|id| Oid(id.detach()))))
+    let Some(found) = found.filter(|found| found.name().as_bstr() == name) else { return Ok(None) };
+    match found.target() {
+        gix::refs::TargetRef::Object(id) => Ok(Some(Oid(id.to_owned()))),
+        gix::refs::TargetRef::Symbolic(target) => Err(Error::Symbolic(name.to_owned(), target.as_bstr().to_string())),
+    }
 }
 
 /// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
@@ -63,10 +72,23 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
 
 /// Removes the lock file that a killed process left on a ref.
 ///
-/// Only to be called while holding the operating system's lock on the run that the ref belongs to: then no other process of
-/// ours can be writing it, and nobody else writes below `refs/handoff/`.
+/// Only for refs below `refs/handoff/`, which nobody but us writes. Whoever steers a run writes its ref without holding the
+/// run, so a lock file is taken for stale only once it is older than any of ours gets; this waits for that if need be.
 pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error> {
-    match std::fs::remove_file(lock_path(store, name)) {
+    let path = lock_path(store, name);
+    loop {
+        let made = match std::fs::metadata(&path).and_then(|meta| meta.modified()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        // A lock file from the future is not one that is being written now.
+        let age = made.elapsed().unwrap_or(STALE);
+        if age >= STALE {
+            break;
+        }
+        std::thread::sleep(STALE.saturating_sub(age).min(std::time::Duration::from_millis(20)));
+    }
+    match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -100,6 +122,9 @@ pub enum Error {
     /// Another process holds the ref's lock file.
     #[error("{0} is locked by another process (`{0}.lock` exists)")]
     Locked(String),
+    /// It is a symbolic one, which nobody who keeps to the format makes.
+    #[error("{0} is a symbolic ref, to {1}")]
+    Symbolic(String, String),
     /// Anything else.
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),

@@ -113,17 +113,6 @@ impl Store {
         self.repo.to_thread_local().object_hash()
     }
 
-    /// Whether missing objects are what this repository was made for: a partial clone.
-    pub fn is_partial(&self) -> bool {
-        let repo = self.local();
-        let config = repo.config_snapshot();
-        let promised = || {
-            let remotes = repo.remote_names();
-            remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
-        };
-        config.string("extensions.partialClone").is_some() || promised()
-    }
-
     /// Returns the object format as git writes it: `sha1` or `sha256`.
     pub fn object_format(&self) -> &'static str {
         match self.hash_kind() {
@@ -133,7 +122,7 @@ impl Store {
     }
 
     /// Returns the name that git gives a blob of these bytes here.
-    pub fn blob_oid(&self, bytes: &[u8]) -> Oid {
+    pub fn blob_oid(&self, bytes: &[u8]) -> Result<Oid, Error> {
         object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)
     }
 
@@ -151,7 +140,7 @@ impl Store {
     ///
     /// An object that is there already is freshened instead, so that a prune in progress spares it.
     pub fn write(&self, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
-        let oid = object_oid(self.hash_kind(), kind, bytes);
+        let oid = object_oid(self.hash_kind(), kind, bytes)?;
         if self.freshen(oid) {
             return Ok(oid);
         }
@@ -270,8 +259,10 @@ impl Store {
             out.write_all(&bytes).map_err(Error::Write)?;
             return Ok(hasher.finish());
         }
-        // gix inflates an object whole; git streams it.
+        // gix inflates an object whole; git streams it. It is here, so nothing is fetched, and it is not to be replaced.
         self.git()
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
             .arg("cat-file")
             .arg("blob")
             .arg(oid.to_string())
@@ -317,6 +308,15 @@ impl Store {
         Ok(())
     }
 
+    /// Packs loose objects, so that after a large run the next `git gc` is not the one to pay.
+    ///
+    /// Nothing is pruned but what is packed; objects that nobody refers to stay as long as git's own rules say.
+    pub fn pack_loose(&self) -> Result<(), Error> {
+        let program = |e| Error::Program(Box::new(e));
+        self.git().args(["maintenance", "run", "--quiet", "--task=loose-objects"]).run().map_err(program)?;
+        self.git().args(["prune-packed", "-q"]).run().map(drop).map_err(program)
+    }
+
     /// Gives a loose object the present time; returns whether it is there.
     fn freshen(&self, oid: Oid) -> bool {
         let hex = oid.to_string();
@@ -328,9 +328,9 @@ impl Store {
     }
 }
 
-/// Returns the object name of `bytes` under a hash function.
-pub fn object_oid(hash: gix::hash::Kind, kind: gix::objs::Kind, bytes: &[u8]) -> Oid {
-    Oid(gix::objs::compute_hash(hash, kind, bytes).expect("hashing in memory does not fail"))
+/// Returns the object name of `bytes` under a hash function; bytes made to collide under SHA-1 have none.
+pub fn object_oid(hash: gix::hash::Kind, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
+    gix::objs::compute_hash(hash, kind, bytes).map(Oid).map_err(|e| Error::Name(Box::new(e)))
 }
 
 /// Tries a write again that failed because `git gc` removed the folder it was about to use.
@@ -361,6 +361,9 @@ pub enum Error {
     /// The ref store is one that would be written past.
     #[error("the repository keeps its refs in `{0}`, which is not supported yet; only `files` is")]
     RefStorage(String),
+    /// The bytes are one half of an attack on SHA-1.
+    #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
+    Name(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// An object could not be written.
     #[error("an object could not be written")]
     Object(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -174,7 +174,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
 
 /// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.
 fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Taken]) -> Result<usize, Error> {
-    if !store.is_partial() {
+    if !history::is_partial(store) {
         return Ok(0);
     }
     let mut wanted = Vec::new();

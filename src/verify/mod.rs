@@ -29,6 +29,7 @@ pub use signers::{Signers, SignersError};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::git::history;
 use crate::git::store::{self, Store};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
@@ -109,7 +110,7 @@ impl<'a> Case<'a> {
             Ok(tip) => Story::read(store, tip),
             Err(why) => Story::unreadable(why),
         };
-        let lazy = store.is_partial();
+        let lazy = history::is_partial(store);
         let shallow = lazy || store.local().is_shallow().unwrap_or(false);
         Ok(Self { store, run, reference, options, story: told, lazy, shallow })
     }

@@ -123,14 +123,19 @@ fn trust_is_never_taken_from_a_tracked_file() {
 }
 
 #[test]
-fn a_git_that_is_too_old_is_refused_before_anything_runs() {
+fn an_older_git_never_reads_a_workers_attributes() {
     let env = Environment::example("handoff-dag");
-    env.handoff(["submit", "plan.json"]).success();
     env.write(
         "bin/git",
         "#!/bin/sh\nif [ \"$1\" = version ]; then echo git version 2.39.5; else exec git.real \"$@\"; fi\n",
     );
-    let script = "chmod +x ../bin/git && ln -s \"$(command -v git)\" ../bin/git.real && PATH=$PWD/../bin:$PATH git-handoff run handoff-dag-1";
-    assert_output!("old_git", env.shell("repo", script).exit(1));
-    assert_eq!(env.git(["rev-list", "--count", "refs/handoff/runs/handoff-dag-1"]).success(), "1\n");
+    env.shell(".", "chmod +x bin/git && ln -s \"$(command -v git)\" bin/git.real").success();
+    env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run plan.json").success();
+    env.handoff(["verify", "handoff-dag-1"]).success();
+    env.write(
+        "repo/sly.json",
+        r#"{"id": "sly", "items": [{"id": "x", "executor": "command", "maxAttempts": 1,
+        "inputs": {"command": "echo '* -text' >src/.gitattributes"}}]}"#,
+    );
+    assert_output!("old_git", env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run sly.json").exit(4));
 }

@@ -169,6 +169,12 @@ impl Output {
         self.exit(0).stdout
     }
 
+    /// Fails the test unless the command ended with this exit code, whatever it said.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) {
+        assert_eq!(self.status, Some(code), "\n{self}");
+    }
+
     /// Fails the test unless the command ended with this exit code.
     #[track_caller]
     pub(crate) fn exit(self, code: i32) -> Self {

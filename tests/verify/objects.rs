@@ -8,6 +8,7 @@ use super::lab::{Lab, assert_fails, assert_intact, relink};
 use super::teller::Told;
 
 use git_handoff::git::codec;
+use git_handoff::git::refs;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
@@ -267,4 +268,28 @@ fn what_others_wrote_cannot_move_the_cursor() {
     let text = report.to_text(false);
     assert!(!text.contains('\x1b') && !text.contains('\u{202e}') && text.lines().count() == 10, "{text}");
     assert_eq!(report.row("content").unwrap().state, State::NotApplicable);
+}
+
+#[test]
+fn a_ref_is_read_by_its_full_name_only() {
+    let lab = Lab::new();
+    lab.git(&["branch", RUN]);
+    assert_eq!(refs::read(&lab.store, RUN).unwrap(), None);
+    let told = lab.honest();
+    assert_eq!(refs::read(&lab.store, RUN).unwrap(), told.head.commit);
+    lab.git(&["symbolic-ref", RUN, "refs/heads/main"]);
+    let said = refs::read(&lab.store, RUN).unwrap_err().to_string();
+    assert_eq!(said, format!("{RUN} is a symbolic ref, to refs/heads/main"));
+}
+
+#[test]
+fn a_large_blob_is_copied_as_it_is_stored() {
+    let lab = Lab::new();
+    let large = vec![7; (4 << 20) + 1];
+    let oid = lab.store.write_blob(&large).unwrap();
+    let other = lab.store.write_blob(b"another\n").unwrap().to_string();
+    lab.git(&["replace", "-f", &oid.to_string(), &other]);
+    let mut copied = Vec::new();
+    lab.store.copy_blob(oid, &mut copied).unwrap();
+    assert!(copied == large);
 }

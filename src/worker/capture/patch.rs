@@ -47,6 +47,10 @@ fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.odd.first() {
         return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
     }
+    if let Some(path) = walked.attributes.first().filter(|_| !program::takes_attributes_from_trees()) {
+        let sentence = format!("{} was changed, which can only be captured with git 2.41 or newer", shown(path));
+        return Err(Error::refused(sentence));
+    }
     let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).cloned().collect();
     let ignored: BTreeSet<BString> = ignored(scratch, &asked)?.into_iter().collect();
     let kept = |path: &&BString| !ignored.contains(*path);

@@ -58,9 +58,14 @@ impl Scratch {
             .work_tree(&self.tree)
             .env("GIT_INDEX_FILE", self.index())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            // As a flag and not as a variable: a git that is too old for it fails instead of reading the worker's attributes.
-            .arg(format!("--attr-source={}", self.attributes));
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        // An older git reads the files of the worktree: a capture is refused where those are not the base's.
+        let git = if program::takes_attributes_from_trees() {
+            // As a flag and not as a variable, which a git that does not know it would ignore.
+            git.arg(format!("--attr-source={}", self.attributes))
+        } else {
+            git
+        };
         match &self.objects {
             Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
             None => git,

@@ -26,6 +26,8 @@ pub(in crate::worker) struct Walked {
     pub(in crate::worker) changed: bool,
     /// The folders that hold something called `.git`, in any spelling, or that thing itself where the folder is the top.
     pub(in crate::worker) nested: Vec<BString>,
+    /// Changed files that would tell git how to read others.
+    pub(in crate::worker) attributes: Vec<BString>,
     /// Changed files that are larger than a product may be.
     pub(in crate::worker) large: Vec<BString>,
     /// Tracked files in whose place there is now what git cannot keep.
@@ -163,6 +165,9 @@ impl Walker<'_> {
 
     fn changed(&mut self, path: BString, size: u64) {
         self.found.changed = true;
+        if path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes") {
+            self.found.attributes.push(path.clone());
+        }
         if size > self.limit {
             self.found.large.push(path);
         }
@@ -197,7 +202,8 @@ fn same_bytes(path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Met
             io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
         })
     };
-    bytes.is_ok_and(|bytes| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes).0 == entry.id)
+    let named = |bytes: Vec<u8>| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes);
+    bytes.is_ok_and(|bytes| named(bytes).is_ok_and(|oid| oid.0 == entry.id))
 }
 
 /// A path as messages show it: quoted, and whatever is not text replaced.

@@ -1,0 +1,62 @@
+//! `git handoff export`
+
+use clap::ValueEnum;
+use git_handoff::export::{bundle_json, in_toto};
+use git_handoff::model::quote::quoted;
+use git_handoff::verify::{Options, verify};
+
+use super::context::Context;
+use super::target::{self, Target};
+use super::{Ending, Failure, Output};
+
+/// Print a sealed run as evidence for other people's verifiers
+///
+/// The run is verified first, and what is printed is signed by your own key.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run, or for in-toto one item of it
+    #[arg(value_name = "RUN[/ITEM]")]
+    target: String,
+    /// The format
+    #[arg(long, value_enum)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// One DSSE envelope a line and product: an in-toto Statement v1 with SLSA provenance v1
+    InToto,
+    /// The audit bundle of another orchestrator, as one JSON object
+    BundleJson,
+}
+
+/// Prints the evidence.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
+    let options = Options { own_key: context.own_fingerprint(), ..Options::default() };
+    let report = verify(&context.store, &target.run, &target.reference, &options)?;
+    if !report.intact {
+        let message = format!("the run {:?} does not verify: {}", target.run.as_str(), report.headline);
+        return Err(
+            Failure::refused("not-intact", message).hint(format!("git handoff verify {}", quoted(&arguments.target)))
+        );
+    }
+    let view = target.view(&context.store)?;
+    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
+    let item = item.map(|at| &view.state.graph.item(at).id);
+    let signer = context.signer()?;
+    match (arguments.format, item) {
+        (Format::InToto, item) => {
+            let envelopes = in_toto::export(&context.store, &view, item, &signer)?;
+            if envelopes.is_empty() {
+                output.note("there are no products to attest");
+            }
+            envelopes.iter().for_each(|envelope| output.value(envelope));
+        }
+        (Format::BundleJson, None) => output.value(&bundle_json::export(&context.store, &view, &signer)?),
+        (Format::BundleJson, Some(_)) => {
+            return Err(Failure::usage("a bundle is of a whole run: leave the item out".into()));
+        }
+    }
+    Ok(Ending::Done)
+}

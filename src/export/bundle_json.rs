@@ -1,0 +1,178 @@
+//! The audit bundle of another orchestrator, written from our entries in its shape and with its algorithm.
+//!
+//! Its entry hash is `SHA-256(canonical array || previous hash in hex)`, its tree has RFC 6962 leaves and nodes over the raw
+//! entry hashes, and its signature is plain ed25519 over the root. `docs/export.md` has the whole of it.
+
+use std::collections::BTreeMap;
+
+use base64ct::{Base64, Encoding as _};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Error;
+use crate::chain::Link;
+use crate::git::store::Store;
+use crate::merkle;
+use crate::model::digest::Digest;
+use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
+use crate::model::format;
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::{ProductKey, Source};
+use crate::run::View;
+use crate::sign::Signer;
+
+/// Returns a sealed run as such a bundle, with the root signed by `signer`.
+pub fn export(store: &Store, view: &View, signer: &Signer) -> Result<Value, Error> {
+    if !view.state.sealed {
+        return Err(Error::Open);
+    }
+    let mut manifests = Vec::new();
+    let mut hashes = BTreeMap::new();
+    for link in &view.links {
+        if let Event::ItemFired(fired) = &link.entry.event {
+            let manifest = manifest(store, view, link, fired)?;
+            hashes.insert((&fired.item, fired.attempt), manifest["manifestHash"].clone());
+            manifests.push(manifest);
+        }
+    }
+    let mut entries = Vec::new();
+    let mut leaves = Vec::new();
+    let mut previous = String::new();
+    for link in &view.links {
+        let mut entry = entry(view, link, &hashes);
+        let hash: [u8; 32] =
+            Sha256::new().chain_update(canonical_entry(&entry)).chain_update(&previous).finalize().into();
+        let hash = Digest::from_bytes(hash);
+        entry.insert("entryHash".into(), hash.hex().into());
+        entry.insert("prevHash".into(), previous.into());
+        previous = hash.hex();
+        leaves.push(format::leaf_hash(hash.as_bytes()));
+        entries.push(Value::Object(entry));
+    }
+    let root = merkle::root(leaves);
+    let sealed_at = view.links.last().map_or(0, |link| link.entry.at.millis());
+    Ok(json!({
+        "runId": view.run,
+        "manifests": manifests,
+        "auditLog": {
+            "entries": entries,
+            "root": {
+                "epochId": view.run,
+                "root": Base64::encode_string(root.as_bytes()),
+                "signature": {
+                    "alg": "ed25519",
+                    "bytes": Base64::encode_string(&signer.sign_raw(root.as_bytes())?),
+                    "keyRef": signer.fingerprint(),
+                },
+                "receipt": { "anchorId": "local", "epochId": view.run, "guarantee": "detect", "at": sealed_at },
+            },
+        },
+        "items": items(view),
+        "report": {},
+    }))
+}
+
+/// Returns the name of a product in this format: equal exactly where run, item, product and bytes are.
+fn reference(run: &RunId, item: &ItemId, key: &ProductKey, digest: &Digest) -> String {
+    let key = crate::model::name::encode_segment(&key.to_string());
+    format!("git-handoff://{}/{}/{key}/{digest}", run.encoded(), item.encoded())
+}
+
+fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<Value, Error> {
+    let ours = super::read_manifest(store, view, link, fired)?;
+    let mut manifest = Map::new();
+    manifest.insert("schemaVersion".into(), 1.into());
+    manifest.insert("runId".into(), json!(view.run));
+    manifest.insert("itemId".into(), json!(fired.item));
+    manifest.insert("parent".into(), format!("run:{}", view.run).into());
+    manifest.insert("executor".into(), json!(ours.executor));
+    manifest.insert("executorManifest".into(), json!(ours));
+    manifest.insert("secretRefs".into(), json!(ours.secret_env));
+    manifest.insert("actor".into(), json!(link.entry.actor));
+    manifest.insert("firedAt".into(), json!(link.entry.at));
+    if !fired.input_refs.is_empty() {
+        let mut refs = Map::new();
+        for (key, input) in &fired.input_refs {
+            refs.insert(key.to_string(), consumed(view, &fired.item, input)?.into());
+        }
+        manifest.insert("inputRefs".into(), Value::Object(refs));
+    }
+    let hash = Digest::of(&format::canonical(&manifest));
+    manifest.insert("manifestHash".into(), json!(hash));
+    Ok(Value::Object(manifest))
+}
+
+fn consumed(view: &View, item: &ItemId, input: &InputRef) -> Result<String, Error> {
+    match &input.from {
+        Source::Item(from) => Ok(reference(&view.run, from, &input.select.product_key(), &input.digest)),
+        Source::Artifacts => Err(Error::Unspeakable(item.clone(), "an artifact".into())),
+        Source::Documents => Err(Error::Unspeakable(item.clone(), "a document".into())),
+    }
+}
+
+fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), Value>) -> Map<String, Value> {
+    let event = &link.entry.event;
+    let mut entry = Map::new();
+    entry.insert("runId".into(), json!(view.run));
+    entry.insert("seq".into(), link.entry.seq.into());
+    entry.insert("at".into(), json!(link.entry.at));
+    entry.insert("actor".into(), json!(link.entry.actor));
+    entry.insert("kind".into(), kind(event).into());
+    if let Some((item, attempt)) = event.item() {
+        entry.insert("itemId".into(), json!(item));
+        if let (Event::ItemFired(_), Some(hash)) = (event, manifests.get(&(item, attempt))) {
+            entry.insert("manifestRef".into(), hash.clone());
+        }
+    }
+    if let Event::ItemReconciled(e) = event {
+        let status = if e.status == Outcome::Done { "done" } else { "failed" };
+        entry.insert("status".into(), status.into());
+        let named = |(key, product): (&ProductKey, &Product)| {
+            (key.to_string(), reference(&view.run, &e.item, key, &product.sha256))
+        };
+        let (patch, outputs): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            e.products.iter().map(named).partition(|(key, _)| key == "patch");
+        if let Some(patch) = patch.get("patch") {
+            entry.insert("resultRef".into(), json!(patch));
+        }
+        if !outputs.is_empty() {
+            let paths = outputs.into_iter().map(|(key, reference)| {
+                (key.strip_prefix("outputs/").unwrap_or(&key).to_owned(), Value::String(reference))
+            });
+            entry.insert("outputRefs".into(), Value::Object(paths.collect()));
+        }
+    }
+    entry
+}
+
+/// Returns the nearest kind that the format has: it knows no requeue, and calls the seal a completion.
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::ItemRequeued(_) => "item.retried",
+        Event::ItemCancelled(_) => "run.cancelled",
+        Event::RunSealed(_) => "run.completed",
+        other => other.kind(),
+    }
+}
+
+/// Returns the bytes that an entry's hash is over: a JSON array in a fixed order, absent fields as null.
+fn canonical_entry(entry: &Map<String, Value>) -> Vec<u8> {
+    const FIELDS: [&str; 9] = ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
+    let mut array: Vec<Value> = FIELDS.iter().map(|key| entry.get(*key).cloned().unwrap_or(Value::Null)).collect();
+    if let Some(outputs) = entry.get("outputRefs") {
+        array.push(String::from_utf8_lossy(&format::canonical(outputs)).into_owned().into());
+    }
+    serde_json::to_vec(&array).expect("a JSON array serialises")
+}
+
+/// Returns the items as the format displays them; no part of its evidence.
+fn items(view: &View) -> Vec<Value> {
+    let item = |at: usize| {
+        json!({
+            "id": view.state.graph.item(at).id,
+            "status": view.state.status(at),
+            "attempts": view.state.items[at].attempts,
+        })
+    };
+    (0..view.state.items.len()).map(item).collect()
+}

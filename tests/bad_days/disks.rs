@@ -1,0 +1,206 @@
+//! Disks that are full or cannot be written to.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::ground::{Ground, after, item};
+use crate::common::{Environment, Output};
+
+/// A mount, taken away when dropped.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts something, or says on stderr why the test cannot be done here.
+    fn new(arguments: &[&str], at: &Path) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let output = Command::new("mount").args(arguments).arg(at).output();
+        let said = match &output {
+            Ok(output) if output.status.success() => return Some(Self(at.to_owned())),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        eprintln!("skipped: this test needs to mount a file system: {said}");
+        None
+    }
+
+    fn tmpfs(size: &str, at: &Path) -> Option<Self> {
+        Self::new(&["-t", "tmpfs", "-o", &format!("size={size}"), "git-handoff-test"], at)
+    }
+
+    fn remount(&self, options: &str) {
+        let status = Command::new("mount").args(["-o", &format!("remount,bind,{options}")]).arg(&self.0).status();
+        assert!(status.unwrap().success());
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.0.join("filler")
+    }
+
+    /// Fills the disk but for some bytes.
+    fn fill(&self, but: u64) {
+        self.free();
+        let mut file = File::create(self.filler()).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+        let full = file.metadata().unwrap().len();
+        file.set_len(full.saturating_sub(but)).unwrap();
+    }
+
+    fn free(&self) {
+        let _ = fs::remove_file(self.filler());
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+fn on_a_small_disk(size: &str) -> Option<(Mount, Ground)> {
+    let env = Environment::empty();
+    let mount = Mount::tmpfs(size, &env.repo())?;
+    let ground = Ground { env };
+    ground.make();
+    Some((mount, ground))
+}
+
+fn tells_of_the_disk(output: &Output) {
+    assert!(output.stderr.contains("No space left on device"), "{output}");
+    assert!(output.stderr.contains("hint: free some space"), "{output}");
+}
+
+fn twice(id: &str, script: &str) -> Value {
+    let mut item = item(id, script);
+    item["maxAttempts"] = json!(3);
+    item
+}
+
+#[test]
+fn a_run_goes_on_when_there_is_space_again() {
+    let Some((mount, ground)) = on_a_small_disk("4m") else { return };
+    let fill = format!(
+        "test $HANDOFF_ATTEMPT != 1 || cat /dev/zero >'{}' 2>/dev/null; echo x >outputs/x",
+        mount.filler().display()
+    );
+    ground.submit(
+        "r",
+        &[item("done", "echo once >>\"$HOME/../once\""), twice("fills", &fill), after("last", &["fills"], "true")],
+    );
+    ground.config("handoff.queue.default.concurrency", "1");
+    let output = ground.env.handoff(["run", "r"]).exit(1);
+    tells_of_the_disk(&output);
+    ground.is_clean();
+    // As long as it is full, it is told and nothing is made worse.
+    let refs = ground.refs();
+    tells_of_the_disk(&ground.env.handoff(["run", "r"]).exit(1));
+    let plan = ground.plan("s", &[item("a", "true")]);
+    tells_of_the_disk(&ground.env.handoff(["submit", &plan]).exit(1));
+    assert_eq!(ground.refs(), refs);
+    ground.is_clean();
+    mount.free();
+    ground.env.handoff(["run"]).success();
+    assert_eq!(ground.lines("once").len(), 1, "what is done is not done again");
+    ground.is_clean();
+    ground.is_intact("r");
+    ground.env.handoff(["submit", "--run", &plan]).success();
+}
+
+#[test]
+fn it_does_not_matter_which_write_finds_no_space() {
+    let Some((mount, ground)) = on_a_small_disk("6m") else { return };
+    let mut told = 0;
+    for pages in 0..24 {
+        let run = format!("r{pages}");
+        // A product that does not fit beside what is left.
+        let script = "echo chatter; head -c 20000 /dev/urandom >outputs/x; echo x >>a.txt";
+        mount.fill(pages * 4096);
+        let plan = ground.plan(&run, &[twice("a", script), after("b", &["a"], "true")]);
+        let output = ground.env.handoff(["submit", "--run", &plan]);
+        ground.is_clean();
+        match output.status {
+            Some(1) => tells_of_the_disk(&output),
+            // The item failed for it, which its reason says, and the entry that says so found its space.
+            Some(4) => assert!(output.stdout.contains("No space left on device"), "{output}"),
+            status => assert_eq!(status, Some(0), "{output}"),
+        }
+        told += usize::from(output.status != Some(0));
+        mount.free();
+        if output.status == Some(4) {
+            ground.env.handoff(["retry", &format!("{run}/a")]).success();
+        } else {
+            ground.env.handoff(["submit", &plan]).success();
+        }
+        ground.env.handoff(["run", &run]).success();
+        ground.is_clean();
+        ground.is_intact(&run);
+    }
+    assert!(told > 5, "the disk was hardly ever full");
+}
+
+#[test]
+fn a_full_disk_under_the_worktrees_fails_the_item_and_says_so() {
+    let ground = Ground::new();
+    let Some(mount) = Mount::tmpfs("2m", &ground.path("worktrees")) else { return };
+    mount.fill(0);
+    ground.drive("r", &[item("a", "echo x >outputs/x")]).ends(4);
+    let seen = ground.item("r", "a");
+    assert!(seen.reason.contains("the worktree could not be made"), "{}", seen.reason);
+    assert!(seen.reason.contains("No space left on device"), "{}", seen.reason);
+    mount.free();
+    ground.is_clean();
+    ground.env.handoff(["retry", "r/a"]).success();
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_intact("r");
+    // An executor that fills the disk by what it writes, or by what it says.
+    for (run, script) in [("files", "cat /dev/zero >big"), ("words", "yes")] {
+        ground.drive(run, &[item("a", script), item("b", "true")]).ends(4);
+        let seen = ground.items(run);
+        assert_eq!((seen["a"].status.as_str(), seen["b"].status.as_str()), ("failed", "done"), "{seen:?}");
+        ground.is_clean();
+        ground.ends_intact(run);
+    }
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
+    let ground = Ground::new();
+    ground.drive("sealed", &[item("a", "true")]).success();
+    ground.submit("open", &[item("a", "true")]);
+    let plan = ground.plan("new", &[item("a", "true")]);
+    let repo = ground.env.repo();
+    let Some(mount) = Mount::new(&["--bind", repo.to_str().unwrap()], &repo) else { return };
+    mount.remount("ro");
+    for arguments in [&["run", "open"][..], &["run"], &["submit", &plan], &["cancel", "open"], &["cancel", "open/a"]] {
+        let output = ground.env.handoff(arguments).exit(1);
+        assert!(output.stderr.contains("Read-only file system"), "{arguments:?} {output}");
+    }
+    ground.env.handoff(["status", "open"]).success();
+    ground.env.handoff(["log", "sealed"]).success();
+    ground.is_intact("sealed");
+    ground.is_clean();
+    mount.remount("rw");
+    ground.env.handoff(["run"]).success();
+    ground.is_intact("open");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_to_is_told() {
+    let ground = Ground::new();
+    ground.env.write("file", "");
+    let below_a_file = ground.path("file/cache");
+    ground.config("handoff.workspace.root", below_a_file.to_str().unwrap());
+    let output = ground.drive("r", &[item("a", "true")]);
+    assert!(output.stdout.contains("Not a directory") || output.stderr.contains("Not a directory"), "{output}");
+    assert!(matches!(output.status, Some(1 | 4)), "{output}");
+    ground.env.git(["config", "--unset", "handoff.workspace.root"]).success();
+    if ground.item("r", "a").status == "failed" {
+        ground.env.handoff(["retry", "r/a"]).success();
+    }
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_clean();
+    ground.is_intact("r");
+}

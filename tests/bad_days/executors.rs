@@ -1,0 +1,183 @@
+//! Executors that misbehave, each beside one that does not.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::ground::{Ground, after, item};
+
+/// Runs an item that misbehaves with one that waits for it and one beside it; returns status and reason of the first.
+#[track_caller]
+fn misbehave(ground: &Ground, run: &str, mut bad: Value) -> (String, String) {
+    bad["id"] = json!("bad");
+    let items = [bad, after("next", &["bad"], "true"), item("beside", "echo fine >outputs/fine")];
+    let output = ground.drive(run, &items);
+    let mut seen = ground.items(run);
+    assert_eq!(seen["beside"].status, "done", "the rest of the run goes on\n{output}");
+    let bad = seen.remove("bad").unwrap();
+    let (next, exit) = if bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
+    assert_eq!(seen["next"].status, next);
+    let output = output.exit(exit);
+    assert!(bad.status == "done" || output.stdout.contains(&bad.reason), "the reason is told\n{output}");
+    ground.is_clean();
+    ground.ends_intact(run);
+    (bad.status, bad.reason)
+}
+
+fn timed(script: &str, seconds: u64) -> Value {
+    let mut item = item("", script);
+    item["timeout"] = json!(seconds);
+    item
+}
+
+#[test]
+fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
+    let ground = Ground::new();
+    let mut absent = item("", "");
+    absent["inputs"]["command"] = json!(["no-such-program"]);
+    let mut folder = item("", "");
+    folder["inputs"]["command"] = json!(["./dir"]);
+    for (run, bad, reason) in [
+        ("absent", absent, "`no-such-program` could not be started: there is no such program"),
+        ("folder", folder, "`./dir` could not be started: it may not be executed"),
+        ("exit-3", item("", "exit 3"), "exited with 3"),
+        ("killed", item("", "kill -9 $$"), "was ended by signal 9"),
+        ("group", item("", "kill -TERM 0"), "was ended by signal 15"),
+    ] {
+        let (status, said) = misbehave(&ground, run, bad);
+        assert_eq!(status, "failed", "{run}");
+        assert!(said.contains(reason), "{run}: {said}");
+    }
+}
+
+#[test]
+fn one_that_hangs_is_ended_also_if_it_does_not_want_to() {
+    let ground = Ground::new();
+    for (run, bad) in [
+        ("hangs", timed("sleep 3141", 1)),
+        ("deaf", timed("trap '' TERM; sleep 3141 & while :; do sleep 1; done", 1)),
+        ("stopped", timed("kill -STOP $$; sleep 3141", 1)),
+    ] {
+        let (status, reason) = misbehave(&ground, run, bad);
+        assert_eq!((status.as_str(), reason.as_str()), ("failed", "ran longer than 1 s"), "{run}");
+    }
+}
+
+#[test]
+fn daemons_are_ended_before_anything_is_captured() {
+    let ground = Ground::new();
+    for (run, script) in [
+        ("child", "sleep 3141 & echo x >outputs/x"),
+        ("session", "setsid sleep 3141 </dev/null >/dev/null 2>&1 & echo x >outputs/x"),
+        (
+            "hidden",
+            "setsid env -i PATH=\"$PATH\" sh -c \"cd /; while :; do sleep 3141; done; : $HOME\" >/dev/null 2>&1 & echo x >outputs/x",
+        ),
+        ("writer", "setsid sh -c 'while :; do echo x >>outputs/x; done' >/dev/null 2>&1 & sleep 0.1"),
+        ("pipe", "(trap '' HUP TERM; sleep 3141) & echo x >outputs/x"),
+    ] {
+        let (status, reason) = misbehave(&ground, run, item("", script));
+        assert_eq!((status.as_str(), reason.as_str()), ("done", ""), "{run}");
+        assert_eq!(ground.item(run, "bad").outputs.len(), 1, "{run}");
+    }
+}
+
+#[test]
+fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
+    let ground = Ground::new();
+    ground.config("handoff.maxProductSize", "1m");
+    let (status, _) = misbehave(&ground, "mute", item("", "exec <&- >&- 2>&-; sleep 0.05"));
+    assert_eq!(status, "done");
+    let (status, _) = misbehave(&ground, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
+    assert_eq!(status, "done");
+    let transcript = ground.env.handoff(["cat", "flood/bad:transcript"]).exit(0).raw;
+    assert!(transcript.len() <= 1 << 20, "{}", transcript.len());
+    let text = String::from_utf8(transcript).unwrap();
+    assert!(text.trim_end().ends_with("more bytes were dropped]"), "{}", &text[text.len() - 200..]);
+}
+
+#[test]
+fn one_that_spoils_its_own_worktree_fails_by_name() {
+    let ground = Ground::new();
+    for (run, script, reason) in [
+        ("gone", "rm -rf \"$PWD\"", "its own worktree"),
+        ("gone-and-failed", "rm -rf \"$PWD\"; exit 1", "exited with 1"),
+        ("swapped", "cd ..; mv tree t; ln -s /etc tree", "its own worktree"),
+        ("all-gone", "rm -rf \"$PWD\"/../*", ""),
+        ("link", "ln -s /etc/passwd outputs/passwd", "outputs/passwd"),
+        ("link-up", "ln -s ../../../.. outputs/up", "outputs/up"),
+        ("outputs-link", "rmdir outputs; ln -s /etc outputs", "outputs"),
+        ("pipe", "mkfifo outputs/pipe", "outputs/pipe"),
+        (
+            "nested",
+            "git init -q vendor/lib; git -C vendor/lib config core.fsmonitor \"touch '$HOME/../canary'\"",
+            "vendor/lib",
+        ),
+        (
+            "nested-output",
+            "git init -q outputs/lib; git -C outputs/lib config core.fsmonitor \"touch '$HOME/../canary'\"",
+            "outputs/lib",
+        ),
+    ] {
+        let (status, said) = misbehave(&ground, run, item("", script));
+        assert_eq!(status, "failed", "{run}");
+        assert!(said.contains(reason), "{run}: {said}");
+        assert!(!said.contains("root:"), "{run}: {said}");
+    }
+}
+
+#[test]
+fn one_hundred_thousand_outputs_are_refused() {
+    let ground = Ground::new();
+    let (status, reason) = misbehave(&ground, "many", item("", "cd outputs; seq 100000 | xargs touch"));
+    assert_eq!(status, "failed");
+    assert!(reason.contains("10000") || reason.contains("10,000"), "{reason}");
+}
+
+#[test]
+fn what_one_does_to_its_git_directory_is_nothing_to_the_repository() {
+    let ground = Ground::new();
+    let canary = "touch '$HOME/../canary'";
+    let hostile = format!(
+        "git config core.fsmonitor \"{canary}; false\"; git config filter.x.clean \"{canary}; cat\";
+         git config core.hooksPath .h; git config alias.status \"!{canary}\"; mkdir -p .git/info .h;
+         echo '* filter=x' | tee .gitattributes >.git/info/attributes; printf '#!/bin/sh\\n{canary}\\n' >.h/post-checkout; chmod +x .h/*;"
+    );
+    let before = ground.env.git(["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]).success();
+    let config = fs::read(ground.path("repo/.git/config")).unwrap();
+    for (run, script) in [
+        ("commits", "echo x >>a.txt; git add -A; git commit -qm x; git branch wild; git tag t; git stash list"),
+        ("config", hostile.as_str()),
+        ("refs", "git update-ref -d HEAD; git update-ref refs/heads/main HEAD~9; git symbolic-ref HEAD refs/heads/x"),
+        ("no-git", "rm -rf .git"),
+        (
+            "other-git",
+            "rm -rf .git; git init -q; git commit -q --allow-empty -m x; git config core.fsmonitor \"touch '$HOME/../canary'\"",
+        ),
+    ] {
+        let script = format!("{script}\necho more >>a.txt");
+        let (status, reason) = misbehave(&ground, run, item("", &script));
+        assert_eq!((status.as_str(), reason.as_str()), ("done", ""), "{run}");
+        let patch = ground.env.handoff(["cat", &format!("{run}/bad:patch")]).success();
+        assert!(patch.contains("+more\n"), "{run}: {patch}");
+    }
+    assert_eq!(ground.env.git(["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]).success(), before);
+    assert_eq!(fs::read(ground.path("repo/.git/config")).unwrap(), config);
+}
+
+#[test]
+fn a_submodule_filled_with_a_hostile_repository_runs_nothing() {
+    let ground = Ground::new();
+    let head = ground.env.git(["rev-parse", "HEAD"]).success();
+    let link = format!("160000,{},sub", head.trim());
+    ground.env.write("repo/.gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n");
+    ground.env.git(["update-index", "--add", "--cacheinfo", &link]).success();
+    ground.env.git(["add", ".gitmodules"]).success();
+    ground.env.git(["commit", "--quiet", "--message", "A submodule"]).success();
+    let script = "git init -q sub; cd sub; canary=\"touch '$HOME/../canary'\"; git config core.fsmonitor \"$canary; false\"
+        git config filter.x.clean \"$canary; cat\"; echo '* filter=x' >.gitattributes; echo x >x; cd ..; echo x >>a.txt";
+    let (status, reason) = misbehave(&ground, "sub", item("", script));
+    assert!(status == "done" || reason.contains("sub"), "{status}: {reason}");
+    let failing = format!("{script}; exit 1");
+    assert_eq!(misbehave(&ground, "sub-failed", item("", &failing)).0, "failed");
+}

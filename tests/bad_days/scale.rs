@@ -1,0 +1,66 @@
+//! Many items, and git's own housekeeping meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::ground::{Ground, item};
+
+#[test]
+fn git_gc_meanwhile_takes_nothing_away() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "4");
+    let items: Vec<_> = (0..60)
+        .map(|at| {
+            let mut item =
+                item(&format!("i{at}"), "echo $HANDOFF_ITEM >>a.txt; echo $HANDOFF_ITEM >outputs/id; echo said");
+            if at >= 4 {
+                let from = format!("i{}", at - 4);
+                item["needs"] =
+                    serde_json::json!({ "id": { "from": from, "select": { "kind": "output", "path": "id" } } });
+            }
+            item
+        })
+        .collect();
+    ground.submit("r", &items);
+    let (over, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut gc = ground.env.command("git", "repo");
+    gc.args(["gc", "--quiet"]);
+    let output = std::thread::scope(|scope| {
+        let collecting = scope.spawn(|| {
+            while !over.load(Ordering::SeqCst) || rounds.load(Ordering::SeqCst) < 3 {
+                let output = gc.output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                rounds.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let output = ground.env.handoff(["run", "r"]);
+        over.store(true, Ordering::SeqCst);
+        collecting.join().unwrap();
+        output
+    });
+    assert_eq!(output.status, Some(0), "{output}");
+    ground.is_clean();
+    ground.is_intact("r");
+}
+
+#[test]
+fn a_thousand_items_eight_at_a_time() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "8");
+    // What is measured here is neither the disk nor the shell.
+    ground.config("handoff.durability", "relaxed");
+    let items: Vec<_> = (0..1000)
+        .map(|at| {
+            let mut item = item(&format!("i{at}"), "");
+            item["inputs"]["command"] = serde_json::json!(["true"]);
+            item["resourceLocks"] = if at % 10 == 0 { serde_json::json!(["one"]) } else { serde_json::json!([]) };
+            item["depends_on"] =
+                if at % 7 == 6 { serde_json::json!([format!("i{}", at - 3)]) } else { serde_json::json!([]) };
+            item
+        })
+        .collect();
+    ground.drive("r", &items).success();
+    assert!(ground.items("r").values().all(|item| item.status == "done" && item.attempts == 1));
+    assert_eq!(ground.entries("r").len(), 2 * 1000 + 2);
+    ground.is_clean();
+    ground.is_intact("r");
+}

@@ -1,0 +1,67 @@
+//! Signals to the conductor, and streams that nobody reads.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::ground::{Ground, after, item, wait_for};
+
+const WAITS: &str =
+    "echo $HANDOFF_ITEM >>\"$HOME/../waits\"; test $HANDOFF_ATTEMPT = 1 || exit 0; echo partial >partial; sleep 3141";
+
+#[test]
+fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let ground = Ground::new();
+        ground.config("handoff.queue.default.concurrency", "2");
+        ground.submit("r", &[item("a", WAITS), item("b", WAITS), item("c", "true"), after("d", &["a", "b"], "true")]);
+        let conductor = ground.start(&["run", "r"]);
+        wait_for("both items", || ground.lines("waits").len() == 2);
+        conductor.signal(signal);
+        let (status, said) = conductor.wait();
+        assert_eq!(status.code(), Some(130), "{signal:?}: {said}");
+        assert!(said.contains("git handoff run 'r'"), "{said}");
+        ground.is_clean();
+        let seen = ground.items("r");
+        assert_eq!((seen["a"].status.as_str(), seen["a"].attempts), ("ready", 1));
+        // What the attempts had come to is kept aside.
+        let saved = ground.env.git(["show", "refs/handoff/salvage/r:a.1/partial"]);
+        assert_eq!(saved.status, Some(0), "{saved}\n{}", ground.env.git(["ls-tree", "-r", "refs/handoff/salvage/r"]));
+        // One attempt is all that the plan allows; an interruption is not the item's fault.
+        ground.env.handoff(["run"]).success();
+        ground.is_clean();
+        ground.is_intact("r");
+    }
+}
+
+#[test]
+fn an_interrupt_between_two_runs_stops_the_second() {
+    let ground = Ground::new();
+    ground.submit("a", &[item("a", "kill -INT $PPID; echo a >>\"$HOME/../ran\"")]);
+    ground.submit("b", &[item("b", "echo b >>\"$HOME/../ran\"")]);
+    ground.env.handoff(["run", "a", "b"]).ends(130);
+    assert!(!ground.lines("ran").contains(&"b".to_owned()));
+    ground.is_clean();
+    ground.env.handoff(["run"]).success();
+    ground.is_intact("a");
+    ground.is_intact("b");
+}
+
+#[test]
+fn a_reader_that_goes_away_stops_nothing() {
+    let ground = Ground::new();
+    let items: Vec<_> = (0..20).map(|at| item(&format!("i{at}"), "echo chatter; echo x >outputs/x")).collect();
+    ground.submit("r", &items);
+    ground.submit("s", &items);
+    ground.env.shell("repo", "git-handoff run r | head -1").success();
+    ground.env.shell("repo", "git-handoff run s 2>&1 | head -1").success();
+    ground.is_clean();
+    ground.is_intact("r");
+    ground.is_intact("s");
+    // A full device behind stdout is an error, but the run is done.
+    let mut command = ground.env.command(crate::common::program_path(), "repo");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command.args(["status", "r"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"));
+}

@@ -1,0 +1,127 @@
+//! What may follow what: for every kind of entry, in which states it is refused and with which word.
+
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Again, Event, Outcome, RunEnded, RunSealed};
+use git_handoff::model::entry::{LogSealed, LogSubmitted, Product};
+use git_handoff::model::plan::ProductKey;
+use git_handoff::model::state::{Illegal, RunState};
+
+use super::{base, dropped, ended, fired, reconciled, submitted};
+
+/// The runs: i0 and i2 want one lock, i1 waits for i0.
+fn states() -> Vec<(&'static str, RunState)> {
+    let done = |at| [fired(at, 1), reconciled(at, 1, Outcome::Done)];
+    let failed = [fired(0, 1), reconciled(0, 1, Outcome::Failed)];
+    let lost = [&failed[..], &[Event::ItemSkipped(dropped(1, 0))], &done(2)[..]].concat();
+    let cancelled = [Event::ItemCancelled(dropped(0, 0)), Event::ItemSkipped(dropped(1, 0))];
+    let all_done = [&done(0)[..], &done(1)[..], &done(2)[..]].concat();
+    let told: Vec<(&str, Vec<Event>)> = vec![
+        ("fresh", vec![]),
+        ("i0 runs", vec![fired(0, 1)]),
+        ("i0 again", vec![fired(0, 1), Event::ItemRetried(ended(0, 1, Again::Failure, None))]),
+        ("i0 done", done(0).to_vec()),
+        ("i0 failed", failed.to_vec()),
+        ("i0 cancelled", cancelled.to_vec()),
+        ("lost", lost.clone()),
+        ("closed", [&lost[..], &[closed()]].concat()),
+        ("all done", all_done.clone()),
+        ("sealed", [&all_done[..], &[sealed()]].concat()),
+    ];
+    let tell = |(name, events): (&'static str, Vec<Event>)| {
+        let mut state = submitted(&[(vec![], vec![0]), (vec![0], vec![]), (vec![], vec![0])]);
+        events.iter().for_each(|event| state.apply(event).unwrap());
+        (name, state)
+    };
+    told.into_iter().map(tell).collect()
+}
+
+fn closed() -> Event {
+    Event::RunClosed(RunEnded { reason: "closed".into() })
+}
+
+fn sealed() -> Event {
+    Event::RunSealed(RunSealed { root: Digest::of(b"root"), entries: 1, counts: std::collections::BTreeMap::new() })
+}
+
+fn failed_with_products() -> Event {
+    let Event::ItemReconciled(mut event) = reconciled(0, 1, Outcome::Failed) else { unreachable!() };
+    event.products.insert(ProductKey::Patch, Product { sha256: Digest::of(b""), oid: base(), size: 0 });
+    Event::ItemReconciled(event)
+}
+
+/// The word for an answer, as short as the table needs it.
+fn word(answer: &Result<(), Illegal>) -> &'static str {
+    match answer {
+        Ok(()) => "ok",
+        Err(Illegal::AfterSeal) => "sealed",
+        Err(Illegal::Misplaced(_)) => "misplaced",
+        Err(Illegal::UnknownItem(_)) => "unknown",
+        Err(Illegal::NotRunning(_)) => "not-running",
+        Err(Illegal::NotWaiting(_)) => "not-waiting",
+        Err(Illegal::WrongAttempt(..)) => "attempt",
+        Err(Illegal::WrongReason(_)) => "reason",
+        Err(Illegal::BeforeDependency(..)) => "dependency",
+        Err(Illegal::LockHeld(..)) => "lock",
+        Err(Illegal::SkippedForNothing(_)) => "for-nothing",
+        Err(Illegal::ProductsOfFailed(_)) => "products",
+        Err(Illegal::AfterEnd(_)) => "ended",
+        Err(Illegal::EndedUnsettled) => "unsettled",
+        Err(Illegal::SealedUnsettled) => "unsettled",
+    }
+}
+
+#[test]
+fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing() {
+    let log = || "SHA256:x".to_owned();
+    let submitted = submitted(&[]).submitted;
+    let events = [
+        ("fire i0 #1", fired(0, 1)),
+        ("fire i0 #2", fired(0, 2)),
+        ("fire i1 #1", fired(1, 1)),
+        ("fire i2 #1", fired(2, 1)),
+        ("fire i9 #1", fired(9, 1)),
+        ("i0 #1 done", reconciled(0, 1, Outcome::Done)),
+        ("i0 #0 done", reconciled(0, 0, Outcome::Done)),
+        ("i0 #1 failed", reconciled(0, 1, Outcome::Failed)),
+        ("i0 #0 failed", reconciled(0, 0, Outcome::Failed)),
+        ("i0 #2 failed", reconciled(0, 2, Outcome::Failed)),
+        ("i0 #1 failed with products", failed_with_products()),
+        ("i0 #1 retried", Event::ItemRetried(ended(0, 1, Again::Failure, None))),
+        ("i0 #1 retried by an operator", Event::ItemRetried(ended(0, 1, Again::Operator, None))),
+        ("i0 #1 requeued", Event::ItemRequeued(ended(0, 1, Again::Crash, None))),
+        ("i0 #1 requeued for failure", Event::ItemRequeued(ended(0, 1, Again::Failure, None))),
+        ("i0 #1 asked for again", Event::ItemRequeued(ended(0, 1, Again::Operator, None))),
+        ("i1 skipped", Event::ItemSkipped(dropped(1, 0))),
+        ("i2 skipped", Event::ItemSkipped(dropped(2, 0))),
+        ("i0 #0 cancelled", Event::ItemCancelled(dropped(0, 0))),
+        ("i0 #1 cancelled", Event::ItemCancelled(dropped(0, 1))),
+        ("closed", closed()),
+        ("cancelled", Event::RunCancelled(RunEnded { reason: "cancelled".into() })),
+        ("sealed", sealed()),
+        ("submitted", Event::RunSubmitted(submitted)),
+        ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
+        (
+            "log: sealed",
+            Event::LogSealed(LogSealed {
+                log: log(),
+                root: Digest::of(b""),
+                entries: 1,
+                seal: Digest::of(b""),
+                commit: base(),
+            }),
+        ),
+    ];
+    let mut table = String::new();
+    for (name, event) in &events {
+        table.push_str(&format!("{name}\n"));
+        for (told, mut state) in states() {
+            let before = format!("{state:?}");
+            let answer = state.apply(event);
+            if answer.is_err() {
+                assert_eq!(format!("{state:?}"), before, "{name} was refused after {told} and changed the state");
+            }
+            table.push_str(&format!("    {told:<13}{}\n", word(&answer)));
+        }
+    }
+    crate::common::assert_output!("legal_transitions", table);
+}
