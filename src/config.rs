@@ -153,6 +153,8 @@ impl Config {
         if gpg_format == "ssh" && config.signing_key.is_none() {
             config.signing_key = user_key;
         }
+        // An empty one asks for the repository's own, whatever else is configured.
+        config.signing_key = config.signing_key.filter(|key| !key.is_empty());
         config.user_name.clone_from(&user.0);
         config.user = user.0.zip(user.1);
         Ok(config)

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bundles;
+mod ci;
 mod hostile;
 mod partial;
 mod refusals;

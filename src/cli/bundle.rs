@@ -23,15 +23,15 @@ pub(crate) struct Arguments {
     /// Every run of this repository
     #[arg(long, conflicts_with = "runs")]
     all: bool,
-    /// The file, or - for standard output
-    #[arg(long, short, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
+    /// The file, or - for standard output [default: -]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// Writes the bundle.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let to_stdout = arguments.output == Path::new("-");
-    if to_stdout && output.is_terminal() {
+    let path = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
+    if path.is_none() && output.is_terminal() {
         return Err(Failure::refused("terminal", "a bundle is nothing for a terminal".into())
             .hint("git handoff bundle --all --output runs.bundle"));
     }
@@ -46,12 +46,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     if runs.is_empty() {
         return Err(Failure::refused("no-runs", "there are no runs here".into()));
     }
-    if to_stdout {
+    let Some(path) = path else {
         stage::write(&context.store, &runs, &mut Stdout { output })?;
         output.flush();
         return Ok(Ending::Done);
-    }
-    let path = &arguments.output;
+    };
     let failed = |e: io::Error| Failure::io(&format!("{} could not be written", path.display()), &e);
     // A file of that name is replaced by a whole bundle or not at all.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

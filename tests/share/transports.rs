@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use super::{RUN, RUN_REF, clone, json, marks, pushed, refs, server, shared};
-use crate::common::{Environment, Output, assert_output, program_path};
+use crate::common::{Environment, Output, assert_output};
 
 /// Pushes from `repo`, fetches into `clone` by the same URL, verifies there.
 fn round_trip(env: &Environment, url: &str) {
@@ -136,6 +137,40 @@ fn transcripts_stay_home_unless_asked_for() {
 }
 
 #[test]
+fn a_repository_without_objects_of_its_own_takes_runs_in() {
+    let env = pushed();
+    env.git_in(".", ["init", "--quiet", "fresh"]).success();
+    let name =
+        json(&env.handoff_in("fresh", ["fetch", "../hub", "--json"]).exit(0))["remote"].as_str().unwrap().to_owned();
+    env.handoff_in("fresh", ["verify", &format!("{name}/{RUN}")]).success();
+    env.git_in("fresh", ["fsck", "--strict"]).success();
+}
+
+#[test]
+fn a_mirrored_push_deletes_what_others_shared() {
+    // The hazard that docs/sharing.md warns of, and the remedy that it has.
+    let env = pushed();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sharing.md")).unwrap();
+    let hook = text.split("```sh\n").find(|block| block.starts_with("#!/bin/sh")).unwrap();
+    env.write("hub/hooks/update", hook.split("```").next().unwrap());
+    fs::set_permissions(env.path().join("hub/hooks/update"), fs::Permissions::from_mode(0o755)).unwrap();
+    let before = refs(&env, "hub");
+    assert!(env.git_in("clone", ["push", "--mirror", "origin"]).stderr.contains("runs and logs only grow here"));
+    assert_eq!(refs(&env, "hub"), before);
+    assert_ne!(env.git(["push", "--force", "origin", &format!("{RUN_REF}^:{RUN_REF}")]).status, Some(0));
+    // What is honest goes through.
+    env.git(["config", "handoff.subagent.code-edit.command", "exit 7"]).success();
+    env.write("repo/second.json", &fs::read_to_string(env.repo().join("plan.json")).unwrap().replace(RUN, "second"));
+    let _ = env.handoff(["run", "second.json"]).exit(4);
+    env.handoff(["push"]).success();
+    env.handoff(["close", "second"]).success();
+    env.handoff(["push"]).success();
+    fs::remove_file(env.path().join("hub/hooks/update")).unwrap();
+    let _ = env.git_in("clone", ["push", "--quiet", "--mirror", "origin"]);
+    assert_eq!(refs(&env, "hub"), "", "without it, all is gone");
+}
+
+#[test]
 fn the_users_own_push_and_fetch_do_not_notice() {
     let env = pushed();
     let dry = |dir: &str, args: &[&str]| {
@@ -153,5 +188,4 @@ fn the_users_own_push_and_fetch_do_not_notice() {
     env.handoff_in("clone", ["fetch"]).success();
     env.git_in("clone", ["fetch", "--quiet", "--prune"]).success();
     assert!(refs(&env, "clone").contains("remotes/origin/runs"), "a prune of branches leaves runs alone");
-    assert_eq!(program_path().rsplit('/').next(), Some("git-handoff"));
 }
