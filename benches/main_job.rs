@@ -206,8 +206,7 @@ fn share() {
         times.sort_unstable();
         times[times.len() / 2]
     };
-    let [lazy_fetch, lazy_verify, plain_fetch, plain_verify, full_fetch, full_verify] =
-        times.each_mut().map(|times| median(times));
+    let [lazy_fetch, lazy_verify, plain_fetch, plain_verify, full_fetch, full_verify] = times.each_mut().map(median);
     report("git handoff fetch without blobs", lazy_fetch, None);
     report("verify there", lazy_verify, None);
     report("plain git fetch", plain_fetch, None);

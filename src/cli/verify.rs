@@ -55,22 +55,18 @@ impl Arguments {
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let options = options(arguments, context)?;
-    match &arguments.bundle {
-        Some(path) => {
-            let opened = bundle::open(path, context.config.max_fetch_size)?;
-            for name in &opened.skipped {
-                output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
-            }
-            let targets = in_bundle(&opened.runs, &arguments.runs)?;
-            let store = output.keep(opened.scratch);
-            let logs = Logs::read(&store)?.with_witnesses(Logs::read(&context.store)?);
-            report(&targets, &store, &logs, &options, output)
-        }
-        None => {
-            let targets = in_repository(arguments, context, output)?;
-            report(&targets, &context.store, &Logs::read(&context.store)?, &options, output)
-        }
+    let Some(path) = &arguments.bundle else {
+        let targets = in_repository(arguments, context, output)?;
+        return report(&targets, &context.store, &Logs::read(&context.store)?, &options, output);
+    };
+    let opened = bundle::open(path, context.config.max_fetch_size)?;
+    for name in &opened.skipped {
+        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
     }
+    let targets = in_bundle(&opened.runs, &arguments.runs)?;
+    let store = output.keep(opened.scratch);
+    let logs = Logs::read(&store)?.with_witnesses(Logs::read(&context.store)?);
+    report(&targets, &store, &logs, &options, output)
 }
 
 fn in_repository(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Vec<Target>, Failure> {

@@ -1,7 +1,5 @@
 //! Chains as git sees them: a line of first parents, and what of it may be elsewhere.
 
-use std::collections::HashSet;
-
 use gix::objs::Kind;
 
 use super::store::{Error, Store};
@@ -22,20 +20,20 @@ pub fn is_partial(store: &Store) -> bool {
 ///
 /// A chain has no other parents; git's own idea of a fast-forward would take one that hides its old head behind a merge.
 pub fn continues(store: &Store, old: Oid, new: Oid) -> Result<bool, Error> {
-    Ok(line(store, new, &HashSet::from([old]))?.1)
+    Ok(line(store, new, Some(old))?.1)
 }
 
-/// Returns the commits from `tip` on back to the first, or to one that is known already, which is not among them.
-pub fn since(store: &Store, tip: Oid, known: &HashSet<Oid>) -> Result<Vec<Oid>, Error> {
+/// Returns the commits from `tip` on back to the first, or to a known one, which is not among them.
+pub fn since(store: &Store, tip: Oid, known: Option<Oid>) -> Result<Vec<Oid>, Error> {
     Ok(line(store, tip, known)?.0)
 }
 
-fn line(store: &Store, tip: Oid, until: &HashSet<Oid>) -> Result<(Vec<Oid>, bool), Error> {
+fn line(store: &Store, tip: Oid, until: Option<Oid>) -> Result<(Vec<Oid>, bool), Error> {
     let repo = store.local();
     let mut commits = Vec::new();
     let mut next = Some(tip);
     while let Some(oid) = next {
-        if until.contains(&oid) {
+        if until == Some(oid) {
             return Ok((commits, true));
         }
         let object =

@@ -49,8 +49,8 @@ pub(super) fn missing(
     if let Some(old) = old {
         walk.commit(old, root)?;
     }
-    let known = if walk.absent().is_empty() { old.into_iter().collect() } else { HashSet::new() };
-    for commit in history::since(store, head, &known)? {
+    let known = if walk.absent().is_empty() { old } else { None };
+    for commit in history::since(store, head, known)? {
         walk.commit(commit, root)?;
     }
     Ok(walk.absent())

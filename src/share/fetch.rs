@@ -118,8 +118,11 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     Ok(fetched)
 }
 
+/// What a remote shows, each with what it points at.
+type Shown = Vec<(Place, Oid)>;
+
 /// Returns what to take of what the remote shows, runs before the logs that speak of them; and the names that make no sense.
-fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Vec<(Place, Oid)>, Vec<String>), Error> {
+fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec<String>), Error> {
     let folder = request.space.folder();
     let listed = remote::list(store, reach, &request.remote.given, &request.space.pattern())?;
     let (mut places, mut skipped) = (Vec::new(), Vec::new());

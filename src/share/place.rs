@@ -91,8 +91,9 @@ impl Space {
         let Some(prefix) = branches else { return Some(Self("refs/handoff/".into())) };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
         let part = |part: &str| !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'));
+        let is_lock = |part: &str| part.strip_suffix("lock").is_some_and(|rest| rest.ends_with('.'));
         let good = prefix.chars().all(plain) && prefix.split('/').all(part);
-        let good = good && !prefix.contains("..") && !prefix.split('/').any(|part| part.ends_with(".lock"));
+        let good = good && !prefix.contains("..") && !prefix.to_ascii_lowercase().split('/').any(is_lock);
         good.then(|| Self(format!("refs/heads/{prefix}/")))
     }
 

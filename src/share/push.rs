@@ -80,13 +80,11 @@ pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved
     let mut diverged = Vec::new();
     for (place, new) in wanted(store, request)? {
         let old = has.get(&place).copied();
-        match compare(store, &place, old, new)? {
-            Some(status) => {
-                moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
-            }
-            None => {
-                diverged.extend(old.map(|theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) }))
-            }
+        if let Some(status) = compare(store, &place, old, new)? {
+            moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
+        } else {
+            let apart = |theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) };
+            diverged.extend(old.map(apart));
         }
     }
     if !diverged.is_empty() {
