@@ -8,17 +8,21 @@ mod table;
 mod target;
 
 mod apply;
+mod bundle;
 mod cat;
 mod check;
 mod clean;
 mod doctor;
 mod export;
+mod fetch;
 mod key;
 mod log;
 mod packet;
 mod prove;
+mod push;
 mod run;
 mod runs;
+mod share;
 mod show;
 mod status;
 mod steer;
@@ -66,6 +70,9 @@ enum Command {
     Retry(steer::Retry),
     Close(steer::Close),
     Apply(apply::Arguments),
+    Push(push::Arguments),
+    Fetch(fetch::Arguments),
+    Bundle(bundle::Arguments),
     Check(check::Arguments),
     Packet(packet::Arguments),
     Prove(prove::Arguments),
@@ -73,6 +80,16 @@ enum Command {
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
+}
+
+impl Command {
+    /// Returns whether it can be used where there is no repository.
+    fn works_anywhere(&self) -> bool {
+        match self {
+            Self::Verify(arguments) => arguments.works_anywhere(),
+            _ => false,
+        }
+    }
 }
 
 /// How a command ended, when it did what it could.
@@ -127,7 +144,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Check(arguments) => check::run(&arguments, &around, &mut output),
             Command::Packet(arguments) => packet::run(arguments, around, &mut output),
             command => {
-                let context = Context::new(around)?;
+                let context = Context::new(around, command.works_anywhere(), &mut output)?;
                 context.config.warnings.iter().for_each(|warning| output.warn(warning));
                 dispatch(command, &context, &mut output)
             }
@@ -155,6 +172,9 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Push(arguments) => push::run(&arguments, context, output),
+        Command::Fetch(arguments) => fetch::run(&arguments, context, output),
+        Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, context, output),

@@ -57,6 +57,13 @@ impl Store {
         Self::accept(repo)
     }
 
+    /// Opens the repository whose git directory this is, whatever the environment says.
+    pub fn open(git_dir: &Path) -> Result<Self, Error> {
+        let repo =
+            gix::ThreadSafeRepository::open(git_dir).map_err(|e| Error::Open(git_dir.to_owned(), Box::new(e)))?;
+        Self::accept(repo)
+    }
+
     fn accept(repo: gix::ThreadSafeRepository) -> Result<Self, Error> {
         let local = repo.to_thread_local();
         let storage = local.config_snapshot().string("extensions.refStorage");
@@ -225,6 +232,12 @@ impl Store {
             (gix::objs::Kind::Blob, bytes) => Ok(bytes),
             (kind, _) => Err(Error::Kind(oid, kind)),
         }
+    }
+
+    /// Returns the kind of an object that is here; none where it is not.
+    pub fn kind(&self, oid: Oid) -> Result<Option<gix::objs::Kind>, Error> {
+        let header = self.local().try_find_header(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?;
+        Ok(header.map(|header| header.kind()))
     }
 
     /// Returns whether an object is here.
