@@ -1,6 +1,6 @@
 //! Measures the main job against what a shell script would do, in one run, on the release build.
 //!
-//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`, `large`.
+//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`, `large`, `share`.
 
 use std::fs;
 use std::io::Write as _;
@@ -35,6 +35,9 @@ fn main() {
     }
     if wanted("large") {
         large();
+    }
+    if wanted("share") {
+        share();
     }
 }
 
@@ -160,6 +163,60 @@ fn large() {
     ratio("run / (sha256sum + hash-object)", ours, sum + hash, 3.0);
     let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "large"]));
     report("verify, with 1 GiB of content", verify, Some(peak));
+}
+
+/// A thousand items from a bare remote into a clone without blobs, against plain git and into one with all of them.
+fn share() {
+    let bench = Bench::new();
+    bench.git(&["config", "handoff.queue.default.concurrency", "2"]);
+    let plan = bench.plan("runs", ITEMS);
+    bench.time(Command::new(BINARY).arg("run").arg(&plan));
+    bench.git(&["init", "-q", "--bare", "../hub"]);
+    bench.git(&["-C", "../hub", "config", "uploadpack.allowFilter", "true"]);
+    let (push, _) = bench.time(Command::new(BINARY).args(["push", "../hub"]));
+    report("push", push, None);
+    let url = format!("file://{}/hub", bench.folder.path().display());
+    let clone = |name: String, lazy: bool| {
+        let dir = format!("../{name}");
+        bench.git(&["init", "-q", &dir]);
+        bench.git(&["-C", &dir, "remote", "add", "origin", &url]);
+        if lazy {
+            bench.git(&["-C", &dir, "config", "remote.origin.promisor", "true"]);
+            bench.git(&["-C", &dir, "config", "remote.origin.partialCloneFilter", "blob:none"]);
+        }
+        bench.folder.path().join(name).join(".git")
+    };
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    let mut times: [Vec<Duration>; 6] = Default::default();
+    for round in 0..5 {
+        for (at, what, lazy) in [(0, "ours-lazy", true), (2, "plain-full", false), (4, "ours-full", false)] {
+            let git_dir = clone(format!("{what}-{round}"), lazy);
+            let mut fetch = Command::new(if at == 2 { "git" } else { BINARY });
+            match at {
+                2 => fetch.args(["fetch", "-q", "origin", spec]),
+                _ => fetch.args(["fetch", "origin"]),
+            };
+            times[at].push(bench.time(fetch.env("GIT_DIR", &git_dir)).0);
+            let mut verify = Command::new(BINARY);
+            verify.args(["verify", "origin/runs"]).env("GIT_DIR", &git_dir);
+            times[at + 1].push(bench.time(&mut verify).0);
+        }
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    let [lazy_fetch, lazy_verify, plain_fetch, plain_verify, full_fetch, full_verify] = times.each_mut().map(median);
+    report("git handoff fetch without blobs", lazy_fetch, None);
+    report("verify there", lazy_verify, None);
+    report("plain git fetch", plain_fetch, None);
+    report("verify there", plain_verify, None);
+    report("git handoff fetch", full_fetch, None);
+    report("verify there", full_verify, None);
+    let plain = plain_fetch + plain_verify;
+    ratio("without blobs / plain", lazy_fetch + lazy_verify, plain, 1.3);
+    ratio("full / plain", full_fetch + full_verify, plain, 1.3);
+    line(&format!("fetch and verify without blobs: {:.2} s (aim: under 2)", (lazy_fetch + lazy_verify).as_secs_f64()));
 }
 
 /// A throw-away repository with twenty files.

@@ -66,6 +66,8 @@ pub struct Config {
     pub max_items: usize,
     /// `handoff.maxProductSize`, in bytes.
     pub max_product_size: u64,
+    /// `handoff.maxFetchSize`, in bytes: the most that one fetch or one bundle may bring.
+    pub max_fetch_size: u64,
     /// `handoff.workspace.root`
     pub workspace_root: Option<PathBuf>,
     /// `handoff.workspace.keep`: leave the worktrees of failed attempts where they are.
@@ -98,6 +100,7 @@ impl Default for Config {
             durability: Durability::Strict,
             max_items: 10_000,
             max_product_size: 100 << 20,
+            max_fetch_size: 2 << 30,
             workspace_root: None,
             keep: false,
             inputs: "inputs".into(),
@@ -153,6 +156,8 @@ impl Config {
         if gpg_format == "ssh" && config.signing_key.is_none() {
             config.signing_key = user_key;
         }
+        // An empty one asks for the repository's own, whatever else is configured.
+        config.signing_key = config.signing_key.filter(|key| !key.is_empty());
         config.user_name.clone_from(&user.0);
         config.user = user.0.zip(user.1);
         Ok(config)
@@ -189,6 +194,7 @@ impl Config {
             }
             "maxitems" => self.max_items = number(setting)?,
             "maxproductsize" => self.max_product_size = number(setting)?,
+            "maxfetchsize" => self.max_fetch_size = number(setting)?,
             "workspace.root" => self.workspace_root = Some(value.into()),
             "workspace.keep" => self.keep = boolean(setting)?,
             "workspace.inputs" => self.inputs = folder(setting)?,

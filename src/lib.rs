@@ -26,6 +26,8 @@
 //!
 //! A [`packet`] says where the work stands; it is checked before anyone resumes from it.
 //!
+//! [`share`] hands runs on: to a remote, from one, and in a bundle.
+//!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 
@@ -58,6 +60,8 @@ pub mod apply;
 pub mod thread;
 
 pub mod packet;
+
+pub mod share;
 
 pub mod clean;
 pub mod doctor;

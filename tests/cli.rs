@@ -6,6 +6,7 @@ mod example;
 mod interop;
 mod refusals;
 mod repositories;
+mod trust;
 
 use crate::common;
 

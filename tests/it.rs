@@ -16,6 +16,7 @@ mod place;
 mod plan;
 mod prove;
 mod race;
+mod share;
 mod tamper;
 mod thread;
 mod verify;

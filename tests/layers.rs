@@ -37,6 +37,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("prove", &["chain", "git", "merkle", "model"]),
     ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
+    ("share", &["git", "model"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.

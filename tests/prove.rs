@@ -189,6 +189,9 @@ fn the_program_proves_and_checks() {
     env.write("patch", &patch);
     let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
     assert!(report.contains("✓ PROVEN") && report.contains("✓ content"), "{report}");
+    // Nothing else is at hand where there is no repository, and our own key is not known there.
+    let report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
+    assert!(report.contains("✓ PROVEN"), "{report}");
     env.write("patch", "another\n");
     let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
     assert!(report.stdout.contains("✗ NOT PROVEN"), "{report}");

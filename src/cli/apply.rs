@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 fn sound(target: &Target, context: &Context) -> Result<(), Failure> {
     match continuable(&context.store, &target.run, &target.reference, &context.own_fingerprint().unwrap_or_default()) {
         // Whether we may append to it does not matter here.
-        Ok(_) | Err(Refusal::Sealed(_) | Refusal::NotAWriter { .. }) => Ok(()),
+        Ok(_) | Err(Refusal::Sealed(_) | Refusal::NotAWriter { .. } | Refusal::Foreign { .. }) => Ok(()),
         Err(refusal) => Err(refusal.into()),
     }
 }

@@ -112,15 +112,26 @@ fn transcript(view: &View, at: usize, context: &Context) -> Result<Option<Oid>, 
     if transcript.size == 0 {
         return Ok(None);
     }
-    let tree = refs::read(&context.store, &format::transcripts_ref(&view.run))?;
+    // Beside the run that it is of, ours or fetched.
+    let reference = view.head.name.replacen("/runs/", "/transcripts/", 1);
+    let tree = refs::read(&context.store, &reference)?;
     let oid = match tree {
         Some(tree) => context.store.blob_at(tree, &format::transcript_path(id, attempt))?,
         None => None,
     };
-    oid.map(Some).ok_or_else(|| {
-        Failure::refused(
-            "no-transcript",
-            format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str()),
-        )
-    })
+    let oid = oid.ok_or_else(|| {
+        let text = format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str());
+        let failure = Failure::refused("no-transcript", text);
+        match reference.strip_prefix("refs/handoff/remotes/").and_then(|rest| rest.split_once("/transcripts/")) {
+            Some((remote, _)) => failure.hint(format!("git handoff fetch {} --transcripts", quoted(remote))),
+            None => failure,
+        }
+    })?;
+    // No chain holds transcripts together, and they may come from elsewhere.
+    let (found, _) = context.store.copy_blob(oid, &mut io::sink())?;
+    if found != transcript.sha256 {
+        let text = format!("the transcript of {:?} is not the one that the run recorded", id.as_str());
+        return Err(Failure { exit: 3, ..Failure::refused("altered", text) });
+    }
+    Ok(Some(oid))
 }

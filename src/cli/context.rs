@@ -10,23 +10,30 @@ use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::config::Config;
 use git_handoff::engine::tick::Setting;
-use git_handoff::git::store::Store;
+use git_handoff::git::remote::{PROTOCOLS, Reach};
+use git_handoff::git::scratch::Scratch;
+use git_handoff::git::store::{self, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::sign::Signer;
 use git_handoff::worker::site::Site;
 
 use super::failure::Failure;
+use super::output::Output;
 
 /// Fixes the clock for tests; entries made under it say so.
 const CLOCK: &str = "HANDOFF_CLOCK";
+/// Which transports git may use, as git reads it.
+const PROTOCOL_VARIABLE: &str = "GIT_ALLOW_PROTOCOL";
 /// Names the actor where `--actor` does not.
 const ACTOR: &str = "HANDOFF_ACTOR";
 
 /// The repository, its configuration, and who is asking.
 pub(crate) struct Context {
-    /// The repository.
+    /// The repository; outside of one, an empty throw-away one.
     pub(crate) store: Store,
+    /// Whether there is no repository around the current directory.
+    pub(crate) outside: bool,
     /// Its configuration.
     pub(crate) config: Arc<Config>,
     /// Where moments come from.
@@ -70,13 +77,17 @@ impl Surroundings {
 }
 
 impl Context {
-    /// Opens the repository around the current directory.
-    pub(crate) fn new(around: Surroundings) -> Result<Self, Failure> {
+    /// Opens the repository around the current directory; there may be none for a command that can do `anywhere`.
+    pub(crate) fn new(around: Surroundings, anywhere: bool, output: &mut Output) -> Result<Self, Failure> {
         let Surroundings { clock, here, ambient, actor } = around;
-        let store = Store::discover(&here)?;
+        let (store, outside) = match Store::discover(&here) {
+            // What is read there is the user's own configuration and nothing else.
+            Err(store::Error::Open(..)) if anywhere => (output.keep(Scratch::new("sha1")?), true),
+            found => (found?, false),
+        };
         let config = Config::read(&store)?;
         let store = store.with_durability(config.durability);
-        Ok(Self { store, config: Arc::new(config), clock, ambient, actor })
+        Ok(Self { store, outside, config: Arc::new(config), clock, ambient, actor })
     }
 
     /// Returns who acts: `--actor`, else `HANDOFF_ACTOR`, else the person at the keyboard.
@@ -108,6 +119,17 @@ impl Context {
             },
             None => Ok(Signer::own(&folder.join("signing_key"))?),
         }
+    }
+
+    /// Returns how remotes may be reached: as git is allowed to, and never by a transport that runs what a URL says.
+    pub(crate) fn reach(&self, output: &Output) -> Reach {
+        let allowed = self.ambient.get(PROTOCOL_VARIABLE).map(|list| list.to_string_lossy().into_owned());
+        let is_allowed =
+            |name: &&str| allowed.as_ref().is_none_or(|list| list.split(':').any(|allowed| allowed == *name));
+        let protocols: Vec<&str> = PROTOCOLS.into_iter().filter(is_allowed).collect();
+        let refused = self.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");
+        let prompt = !refused && output.can_ask();
+        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size }
     }
 
     /// Returns the fingerprint of the signing key, without making one.

@@ -4,8 +4,9 @@ use std::error::Error;
 use std::io;
 
 use git_handoff::engine::{hold, tick};
-use git_handoff::git::{program, refs, store};
+use git_handoff::git::{program, refs, remote, scratch, store};
 use git_handoff::model::quote::quoted;
+use git_handoff::share::{bundle, fetch, push};
 use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, thread, verify};
 
 /// Why a command failed.
@@ -210,7 +211,7 @@ impl From<verify::Refusal> for Failure {
                 failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
             }
             verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
-            verify::Refusal::NotAWriter { .. } => {
+            verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {
                 failure.hint("give the plan another id, and submit it under your own key")
             }
             verify::Refusal::Verify(_) => failure,
@@ -306,6 +307,24 @@ impl From<thread::Error> for Failure {
     }
 }
 
+impl From<scratch::Error> for Failure {
+    fn from(error: scratch::Error) -> Self {
+        Self::of("scratch", &error)
+    }
+}
+
+impl From<remote::Error> for Failure {
+    fn from(error: remote::Error) -> Self {
+        let failure = Self::of("remote", &error);
+        match &error {
+            remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure }.hint("git remote --verbose"),
+            remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }
+                .hint("name the runs to fetch, or: git config handoff.maxFetchSize 8g"),
+            remote::Error::Failed(..) | remote::Error::Quarantine(_) | remote::Error::Git(_) => failure,
+        }
+    }
+}
+
 impl From<thread::adopt::Error> for Failure {
     fn from(error: thread::adopt::Error) -> Self {
         use thread::adopt::Error as E;
@@ -359,6 +378,24 @@ impl From<thread::checkout::Error> for Failure {
     }
 }
 
+impl From<push::Error> for Failure {
+    fn from(error: push::Error) -> Self {
+        match error {
+            push::Error::UnknownRun(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
+            push::Error::Diverged(_) => Self::of("diverged", &error),
+            push::Error::Declined { ref said, .. } => {
+                let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
+                let causes = causes.map(|line| line.trim_end().to_owned()).collect();
+                Self { causes, ..Self::of("declined", &error) }
+            }
+            push::Error::ReadBack { .. } => Self::of("read-back", &error),
+            push::Error::Remote(inner) => inner.into(),
+            push::Error::Ref(inner) => inner.into(),
+            push::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
 impl From<thread::worktree::Error> for Failure {
     fn from(error: thread::worktree::Error) -> Self {
         Self::of("worktree", &error)
@@ -373,6 +410,30 @@ impl From<thread::checkpoint::SaveError> for Failure {
                 Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g")
             }
             thread::checkpoint::SaveError::Read(_) => Self::of("io", &error),
+        }
+    }
+}
+
+impl From<fetch::Error> for Failure {
+    fn from(error: fetch::Error) -> Self {
+        match error {
+            fetch::Error::UnknownRun(..) => Self::of("unknown-run", &error),
+            fetch::Error::TooMany(_) => Self::of("too-many", &error).hint("name the runs to fetch"),
+            fetch::Error::Remote(inner) => inner.into(),
+            fetch::Error::Ref(inner) => inner.into(),
+            fetch::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<bundle::Error> for Failure {
+    fn from(error: bundle::Error) -> Self {
+        match error {
+            bundle::Error::Scratch(inner) => inner.into(),
+            bundle::Error::Ref(inner) => inner.into(),
+            bundle::Error::Write(_) => Self::of("bundle", &error)
+                .hint("in a partial clone, bring the products first: git handoff fetch --content"),
+            _ => Self::of("bundle", &error),
         }
     }
 }

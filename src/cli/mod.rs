@@ -9,22 +9,26 @@ mod target;
 
 mod adopt;
 mod apply;
+mod bundle;
 mod cat;
 mod check;
 mod checkpoint;
 mod clean;
 mod doctor;
 mod export;
+mod fetch;
 mod fork;
 mod key;
 mod log;
 mod offer;
 mod packet;
 mod prove;
+mod push;
 mod resume;
 mod rollback;
 mod run;
 mod runs;
+mod share;
 mod show;
 mod status;
 mod steer;
@@ -80,6 +84,9 @@ enum Command {
     Fork(fork::Arguments),
     Rollback(rollback::Arguments),
     Thread(thread::Arguments),
+    Push(push::Arguments),
+    Fetch(fetch::Arguments),
+    Bundle(bundle::Arguments),
     Check(check::Arguments),
     Packet(packet::Arguments),
     Prove(prove::Arguments),
@@ -87,6 +94,16 @@ enum Command {
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
+}
+
+impl Command {
+    /// Returns whether it can be used where there is no repository.
+    fn works_anywhere(&self) -> bool {
+        match self {
+            Self::Verify(arguments) => arguments.works_anywhere(),
+            _ => false,
+        }
+    }
 }
 
 /// How a command ended, when it did what it could.
@@ -141,7 +158,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Check(arguments) => check::run(&arguments, &around, &mut output),
             Command::Packet(arguments) => packet::run(arguments, around, &mut output),
             command => {
-                let context = Context::new(around)?;
+                let context = Context::new(around, command.works_anywhere(), &mut output)?;
                 context.config.warnings.iter().for_each(|warning| output.warn(warning));
                 dispatch(command, &context, &mut output)
             }
@@ -176,6 +193,9 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Fork(arguments) => fork::run(&arguments, context, output),
         Command::Rollback(arguments) => rollback::run(&arguments, context, output),
         Command::Thread(arguments) => thread::run(&arguments, context, output),
+        Command::Push(arguments) => push::run(&arguments, context, output),
+        Command::Fetch(arguments) => fetch::run(&arguments, context, output),
+        Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, context, output),

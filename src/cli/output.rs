@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
+use git_handoff::git::scratch::Scratch;
+use git_handoff::git::store::Store;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -17,6 +19,7 @@ pub(crate) struct Output {
     /// Whether stdout takes colour.
     pub(crate) color: bool,
     stderr_color: bool,
+    kept: Vec<Scratch>,
 }
 
 impl Output {
@@ -27,7 +30,15 @@ impl Output {
             json,
             color: wanted && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
+            kept: Vec::new(),
         }
+    }
+
+    /// Keeps a throw-away repository until the program ends, however that happens here; returns the repository.
+    pub(crate) fn keep(&mut self, scratch: Scratch) -> Store {
+        let store = scratch.store().clone();
+        self.kept.push(scratch);
+        store
     }
 
     /// Prints text as it is, and a line end.
@@ -41,15 +52,27 @@ impl Output {
     }
 
     /// Prints bytes as they are.
-    #[expect(clippy::unused_self, reason = "nobody prints without holding the output")]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        settle(io::stdout().lock().write_all(bytes));
+        let result = io::stdout().lock().write_all(bytes);
+        self.settle(result);
     }
 
     /// Makes sure that everything printed has left.
-    #[expect(clippy::unused_self, reason = "nobody prints without holding the output")]
     pub(crate) fn flush(&mut self) {
-        settle(io::stdout().lock().flush());
+        let result = io::stdout().lock().flush();
+        self.settle(result);
+    }
+
+    /// Returns whether somebody would see on a terminal what is printed.
+    #[expect(clippy::unused_self, reason = "nobody looks at the streams without holding the output")]
+    pub(crate) fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Returns whether a person is there who can be asked for a password.
+    #[expect(clippy::unused_self, reason = "nobody looks at the streams without holding the output")]
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stderr().is_terminal()
     }
 
     /// Says something that is not the answer.
@@ -101,11 +124,11 @@ impl Output {
     fn heading(&self, text: &str, color: console::Color) -> String {
         console::style(text).fg(color).bold().force_styling(self.stderr_color).to_string()
     }
-}
 
-/// Ends the program where its reader has gone away; a full disk behind stdout is an error.
-fn settle(result: io::Result<()>) {
-    if let Err(error) = result {
+    /// Ends the program where its reader has gone away; a full disk behind stdout is an error.
+    fn settle(&mut self, result: io::Result<()>) {
+        let Err(error) = result else { return };
+        self.kept.clear();
         if error.kind() == ErrorKind::BrokenPipe {
             std::process::exit(BROKEN_PIPE);
         }

@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
             write(&draft, store.as_ref(), around.clock.now(), output);
         }
         Command::Auto(Auto { run }) => {
-            let context = Context::new(around)?;
+            let context = Context::new(around, false, output)?;
             let view = Target::find(&context.store, &run)?.view(&context.store)?;
             let around = surroundings(&context, &view)?;
             let now = context.clock.now();

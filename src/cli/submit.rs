@@ -81,5 +81,10 @@ pub(crate) fn submit(
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
     };
     let writer = context.writer()?;
-    Ok(Ok(stage::submit(&writer, &valid, &request)?))
+    let submitted = stage::submit(&writer, &valid, &request)?;
+    if !submitted.created {
+        // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
+        run::open(&submitted.run, context)?;
+    }
+    Ok(Ok(submitted))
 }

@@ -5,16 +5,18 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git_handoff::model::digest::HashingReader;
+use git_handoff::git::store::Store;
+use git_handoff::model::digest::{HashingReader, Oid};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
+use git_handoff::share::bundle;
 use git_handoff::submit;
 use git_handoff::verify::{Claim, Logs, Options, Report, Signers, revoked, verify_proof, verify_with};
 
 use super::context::{Context, read_file};
 use super::target::{Target, own_runs};
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, share};
 
 /// The largest allowed-signers file that is read.
 const SIGNERS_LIMIT: u64 = 16 << 20;
@@ -28,13 +30,16 @@ const PROOF_LIMIT: u64 = 64 << 20;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The runs
-    #[arg(required_unless_present_any = ["all", "proof"])]
+    #[arg(required_unless_present_any = ["all", "bundle", "proof"])]
     runs: Vec<String>,
     /// Verify every run of this repository
-    #[arg(long, conflicts_with = "runs")]
+    #[arg(long, conflicts_with_all = ["runs", "bundle"])]
     all: bool,
+    /// Verify the runs in this bundle, all or those named; no repository is needed
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
     /// Check a proof that `git handoff prove` wrote; nothing else is needed
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle"])]
     proof: Option<PathBuf>,
     /// Fail unless this file is the product that the proof is about
     #[arg(long, value_name = "FILE", requires = "proof")]
@@ -62,20 +67,45 @@ pub(crate) struct Arguments {
     base: Option<String>,
 }
 
+impl Arguments {
+    /// Returns whether this works where there is no repository.
+    pub(super) fn works_anywhere(&self) -> bool {
+        self.bundle.is_some() || self.proof.is_some()
+    }
+}
+
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let options = options(arguments, context, output)?;
     if let Some(path) = &arguments.proof {
         return proof(path, arguments, &options, output);
     }
-    let logs = Logs::read(&context.store)?;
+    let Some(path) = &arguments.bundle else {
+        let logs = Logs::read(&context.store)?;
+        let targets = in_repository(arguments, context, &logs, output)?;
+        return report(&targets, (&context.store, &logs), arguments, &options, output);
+    };
+    let opened = bundle::open(path, context.config.max_fetch_size)?;
+    for name in &opened.skipped {
+        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
+    }
+    let targets = in_bundle(&opened.runs, &arguments.runs)?;
+    let store = output.keep(opened.scratch);
+    let logs = Logs::read(&store)?.with_witnesses(Logs::read(&context.store)?);
+    report(&targets, (&store, &logs), arguments, &options, output)
+}
+
+fn in_repository(
+    arguments: &Arguments,
+    context: &Context,
+    logs: &Logs,
+    output: &mut Output,
+) -> Result<Vec<Target>, Failure> {
     let mut targets = Vec::new();
     if arguments.all {
         let mut runs: BTreeSet<RunId> = own_runs(&context.store)?.into_iter().collect();
         runs.extend(logs.own_runs().cloned());
-        for run in runs {
-            targets.push(Target { reference: format::run_ref(&run), run });
-        }
+        targets.extend(runs.into_iter().map(own));
         if targets.is_empty() {
             output.note("there are no runs here");
         }
@@ -83,18 +113,40 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     for named in &arguments.runs {
         targets.push(match Target::find(&context.store, named) {
             // A run whose ref is gone may still be one that a log names.
-            Err(unknown) => match RunId::parse(named) {
-                Ok(run) => Target { reference: format::run_ref(&run), run },
-                Err(_) => return Err(unknown),
-            },
+            Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown)?,
             found => found?,
         });
     }
+    Ok(targets)
+}
+
+fn in_bundle(runs: &[RunId], named: &[String]) -> Result<Vec<Target>, Failure> {
+    if let Some(missing) = named.iter().find(|name| !runs.iter().any(|run| run.as_str() == name.as_str())) {
+        return Err(Failure::refused("unknown-run", format!("there is no run {missing:?} in the bundle")));
+    }
+    if runs.is_empty() {
+        return Err(Failure::refused("no-runs", "there are no runs in the bundle".into()));
+    }
+    let wanted = |run: &&RunId| named.is_empty() || named.iter().any(|name| name == run.as_str());
+    Ok(runs.iter().filter(wanted).cloned().map(own).collect())
+}
+
+fn own(run: RunId) -> Target {
+    Target { reference: format::run_ref(&run), run }
+}
+
+fn report(
+    targets: &[Target],
+    (store, logs): (&Store, &Logs),
+    arguments: &Arguments,
+    options: &Options,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for (at, target) in targets.iter().enumerate() {
-        let report = match verify_with(&context.store, &logs, &target.run, &target.reference, &options) {
+        let report = match verify_with(store, logs, &target.run, &target.reference, options) {
             Err(git_handoff::verify::Error::NoSuchRun(_)) => {
-                return Err(Target::find(&context.store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
+                return Err(Target::find(store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
             }
             // Of all runs, one that is gone does not keep the others from being looked at.
             Err(gone @ git_handoff::verify::Error::Vanished { .. }) if arguments.all => {
@@ -161,7 +213,8 @@ fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Res
     Ok(Options {
         signer: arguments.signer.clone(),
         plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
-        base: arguments.base.as_deref().map(|base| submit::resolve_base(&context.store, base)).transpose()?,
+        base: arguments.base.as_deref().map(|base| commit(base, arguments, context)).transpose()?,
+        alone: arguments.bundle.is_some(),
         ..options
     })
 }
@@ -240,4 +293,15 @@ fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure
 
 fn text(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&read_file(path, SIGNERS_LIMIT)?).into_owned())
+}
+
+/// Returns the commit that a revision names; for a bundle or a proof a commit's full id says it, since its base is not in it.
+fn commit(base: &str, arguments: &Arguments, context: &Context) -> Result<Oid, Failure> {
+    match base.parse() {
+        Ok(oid) if arguments.works_anywhere() => Ok(oid),
+        Err(_) if context.outside => {
+            Err(Failure::usage(format!("{base:?} must be a commit's full id: there is no repository here")))
+        }
+        _ => Ok(submit::resolve_base(&context.store, base)?),
+    }
 }

@@ -1,9 +1,14 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
 pub mod codec;
+pub mod history;
+mod incoming;
 pub mod merge;
+pub mod porcelain;
 pub mod program;
 pub mod quarantine;
 pub mod refs;
+pub mod remote;
+pub mod scratch;
 pub mod store;
 pub mod work_tree;

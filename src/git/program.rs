@@ -59,6 +59,8 @@ pub struct Git {
     command: Command,
     input: Vec<u8>,
     shown: Vec<OsString>,
+    stdin: Option<File>,
+    largest_file: Option<u64>,
 }
 
 impl Git {
@@ -78,7 +80,7 @@ impl Git {
         for setting in ALWAYS {
             command.arg("-c").arg(setting);
         }
-        Self { command, input: Vec::new(), shown: Vec::new() }
+        Self { command, input: Vec::new(), shown: Vec::new(), stdin: None, largest_file: None }
     }
 
     /// Names the work tree.
@@ -123,10 +125,19 @@ impl Git {
         self
     }
 
-    /// Gives git a file to read.
+    /// Gives git a file to read, from where it stands.
     #[must_use]
-    pub fn input_file(mut self, file: File) -> Self {
-        self.command.stdin(Stdio::from(file));
+    pub fn stdin(mut self, file: File) -> Self {
+        self.stdin = Some(file);
+        self
+    }
+
+    /// Has the system refuse to let git, or any program that it starts, write a file of more bytes than this.
+    ///
+    /// git itself bounds what it receives, but not what it fetches.
+    #[must_use]
+    pub fn largest_file(mut self, bytes: u64) -> Self {
+        self.largest_file = Some(bytes);
         self
     }
 
@@ -157,6 +168,12 @@ impl Git {
 
     /// Runs it and hands on what it prints piece by piece.
     pub fn stream(mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Error> {
+        if let Some(bytes) = self.largest_file {
+            self.command = limited(&self.command, bytes);
+        }
+        if let Some(file) = self.stdin.take() {
+            self.command.stdin(file);
+        }
         if !self.input.is_empty() {
             self.command.stdin(Stdio::piped());
         }
@@ -188,6 +205,25 @@ impl Git {
             said: String::from_utf8_lossy(&said.unwrap_or_default()).trim_end().to_owned(),
         })
     }
+}
+
+/// Returns the same call under a shell that sets the limit first; a write beyond it fails instead of killing.
+fn limited(command: &Command, bytes: u64) -> Command {
+    const SCRIPT: &str = r#"trap '' XFSZ; ulimit -f "$0"; exec "$@""#;
+    let mut shell = Command::new("sh");
+    // POSIX counts in blocks of 512 bytes.
+    shell.arg("-c").arg(SCRIPT).arg((bytes / 512).to_string()).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    if let Some(dir) = command.get_current_dir() {
+        shell.current_dir(dir);
+    }
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
 }
 
 fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {

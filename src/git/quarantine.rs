@@ -90,7 +90,7 @@ impl Quarantine {
             return Ok(());
         }
         pack.rewind().map_err(Error::Folder)?;
-        match self.repository.git().args(["index-pack", "--stdin", "--strict"]).input_file(pack).run() {
+        match self.repository.git().args(["index-pack", "--stdin", "--strict"]).stdin(pack).run() {
             Ok(_) => Ok(()),
             Err(program::Error::Failed { said, .. }) => Err(Error::Refused(said)),
             Err(other) => Err(other.into()),

@@ -239,6 +239,12 @@ impl Store {
         }
     }
 
+    /// Returns the kind of an object that is here; none where it is not.
+    pub fn kind(&self, oid: Oid) -> Result<Option<gix::objs::Kind>, Error> {
+        let header = self.local().try_find_header(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?;
+        Ok(header.map(|header| header.kind()))
+    }
+
     /// Returns whether an object is here.
     pub fn contains(&self, oid: Oid) -> bool {
         self.local().has_object(oid.0)

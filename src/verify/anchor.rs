@@ -46,6 +46,8 @@ pub(super) fn row(case: &Case<'_>, logs: &Logs) -> Anchor {
         Verdict::not_applicable(format!("not sealed, {}{notes}", if knows { "submission logged" } else { "in no log" }))
     } else if holds {
         Verdict::ok(format!("local (detect){notes}"))
+    } else if !knows && case.options.alone {
+        Verdict::not_applicable(format!("no log at hand holds the run{notes}"))
     } else if knows {
         return missing("a log holds the submission of the run, but not its seal");
     } else {

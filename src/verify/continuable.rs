@@ -52,12 +52,18 @@ pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -
     if broken {
         return Err(Refusal::Broken(Box::new(report(&case, evidence, chain))));
     }
+    // Entry 0 is its signer's own word: a stranger may name our key in it, but cannot sign with it.
+    let stranger = evidence.signers.iter().find(|signer| signer.fingerprint != own_key);
+    let foreign = stranger.map(|signer| Refusal::Foreign { run: run.clone(), key: signer.fingerprint.clone() });
     if case.seal().is_some() {
-        return Err(Refusal::Sealed(run.clone()));
+        return Err(foreign.unwrap_or_else(|| Refusal::Sealed(run.clone())));
     }
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     if !writers.iter().any(|writer| writer == own_key) {
         return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
+    }
+    if let Some(foreign) = foreign {
+        return Err(foreign);
     }
     let (Some(state), Some(last)) = (evidence.state, case.story.links.last()) else {
         return Err(Refusal::Broken(Box::new(report(&case, Evidence { state: None, ..evidence }, chain))));
@@ -99,9 +105,17 @@ pub enum Refusal {
     /// It does not verify as far as it goes.
     #[error("run {} does not verify: {}", .0.run, .0.first_finding())]
     Broken(Box<Report>),
-    /// It is sealed: nothing follows a seal.
+    /// It is sealed, by our own key: nothing follows a seal.
     #[error("run {0} is sealed")]
     Sealed(RunId),
+    /// It is sound, sealed or not, but somebody else recorded it.
+    #[error("run {run} was recorded with the key {key}, which is not yours")]
+    Foreign {
+        /// The run.
+        run: RunId,
+        /// The first other key's fingerprint.
+        key: String,
+    },
     /// Entry 0 does not name our key.
     #[error("the key {key} is not among the writers of run {run}")]
     NotAWriter {

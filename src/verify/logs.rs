@@ -34,6 +34,8 @@ pub(super) struct Log {
     pub(super) runs: BTreeMap<RunId, Said>,
     /// What it last said of each thread.
     pub(super) threads: BTreeMap<ThreadId, LogThread>,
+    /// Whether it is in another repository than the runs, and so beside none of them.
+    elsewhere: bool,
 }
 
 /// What a log says of one run.
@@ -61,6 +63,13 @@ impl Logs {
     pub fn own_runs(&self) -> impl Iterator<Item = &RunId> {
         let own = self.logs.iter().filter(|log| log.name.starts_with("refs/handoff/logs/"));
         own.flat_map(|log| log.runs.keys())
+    }
+
+    /// Adds logs of another repository, which count as witnesses where they are by a writer of the run.
+    #[must_use]
+    pub fn with_witnesses(mut self, others: Self) -> Self {
+        self.logs.extend(others.logs.into_iter().map(|log| Log { elsewhere: true, ..log }));
+        self
     }
 
     /// Makes a ref that is not there one that is gone, if a log of the same place holds its run.
@@ -143,20 +152,22 @@ impl Log {
             }
         }
         findings.extend(&story.tree_findings);
-        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs, threads }
+        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs, threads, elsewhere: false }
     }
 
     /// Whether the log stands in the same place as a thread's ref: both our own, or both of one remote.
     pub(super) fn stands_beside(&self, reference: &str) -> bool {
         let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
         let log = place(&self.name, "/logs/");
-        log.is_some() && log == place(reference, "/threads/")
+        !self.elsewhere && log.is_some() && log == place(reference, "/threads/")
     }
 
     /// Returns what is wrong with the blobs that its tree held of a run. The entries say all that stands in them, so that
     /// they are known by their bytes; a damaged one would not be noticed otherwise.
     pub(super) fn spoilt(&self, objects: &Objects, run: &RunId, lazy: bool) -> Option<String> {
-        let records = self.runs.get(run).into_iter().flat_map(|said| &said.records);
+        // Those of a log elsewhere lie elsewhere, too.
+        let said = self.runs.get(run).filter(|_| !self.elsewhere);
+        let records = said.into_iter().flat_map(|said| &said.records);
         let read = records.filter_map(|bytes| objects.read(objects.hash(Kind::Blob, bytes)?, Kind::Blob).err());
         let mut faults = read.filter(|fault| !(lazy && matches!(fault, Fault::Missing(_))));
         faults.next().map(|fault| fault.to_string())
@@ -166,7 +177,7 @@ impl Log {
     pub(super) fn stands_by(&self, reference: &str) -> bool {
         let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
         let log = place(&self.name, "/logs/");
-        log.is_some() && log == place(reference, "/runs/")
+        !self.elsewhere && log.is_some() && log == place(reference, "/runs/")
     }
 }
 

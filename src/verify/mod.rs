@@ -35,6 +35,7 @@ pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thr
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::git::history;
 use crate::git::store::{self, Store};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
@@ -61,6 +62,8 @@ pub struct Options {
     pub plan: Option<Vec<u8>>,
     /// The commit that the run must start from.
     pub base: Option<Oid>,
+    /// Whether the run stands alone, as in a bundle: that no log came along says nothing against it.
+    pub alone: bool,
 }
 
 /// Verifies the run at `reference` against everything in the repository.
@@ -115,7 +118,7 @@ impl<'a> Case<'a> {
             Ok(tip) => Story::read(store, tip),
             Err(why) => Story::unreadable(why),
         };
-        let lazy = is_partial(store);
+        let lazy = history::is_partial(store);
         let shallow = lazy || store.local().is_shallow().unwrap_or(false);
         Ok(Self { store, run, reference, options, story: told, lazy, shallow })
     }
@@ -172,18 +175,6 @@ fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error>
         Err(error) if error.is_permission_denied() => Err(Error::Ref(reference.to_owned(), Box::new(error))),
         Err(error) => Ok(Err(format!("the ref cannot be read: {}", error.probable_cause()))),
     }
-}
-
-/// Whether missing objects are what this repository was made for: a partial clone.
-fn is_partial(store: &Store) -> bool {
-    let repo = store.local();
-    let config = repo.config_snapshot();
-    let partial = config.string("extensions.partialClone").is_some();
-    let promised = || {
-        let remotes = repo.remote_names();
-        remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
-    };
-    partial || promised()
 }
 
 /// Why there is no report.

@@ -17,7 +17,8 @@ use super::content::{bytes_for_people, hash};
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, Objects};
 use super::signature::{detail, standing};
-use super::{Error, Logs, Options, Row, SignerSeen, State, is_partial, resolve};
+use super::{Error, Logs, Options, Row, SignerSeen, State, resolve};
+use crate::git::history::is_partial;
 use reading::Told;
 
 /// The names of the rows, in the order of a report; `failure` is the first that fails.

@@ -194,3 +194,17 @@ fn a_sealed_or_broken_run_may_not_go_on() {
     let Err(Refusal::Broken(report)) = continuable(&lab.store, &told.run, RUN, &own) else { panic!() };
     assert_fails(&report, "manifest", "argv is not the plan's");
 }
+
+#[test]
+fn a_stranger_who_names_our_key_has_not_recorded_our_run() {
+    let lab = Lab::new();
+    let stranger = key(lab.path(), 9);
+    for sealed in [false, true] {
+        let mut run = if sealed { Teller::honest(&lab) } else { Teller::submit(&lab, PLAN) };
+        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+        e.writers = vec![lab.signer.fingerprint(), stranger.fingerprint()];
+        let told = run.write(&stranger);
+        let refused = continuable(&lab.store, &told.run, RUN, &lab.signer.fingerprint());
+        assert!(matches!(refused, Err(Refusal::Foreign { .. })), "{refused:?}");
+    }
+}

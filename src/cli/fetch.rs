@@ -1,0 +1,112 @@
+//! `git handoff fetch`
+
+use git_handoff::model::quote::quoted;
+use git_handoff::share::Kind;
+use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
+use serde_json::json;
+
+use super::context::Context;
+use super::{Ending, Failure, Output, share, table};
+
+/// Take in what a remote has, to be verified here
+///
+/// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/RUN. What was fetched before
+/// only ever grows: a run or log that was rewritten since is refused. In a partial clone everything verify needs but the
+/// products is brought as well.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
+    remote: Option<String>,
+    /// The runs [default: all runs and threads]
+    runs: Vec<String>,
+    /// Take transcripts as well
+    #[arg(long)]
+    transcripts: bool,
+    /// In a partial clone, bring the products as well
+    #[arg(long)]
+    content: bool,
+    /// Take what was pushed with --as-branch PREFIX
+    #[arg(long, value_name = "PREFIX")]
+    as_branch: Option<String>,
+}
+
+/// Fetches and prints what came.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let request = Request {
+        remote: share::remote(arguments.remote.as_deref(), false, context)?,
+        runs: share::runs(&arguments.runs)?,
+        transcripts: arguments.transcripts,
+        content: arguments.content,
+        space: share::space(arguments.as_branch.as_deref())?,
+    };
+    let fetched = stage::fetch(&context.store, &context.reach(output), &request)?;
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.fetch/1",
+            "remote": request.remote.name,
+            "refs": fetched.taken.iter().map(value).collect::<Vec<_>>(),
+            "skipped": fetched.skipped,
+            "blobs": fetched.blobs,
+        }));
+    } else {
+        let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
+        table::lines(&rows).iter().for_each(|line| output.line(line));
+    }
+    comment(&fetched, &request, output);
+    let refused = fetched.taken.iter().any(|taken| taken.status.is_refused());
+    Ok(if refused { Ending::Refused } else { Ending::Done })
+}
+
+fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
+    for name in &fetched.skipped {
+        output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
+    }
+    for taken in &fetched.taken {
+        let (kind, name) = (taken.place.kind.word(), &taken.place.name);
+        match (&taken.status, taken.old) {
+            (Status::Rewritten, Some(old)) => {
+                output.warn(&format!(
+                    "{kind} {name:?} was rewritten on {}: it was at {old} and is at {} now, which does not go on from \
+                     there; what was fetched before is kept",
+                    request.remote.name, taken.new
+                ));
+                output.hint(&format!(
+                    "git update-ref -d {}   # forgets what was seen there before; then fetch again",
+                    quoted(&taken.reference)
+                ));
+            }
+            (Status::Unfit(what), _) => {
+                output.warn(&format!("{kind} {name:?} is {what} on {}; it was not taken", request.remote.name));
+            }
+            _ => {}
+        }
+    }
+    if output.json {
+        return;
+    }
+    if fetched.taken.is_empty() {
+        output.note(&format!("there are no runs on {}", request.remote.name));
+    } else if fetched.taken.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
+        output.note("everything is here already");
+    } else if let Some(taken) =
+        fetched.taken.iter().find(|taken| taken.place.kind == Kind::Run && !taken.status.is_refused())
+    {
+        let name = format!("{}/{}", request.remote.name, taken.place.name);
+        output.hint(&format!("git handoff verify {}", quoted(&name)));
+    }
+}
+
+fn value(taken: &Taken) -> serde_json::Value {
+    json!({
+        "kind": taken.place.kind.word(),
+        "name": taken.place.name,
+        "ref": taken.reference,
+        "old": taken.old,
+        "new": taken.new,
+        "status": taken.status.word(),
+    })
+}
+
+fn row(taken: &Taken) -> Vec<String> {
+    vec![taken.status.word().into(), taken.place.kind.word().into(), taken.place.name.clone()]
+}

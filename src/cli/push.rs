@@ -1,0 +1,110 @@
+//! `git handoff push`
+
+use git_handoff::git::remote;
+use git_handoff::model::quote::quoted;
+use git_handoff::share::Kind;
+use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
+use serde_json::json;
+
+use super::context::Context;
+use super::{Ending, Failure, Output, share, table};
+
+/// Hand runs to a remote, with the repository logs that anchor them
+///
+/// Without names, every run and thread that the remote lacks or is behind on. Only ever forward: a run that went on
+/// differently there is refused, and nothing is pushed. Afterwards the remote is read back.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
+    remote: Option<String>,
+    /// The runs
+    runs: Vec<String>,
+    /// Hand over transcripts as well: they are large, and may hold what nobody meant to share
+    #[arg(long)]
+    transcripts: bool,
+    /// Push to branches PREFIX/runs/RUN, for a host that takes nothing but branches
+    #[arg(long, value_name = "PREFIX")]
+    as_branch: Option<String>,
+    /// Only say what would be pushed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Pushes and prints what moved.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let request = Request {
+        remote: share::remote(arguments.remote.as_deref(), true, context)?,
+        runs: share::runs(&arguments.runs)?,
+        transcripts: arguments.transcripts,
+        space: share::space(arguments.as_branch.as_deref())?,
+        dry_run: arguments.dry_run,
+    };
+    let moves =
+        stage::push(&context.store, &context.reach(output), &request).map_err(|error| explain(error, &request))?;
+    if output.json {
+        output.value(&json!({
+            "schema": "git-handoff.push/1",
+            "remote": remote::without_password(&request.remote.given),
+            "dryRun": request.dry_run,
+            "refs": moves.iter().map(value).collect::<Vec<_>>(),
+        }));
+        return Ok(Ending::Done);
+    }
+    let rows: Vec<_> = moves.iter().filter(|moved| moved.status != Status::UpToDate).map(row).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    if !moves.iter().any(|moved| moved.place.kind == Kind::Run) {
+        output.note("there are no runs here");
+    } else if !moves.iter().any(|moved| moved.status.moves()) {
+        output.note("the remote has everything already");
+    } else if request.dry_run {
+        output.note("nothing was pushed: --dry-run");
+    }
+    Ok(Ending::Done)
+}
+
+fn value(moved: &Moved) -> serde_json::Value {
+    json!({
+        "kind": moved.place.kind.word(),
+        "name": moved.place.name,
+        "ref": moved.to,
+        "old": moved.old,
+        "new": moved.new,
+        "status": moved.status.word(),
+    })
+}
+
+fn row(moved: &Moved) -> Vec<String> {
+    let mut row = vec![moved.status.word().into(), moved.place.kind.word().into(), moved.place.name.clone()];
+    if moved.status == Status::Behind {
+        row.push("the remote is ahead; fetch it".into());
+    }
+    row
+}
+
+/// Says what can be done about it.
+fn explain(error: Error, request: &Request) -> Failure {
+    let to = quoted(&request.remote.given);
+    let hint = match &error {
+        Error::Diverged(diverged) => {
+            let run = diverged.iter().find(|one| one.place.kind == Kind::Run);
+            run.or(diverged.first()).map(|one| match one.place.kind {
+                Kind::Run => {
+                    let (run, seen) = (quoted(&one.place.name), format!("{}/{}", request.remote.name, one.place.name));
+                    format!("git handoff fetch {to} {run} && git handoff verify {}", quoted(&seen))
+                }
+                Kind::Log => format!("git handoff fetch {to}   # the same key writes a log in another clone, too"),
+                Kind::Thread | Kind::Transcripts => format!("git handoff fetch {to}"),
+            })
+        }
+        Error::Declined { .. } if request.space.folder() == "refs/handoff/" => Some(format!(
+            "git handoff push {to} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle"
+        )),
+        Error::Declined { .. } => Some("git handoff bundle --all --output runs.bundle".into()),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

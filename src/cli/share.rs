@@ -1,0 +1,49 @@
+//! What `push` and `fetch` have in common.
+
+use git_handoff::git::porcelain::plain;
+use git_handoff::git::remote::{Remote, Remotes};
+use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
+use git_handoff::share::Space;
+
+use super::Failure;
+use super::context::Context;
+use super::target::own_runs;
+
+/// Returns the remote that a command line means, and the runs that it names.
+pub(crate) fn remote(word: Option<&str>, push: bool, context: &Context) -> Result<Remote, Failure> {
+    let remotes = Remotes::read(&context.store)?;
+    let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
+    remotes.find(&chosen).map_err(|error| {
+        let failure = Failure::from(error);
+        let verb = if push { "push" } else { "fetch" };
+        let is_run = || own_runs(&context.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
+        match word {
+            // A run where the remote belongs.
+            Some(run) if is_run() => {
+                failure.hint(format!("git handoff {verb} {} {}", quoted(&remotes.default(push)), quoted(run)))
+            }
+            Some(_) => failure,
+            None => failure.hint("git remote add origin URL"),
+        }
+    })
+}
+
+/// Returns the ids that words are.
+pub(crate) fn runs(words: &[String]) -> Result<Vec<RunId>, Failure> {
+    let run = |word: &String| {
+        RunId::parse(word).map_err(|e| Failure::refused("unknown-run", format!("{word:?} is no run's id: {e}")))
+    };
+    words.iter().map(run).collect()
+}
+
+/// Returns where a remote keeps what is handed over.
+pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
+    let bad = || Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default()));
+    Space::new(branches).ok_or_else(bad)
+}
+
+/// Returns a name that somebody else chose as it may be shown.
+pub(crate) fn shown(name: &str) -> String {
+    plain(&name.replace('\n', "\u{fffd}"))
+}

@@ -1,0 +1,51 @@
+//! Chains as git sees them: a line of first parents, and what of it may be elsewhere.
+
+use gix::objs::Kind;
+
+use super::store::{Error, Store};
+use crate::model::digest::Oid;
+
+/// Whether missing objects are what this repository was made for: a partial clone.
+pub fn is_partial(store: &Store) -> bool {
+    let repo = store.local();
+    let config = repo.config_snapshot();
+    let promised = || {
+        let remotes = repo.remote_names();
+        remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
+    };
+    config.string("extensions.partialClone").is_some() || promised()
+}
+
+/// Returns whether the chain that ends at `new` goes on from `old`, along first parents only.
+///
+/// A chain has no other parents; git's own idea of a fast-forward would take one that hides its old head behind a merge.
+pub fn continues(store: &Store, old: Oid, new: Oid) -> Result<bool, Error> {
+    Ok(line(store, new, Some(old))?.1)
+}
+
+/// Returns the commits from `tip` on back to the first, or to a known one, which is not among them.
+pub fn since(store: &Store, tip: Oid, known: Option<Oid>) -> Result<Vec<Oid>, Error> {
+    Ok(line(store, tip, known)?.0)
+}
+
+fn line(store: &Store, tip: Oid, until: Option<Oid>) -> Result<(Vec<Oid>, bool), Error> {
+    let repo = store.local();
+    let mut commits = Vec::new();
+    let mut next = Some(tip);
+    while let Some(oid) = next {
+        if until == Some(oid) {
+            return Ok((commits, true));
+        }
+        let object =
+            repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
+        if object.kind != Kind::Commit {
+            return Err(Error::Kind(oid, object.kind));
+        }
+        commits.push(oid);
+        let mut headers = object.data.split(|b| *b == b'\n').skip(1);
+        let parent =
+            headers.next().and_then(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
+        next = parent;
+    }
+    Ok((commits, false))
+}

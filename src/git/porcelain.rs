@@ -1,0 +1,142 @@
+//! What git prints for programs: the answers of `push --porcelain` and `ls-remote`, and the head of a bundle. Pure.
+
+use crate::model::digest::Oid;
+
+/// What became of one ref of a push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The ref of the remote.
+    pub to: String,
+    /// Whether the remote has it now.
+    pub taken: bool,
+    /// Why not, or what kind of change it was, in git's words.
+    pub summary: String,
+}
+
+/// Reads what `git push --porcelain` prints; lines that tell of no ref are passed over.
+pub fn pushed(text: &str) -> Vec<Answer> {
+    text.lines().filter_map(answer).collect()
+}
+
+fn answer(line: &str) -> Option<Answer> {
+    let mut fields = line.splitn(3, '\t');
+    let flag = fields.next()?;
+    let (_, to) = fields.next()?.rsplit_once(':')?;
+    let summary = fields.next()?;
+    let taken = match flag {
+        " " | "+" | "*" | "=" | "-" => true,
+        "!" => false,
+        _ => return None,
+    };
+    Some(Answer { to: to.to_owned(), taken, summary: plain(summary) })
+}
+
+/// Reads what `git ls-remote` prints: an object and a name a line.
+pub fn listed(text: &str) -> Vec<(Oid, String)> {
+    let line = |line: &str| {
+        let (oid, name) = line.split_once('\t')?;
+        Some((oid.parse().ok()?, name.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// What stands before the pack in a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleHead {
+    /// `sha1` or `sha256`.
+    pub object_format: String,
+    /// Whether objects were left out on purpose.
+    pub filtered: bool,
+    /// The commits that a reader must have already.
+    pub prerequisites: Vec<Oid>,
+    /// What the bundle's refs point at.
+    pub refs: Vec<(Oid, String)>,
+    /// How many bytes it takes; the pack follows.
+    pub length: usize,
+}
+
+/// Reads the head of a bundle of version 2 or 3; none where the bytes are not one, or not all of it.
+pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
+    let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
+    let mut lines = bytes[..end].split(|b| *b == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
+    let version = lines.next()?;
+    if version != "# v2 git bundle" && version != "# v3 git bundle" {
+        return None;
+    }
+    let mut head = BundleHead {
+        object_format: "sha1".into(),
+        filtered: false,
+        prerequisites: Vec::new(),
+        refs: Vec::new(),
+        length: end + 2,
+    };
+    for line in lines {
+        if let Some(capability) = line.strip_prefix('@') {
+            match capability.split_once('=') {
+                Some(("object-format", format @ ("sha1" | "sha256"))) => head.object_format = format.into(),
+                Some(("filter", _)) => head.filtered = true,
+                // What a capability means that is not known here, nobody can say.
+                _ => return None,
+            }
+        } else if let Some(needed) = line.strip_prefix('-') {
+            head.prerequisites.push(needed.split(' ').next()?.parse().ok()?);
+        } else {
+            let (oid, name) = line.split_once(' ')?;
+            head.refs.push((oid.parse().ok()?, name.to_owned()));
+        }
+    }
+    Some(head)
+}
+
+/// Returns what somebody else's machine said, without what would move the cursor of ours.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured from git 2.47 pushing to a path.
+    const PUSHED: &str = "To ../hub\n\
+        *\ta1134369fe668301a94828ddbe731d5946ac8243:refs/handoff/runs/r\t[new reference]\n \
+        \ta1134369fe668301a94828ddbe731d5946ac8243:refs/handoff/runs/q\ta113436..bad0980\n\
+        =\ta1134369fe668301a94828ddbe731d5946ac8243:refs/handoff/runs/p\t[up to date]\n\
+        !\tbad09805e64f826faf3d9c15a52f6b0efe614773:refs/handoff/runs/s\t[remote rejected] (hook declined)\n\
+        !\tHEAD:refs/handoff/runs/u\t[rejected] (non-fast-forward)\n\
+        Done\n";
+
+    #[test]
+    fn answers_of_a_push_are_read() {
+        let answers = pushed(PUSHED);
+        let taken: Vec<_> = answers.iter().map(|a| (a.to.rsplit('/').next().unwrap_or_default(), a.taken)).collect();
+        assert_eq!(taken, [("r", true), ("q", true), ("p", true), ("s", false), ("u", false)]);
+        assert_eq!(answers[3].summary, "[remote rejected] (hook declined)");
+        assert_eq!(answers[4].to, "refs/handoff/runs/u");
+    }
+
+    #[test]
+    fn what_is_no_answer_is_passed_over() {
+        assert_eq!(pushed("To x\nDone\n\n?\ta:b\tc\n!\tnothing\tc\n!\n"), []);
+        let hostile = pushed("!\ta:refs/x\t[remote rejected] (\u{1b}[2J)\n");
+        assert_eq!(hostile[0].summary, "[remote rejected] (\u{fffd}[2J)");
+    }
+
+    #[test]
+    fn the_head_of_a_bundle_ends_where_the_pack_begins() {
+        let oid = "a1134369fe668301a94828ddbe731d5946ac8243";
+        let bytes = format!("# v2 git bundle\n-{oid} subject\n{oid} refs/handoff/runs/r\n\nPACK\n\n");
+        let head = bundle_head(bytes.as_bytes()).expect("it is one");
+        assert_eq!((head.prerequisites.len(), head.refs.len()), (1, 1));
+        assert_eq!(head.refs[0].1, "refs/handoff/runs/r");
+        assert!(bytes[head.length..].starts_with("PACK"));
+        let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{oid} refs/x\n\n");
+        let head = bundle_head(newer.as_bytes()).expect("it is one");
+        assert_eq!((head.object_format.as_str(), head.filtered), ("sha256", true));
+        for bad in
+            ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v3 git bundle\n@what\n\n", "# v2 git bundle\nx\n\n"]
+        {
+            assert_eq!(bundle_head(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+}

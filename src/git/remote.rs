@@ -1,0 +1,326 @@
+//! Other repositories: which there are, what they hold, how objects travel. The only caller of `git ls-remote`, `fetch`, `push`.
+//!
+//! Whatever the user configured for a remote counts, as it does for `git fetch` and `git push`; what a remote sends does not
+//! decide anything: objects are asked for by id, and no ref of ours is moved here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use super::incoming::Incoming;
+use super::porcelain::{self, Answer};
+use super::program::{self, Git};
+use super::store::Store;
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::encode_segment;
+
+/// The transports that are used; none of them runs a command that a URL names.
+pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
+
+/// A remote that shows more bytes of refs than this is not listened to.
+const MOST_LISTED: usize = 64 << 20;
+
+/// The most refs in one call of `git push`, which takes them on its command line.
+const MOST_PUSHED: usize = 500;
+
+/// How remotes may be reached.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// The transports, as `GIT_ALLOW_PROTOCOL` lists them.
+    pub protocols: String,
+    /// Whether somebody is there to be asked for a password.
+    pub prompt: bool,
+    /// The most bytes that one fetch may bring.
+    pub largest: u64,
+}
+
+/// One remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// What git is given: the name of a configured remote, a URL, or an absolute path.
+    pub given: String,
+    /// What its refs are kept under below `refs/handoff/remotes/`.
+    pub name: String,
+    /// Whether `given` is the name of a configured remote.
+    pub configured: bool,
+}
+
+/// What is configured about remotes.
+#[derive(Debug, Default)]
+pub struct Remotes {
+    settings: BTreeMap<String, String>,
+    branch: Option<String>,
+}
+
+impl Remotes {
+    /// Reads the configuration.
+    pub fn read(store: &Store) -> Result<Self, Error> {
+        let keys = r"^(remote\..*\.(url|pushurl|promisor)|remote\.pushdefault|branch\..*\.(remote|pushremote))$";
+        let listed = match store.git().args(["config", "-z", "--get-regexp", keys]).run() {
+            Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
+            other => other?,
+        };
+        let text = String::from_utf8_lossy(&listed).into_owned();
+        let pair = |line: &str| {
+            let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
+            (key.to_owned(), value.to_owned())
+        };
+        let settings = text.split('\0').filter(|line| !line.is_empty()).map(pair).collect();
+        let branch = match store.git().args(["symbolic-ref", "--quiet", "--short", "HEAD"]).line() {
+            Err(program::Error::Failed { code: Some(1), .. }) => None,
+            other => Some(other?),
+        };
+        Ok(Self { settings, branch })
+    }
+
+    /// Returns the names of the configured remotes.
+    pub fn names(&self) -> Vec<&str> {
+        let name = |key: &'_ String| -> Option<(usize, usize)> {
+            let end = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?.len();
+            key.starts_with("remote.").then_some(("remote.".len(), end))
+        };
+        let mut names: Vec<&str> =
+            self.settings.keys().filter_map(|key| name(key).map(|(start, end)| &key[start..end])).collect();
+        names.dedup();
+        names
+    }
+
+    /// Returns the remote that git would take without being told one: the branch's, else the only one, else `origin`.
+    pub fn default(&self, push: bool) -> String {
+        let set = |key: &str| self.settings.get(key).cloned();
+        let of_branch = |what: &str| set(&format!("branch.{}.{what}", self.branch.as_deref()?));
+        let push_only = || of_branch("pushremote").or_else(|| set("remote.pushdefault")).filter(|_| push);
+        let only = || match self.names()[..] {
+            [only] => Some(only.to_owned()),
+            _ => None,
+        };
+        push_only().or_else(|| of_branch("remote")).or_else(only).unwrap_or_else(|| "origin".into())
+    }
+
+    /// Returns the remote that somebody means by a word: a configured one, a URL, or the path of a repository.
+    pub fn find(&self, word: &str) -> Result<Remote, Error> {
+        if self.names().contains(&word) {
+            return Ok(Remote { given: word.to_owned(), name: word.to_owned(), configured: true });
+        }
+        let path = Path::new(word);
+        let given = match path.canonicalize() {
+            Ok(path) if !word.starts_with('-') && !word.contains("://") => path.to_string_lossy().into_owned(),
+            _ if looks_like_url(word) => word.to_owned(),
+            _ => return Err(Error::Unknown(word.to_owned())),
+        };
+        let last = given.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+        let digest = Digest::of(given.as_bytes());
+        let name = format!("{}-{}", encode_segment(last.trim_end_matches(".git")), &digest.hex()[..8]);
+        Ok(Remote { given, name: name.trim_start_matches('-').to_owned(), configured: false })
+    }
+}
+
+fn looks_like_url(word: &str) -> bool {
+    let scp = || word.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'));
+    !word.starts_with('-') && !word.chars().any(char::is_control) && (word.contains("://") || scp())
+}
+
+/// Returns the refs of a remote that a pattern names, and what they point at.
+pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<Vec<(Oid, String)>, Error> {
+    let mut out = Vec::new();
+    let call = transport(store.git(), reach).args(["ls-remote", "--quiet", "--refs", "--", from, pattern]);
+    let listed = call.stream(&mut |chunk| {
+        out.extend_from_slice(chunk);
+        if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }
+    });
+    listed.map_err(|error| Error::of(from, error, reach))?;
+    Ok(porcelain::listed(&String::from_utf8_lossy(&out)))
+}
+
+/// Returns where a push to a remote goes, if that is somewhere else than where a fetch comes from.
+pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
+    if !remote.configured {
+        return Ok(remote.given.clone());
+    }
+    let url = |push: &[&str]| store.git().args(["remote", "get-url"]).args(push).args(["--", &remote.given]).line();
+    let (fetches, pushes) = (url(&[]), url(&["--push"])?);
+    Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
+}
+
+/// How much of what hangs on the wanted objects is brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// All that is not here yet; in a partial clone, what its filter lets through.
+    History,
+    /// These objects and nothing else.
+    Only,
+}
+
+/// Brings objects by id, checked by git as they come in, all of them or none. No ref moves.
+pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<(), Error> {
+    let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
+    let mut call = quarantine
+        .around(transport(store.git(), reach))
+        .largest_file(reach.largest)
+        .config("transfer.fsckObjects=true")
+        .config("fetch.fsckObjects=true")
+        // One pack for all, so that the limit is on the whole of it.
+        .config("fetch.unpackLimit=1");
+    if depth == Depth::Only {
+        // What is here must not be named to the other side, or it would leave out what hangs on it.
+        call = call.config("fetch.negotiationAlgorithm=noop");
+    }
+    let mut lines = String::new();
+    wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
+    let call = call
+        .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune"])
+        .args(["--no-auto-maintenance", "--no-write-commit-graph", "--no-show-forced-updates", "--stdin", "--", from])
+        .input(lines);
+    call.run().map_err(|error| Error::of(from, error, reach))?;
+    quarantine.release().map_err(Error::Quarantine)
+}
+
+/// One ref to be pushed.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// What the remote's ref is to point at.
+    pub oid: Oid,
+    /// The remote's ref.
+    pub to: String,
+    /// What it may be moved away from although that is no ancestor; only for what is no chain.
+    pub instead_of: Option<Oid>,
+}
+
+/// Moves refs of a remote, all or none of a batch where it can do that; returns what became of each.
+///
+/// Nothing is ever forced that is a chain, and no hook of ours runs.
+pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(Vec<Answer>, String), Error> {
+    let mut answers = Vec::new();
+    let mut said = String::new();
+    for specs in specs.chunks(MOST_PUSHED) {
+        let (text, mut error) = push_once(store, reach, to, specs, true);
+        let mut text = text;
+        let no_atomic = |error: &program::Error| error.to_string().contains("does not support --atomic");
+        if error.as_ref().is_some_and(no_atomic) {
+            (text, error) = push_once(store, reach, to, specs, false);
+        }
+        let told = porcelain::pushed(&text);
+        match error {
+            Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
+                said = porcelain::plain(&words);
+            }
+            Some(error) => return Err(Error::of(to, error, reach)),
+            None => {}
+        }
+        answers.extend(told);
+    }
+    Ok((answers, said))
+}
+
+fn push_once(store: &Store, reach: &Reach, to: &str, specs: &[Spec], atomic: bool) -> (String, Option<program::Error>) {
+    let mut call = transport(store.git(), reach).args([
+        "push",
+        "--porcelain",
+        "--no-verify",
+        "--no-follow-tags",
+        "--recurse-submodules=no",
+        "--no-signed",
+    ]);
+    if atomic {
+        call = call.arg("--atomic");
+    }
+    for Spec { to, instead_of, .. } in specs {
+        if let Some(old) = instead_of {
+            call = call.arg(format!("--force-with-lease={to}:{old}"));
+        }
+    }
+    let mut out = Vec::new();
+    let result = call.arg("--").arg(to).args(specs.iter().map(|spec| format!("{}:{}", spec.oid, spec.to))).stream(
+        &mut |chunk| {
+            out.extend_from_slice(chunk);
+            Ok(())
+        },
+    );
+    (String::from_utf8_lossy(&out).into_owned(), result.err())
+}
+
+fn transport(call: Git, reach: &Reach) -> Git {
+    call.env("GIT_ALLOW_PROTOCOL", &reach.protocols).env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
+}
+
+/// Why a remote could not be dealt with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such remote.
+    #[error("{0:?} is neither a remote of this repository nor a URL nor the path of a repository")]
+    Unknown(String),
+    /// What it sends is larger than what may come in.
+    #[error("what {0} sends is more than {1} bytes")]
+    TooLarge(String, u64),
+    /// It could not be reached, or said no.
+    #[error("{0} could not be read or written")]
+    Failed(String, #[source] program::Error),
+    /// There was no room for what comes in, or it could not be taken over.
+    #[error("what came in could not be put into the object database")]
+    Quarantine(#[source] io::Error),
+    /// git could not be asked about remotes.
+    #[error("the remotes could not be read")]
+    Git(#[from] program::Error),
+}
+
+impl Error {
+    fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
+        let remote = without_password(remote);
+        match error {
+            program::Error::Failed { said, .. } if said.contains("File too large") => {
+                Self::TooLarge(remote, reach.largest)
+            }
+            program::Error::Failed { call, code, said } => {
+                // The rest of the call may be thousands of refs.
+                let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
+                Self::Failed(remote, program::Error::Failed { call, code, said: porcelain::plain(&said) })
+            }
+            other => Self::Failed(remote, other),
+        }
+    }
+}
+
+/// Returns a URL as it may be shown.
+pub fn without_password(url: &str) -> String {
+    let shown = || {
+        let (scheme, rest) = url.split_once("://")?;
+        let host = rest.split('/').next()?;
+        let (user, _) = host.rsplit_once('@')?;
+        let (name, _) = user.split_once(':')?;
+        Some(format!("{scheme}://{name}:…{}", &rest[user.len()..]))
+    };
+    shown().unwrap_or_else(|| url.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_not_shown() {
+        assert_eq!(without_password("https://ada:secret@host/x@y"), "https://ada:…@host/x@y");
+        for plain in ["https://ada@host/x", "host:x", "/a/b", "https://host/a:b@c"] {
+            assert_eq!(without_password(plain), plain);
+        }
+    }
+
+    #[test]
+    fn words_become_remotes_as_git_would_take_them() {
+        let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let mut remotes = Remotes {
+            settings: [set("remote.hub.url", "x"), set("remote.team/a.url", "y")].into(),
+            branch: Some("main".into()),
+        };
+        assert_eq!(remotes.names(), ["hub", "team/a"]);
+        assert_eq!(remotes.default(false), "origin");
+        remotes.settings.extend([set("branch.main.remote", "hub"), set("remote.pushdefault", "team/a")]);
+        assert_eq!((remotes.default(false).as_str(), remotes.default(true).as_str()), ("hub", "team/a"));
+        let url = remotes.find("https://host/x/project.git").expect("it is a URL");
+        assert!(url.name.starts_with("project-") && !url.configured, "{url:?}");
+        assert!(remotes.find("host:project").is_ok());
+        for word in ["nowhere", "--upload-pack=x", "-host:x", "a/b:c"] {
+            assert!(matches!(remotes.find(word), Err(Error::Unknown(_))), "{word}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A throw-away repository, for what must not touch the user's or where there is none.
+
+use std::fs;
+use std::io;
+
+use tempfile::TempDir;
+
+use super::program::{self, Git};
+use super::store::{self, Store};
+
+/// A bare repository in a temporary folder, removed when dropped.
+pub struct Scratch {
+    store: Store,
+    folder: TempDir,
+}
+
+impl Scratch {
+    /// Makes one whose objects are named by `sha1` or `sha256`.
+    pub fn new(object_format: &str) -> Result<Self, Error> {
+        let folder = tempfile::Builder::new().prefix("git-handoff.").tempdir().map_err(Error::Folder)?;
+        let git_dir = folder.path().canonicalize().map_err(Error::Folder)?;
+        Git::new(&git_dir)
+            .env("GIT_DEFAULT_REF_FORMAT", "files")
+            .args(["init", "--quiet", "--bare", "--template=", &format!("--object-format={object_format}")])
+            .run()?;
+        Ok(Self { store: Store::open(&git_dir)?.with_durability(store::Durability::Relaxed), folder })
+    }
+
+    /// Lets it read the objects of another repository.
+    pub fn borrow_objects(&mut self, from: &Store) -> Result<(), Error> {
+        let line = [from.objects_dir().as_os_str().as_encoded_bytes(), b"\n"].concat();
+        fs::write(self.folder.path().join("objects/info/alternates"), line).map_err(Error::Folder)?;
+        self.reopen()
+    }
+
+    /// Says that objects may be elsewhere, as in a partial clone.
+    pub fn make_partial(&mut self) -> Result<(), Error> {
+        self.store.git().args(["config", "remote.elsewhere.promisor", "true"]).run()?;
+        self.reopen()
+    }
+
+    /// Returns the repository.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn reopen(&mut self) -> Result<(), Error> {
+        self.store = Store::open(&self.store.git_dir())?.with_durability(store::Durability::Relaxed);
+        Ok(())
+    }
+}
+
+/// Why there is no throw-away repository.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its folder could not be made or written.
+    #[error("a temporary folder could not be made")]
+    Folder(#[source] io::Error),
+    /// git could not make a repository of it.
+    #[error("a temporary repository could not be made")]
+    Git(#[from] program::Error),
+    /// It could not be opened.
+    #[error("a temporary repository could not be opened")]
+    Store(#[from] store::Error),
+}

@@ -1,0 +1,148 @@
+//! Runs in one file, for where there is no remote: written with the logs that anchor them, opened in a throw-away repository.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Kind, Place};
+use crate::git::porcelain::{BundleHead, bundle_head};
+use crate::git::program;
+use crate::git::refs;
+use crate::git::scratch::{self, Scratch};
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::name::RunId;
+
+/// A bundle whose head is longer than this is none of ours.
+const LONGEST_HEAD: u64 = 16 << 20;
+
+/// The runs' folder in a bundle and in the repository that it is opened in.
+const FOLDER: &str = "refs/handoff/";
+
+/// Writes a bundle of runs, each by the ref that holds it, and of the logs that lie beside those refs.
+///
+/// Fetched runs stand in it under the names that they have where they come from. What a run starts from is not part of it.
+pub fn write(store: &Store, runs: &[(RunId, String)], out: &mut dyn Write) -> Result<(), Error> {
+    let mut scratch = Scratch::new(store.object_format())?;
+    scratch.borrow_objects(store)?;
+    let mut put: BTreeMap<Place, Oid> = BTreeMap::new();
+    for (run, reference) in runs {
+        let head = refs::read(store, reference)?.ok_or_else(|| Error::Gone(reference.clone()))?;
+        if put.insert(Place::of_run(run), head).is_some_and(|other| other != head) {
+            return Err(Error::Twice(run.clone()));
+        }
+        let folder = reference.strip_suffix(&Place::of_run(run).below("")).unwrap_or(FOLDER);
+        for (name, oid) in refs::list(store, folder)? {
+            let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
+            if let Some(log) = log
+                && put.insert(log.clone(), oid).is_some_and(|other| other != oid)
+            {
+                return Err(Error::TwoLogs(log.name));
+            }
+        }
+    }
+    for (place, oid) in &put {
+        refs::create(scratch.store(), &place.below(FOLDER), *oid)?;
+    }
+    let names: String = put.keys().map(|place| place.below(FOLDER) + "\n").collect();
+    let call = scratch.store().git().env("GIT_NO_LAZY_FETCH", "1");
+    call.args(["bundle", "create", "--quiet", "-", "--stdin"])
+        .input(names)
+        .stream(&mut |chunk| out.write_all(chunk))?;
+    Ok(())
+}
+
+/// A bundle that was opened.
+pub struct Opened {
+    /// The repository that it was opened in.
+    pub scratch: Scratch,
+    /// The runs in it.
+    pub runs: Vec<RunId>,
+    /// Names in it that are none of ours.
+    pub skipped: Vec<String>,
+}
+
+/// Opens a bundle in a throw-away repository; every object is checked by git, no repository of the user's is touched.
+pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
+    let unreadable = |error| Error::Read(path.to_owned(), error);
+    let mut file = File::open(path).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?.len();
+    if size > largest {
+        return Err(Error::TooLarge(path.to_owned(), largest));
+    }
+    let mut start = Vec::new();
+    (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable)?;
+    let head = bundle_head(&start).ok_or_else(|| Error::NotABundle(path.to_owned()))?;
+    drop(start);
+    if !head.prerequisites.is_empty() {
+        return Err(Error::Incomplete(path.to_owned(), head.prerequisites.len()));
+    }
+    file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
+    let mut scratch = Scratch::new(&head.object_format)?;
+    if head.filtered {
+        scratch.make_partial()?;
+    }
+    let call = scratch.store().git().config("transfer.fsckObjects=true").stdin(file).largest_file(largest);
+    call.args(["index-pack", "--stdin", "--fsck-objects"])
+        .run()
+        .map_err(|error| Error::Pack(path.to_owned(), error))?;
+    let (runs, skipped) = name(&scratch, &head)?;
+    Ok(Opened { scratch, runs, skipped })
+}
+
+/// Gives what came in the names that the bundle has for it, as far as they are ours.
+fn name(scratch: &Scratch, head: &BundleHead) -> Result<(Vec<RunId>, Vec<String>), Error> {
+    let (mut runs, mut skipped) = (Vec::new(), Vec::new());
+    for (oid, name) in &head.refs {
+        let place = name.strip_prefix(FOLDER).and_then(Place::parse);
+        match place.filter(|_| scratch.store().contains(*oid)) {
+            Some(place) => {
+                refs::create(scratch.store(), name, *oid)?;
+                if place.kind == Kind::Run {
+                    runs.extend(RunId::parse(&place.name).ok());
+                }
+            }
+            None => skipped.push(name.clone()),
+        }
+    }
+    Ok((runs, skipped))
+}
+
+/// Why a bundle could not be written or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be read.
+    #[error("{} could not be read", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// It is something else.
+    #[error("{} is not a git bundle of version 2 or 3", .0.display())]
+    NotABundle(PathBuf),
+    /// It holds only what is new to somebody who has the rest.
+    #[error("{} is not complete: it needs {count} commits that are not in it", .0.display(), count = .1)]
+    Incomplete(PathBuf, usize),
+    /// It is larger than what may come in.
+    #[error("{} is larger than {largest} bytes", .0.display(), largest = .1)]
+    TooLarge(PathBuf, u64),
+    /// What is in it is damaged.
+    #[error("the objects in {} are not sound", .0.display())]
+    Pack(PathBuf, #[source] program::Error),
+    /// A ref went away in the meantime.
+    #[error("there is no ref {0}")]
+    Gone(String),
+    /// One id, two runs.
+    #[error("two different runs with the id {:?} were named", .0.as_str())]
+    Twice(RunId),
+    /// One key, two logs.
+    #[error("the runs come with two different logs of the key {0}")]
+    TwoLogs(String),
+    /// git could not write it.
+    #[error("the bundle could not be written")]
+    Write(#[from] program::Error),
+    /// There was no place to work in.
+    #[error(transparent)]
+    Scratch(#[from] scratch::Error),
+    /// A ref could not be read or made.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}

@@ -1,0 +1,136 @@
+//! Which blobs of a chain verify needs, found in its trees without reading a blob.
+//!
+//! A partial clone has commits and trees. Everything verify reads besides, but for the products themselves, is named here, so
+//! that it can be brought in one batch.
+
+use std::collections::HashSet;
+
+use super::Kind;
+use crate::git::history;
+use crate::git::store::{self, Store};
+use crate::model::digest::Oid;
+
+/// Deeper folders than this hold nothing of ours: a path of 1,024 bytes has fewer segments.
+const DEEPEST: usize = 600;
+
+/// Where in a chain's tree a folder lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Spot {
+    Root,
+    /// `items/`.
+    Items,
+    /// `items/<2 hex>/`: an item, or a folder of the fan-out. Read as both.
+    Fan,
+    /// The folder of an item.
+    Item,
+    /// All of it is evidence.
+    All,
+    /// Products and what was given.
+    Content,
+}
+
+/// Collects the blobs of a chain that are not here, from its head back to one that was fetched before.
+///
+/// `content` asks for products as well. Of a head that was fetched before, one look at its own tree shows whether its
+/// evidence came along; it may have been brought by plain git.
+pub(super) fn missing(
+    store: &Store,
+    kind: Kind,
+    old: Option<Oid>,
+    head: Oid,
+    content: bool,
+) -> Result<Vec<Oid>, store::Error> {
+    let mut walk = Walk { repo: store.local(), content, seen: HashSet::new(), wanted: Vec::new() };
+    if kind == Kind::Transcripts {
+        walk.tree(head, Spot::All)?;
+        return Ok(walk.absent());
+    }
+    let root = if kind == Kind::Log { Spot::All } else { Spot::Root };
+    if let Some(old) = old {
+        walk.commit(old, root)?;
+    }
+    let known = if walk.absent().is_empty() { old } else { None };
+    for commit in history::since(store, head, known)? {
+        walk.commit(commit, root)?;
+    }
+    Ok(walk.absent())
+}
+
+struct Walk {
+    repo: gix::Repository,
+    content: bool,
+    seen: HashSet<(Oid, Spot)>,
+    wanted: Vec<Oid>,
+}
+
+impl Walk {
+    fn commit(&mut self, commit: Oid, root: Spot) -> Result<(), store::Error> {
+        let object = self.read(commit)?;
+        let first = object.split(|b| *b == b'\n').next().unwrap_or_default();
+        let tree = first.strip_prefix(b"tree ").and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
+        match tree {
+            Some(tree) => self.tree(tree, root),
+            None => Ok(()),
+        }
+    }
+
+    fn tree(&mut self, root: Oid, spot: Spot) -> Result<(), store::Error> {
+        let mut folders = vec![(root, spot, 0)];
+        while let Some((oid, spot, depth)) = folders.pop() {
+            if depth > DEEPEST || !self.seen.insert((oid, spot)) {
+                continue;
+            }
+            let bytes = self.read(oid)?;
+            let hash = self.repo.object_hash();
+            for entry in gix::objs::TreeRefIter::from_bytes(&bytes, hash) {
+                // A malformed tree is for verify to find.
+                let Ok(entry) = entry else { break };
+                let (below, name) = (Oid(entry.oid.to_owned()), entry.filename);
+                if entry.mode.is_tree() {
+                    if let Some(next) = self.inside(spot, name) {
+                        folders.push((below, next, depth + 1));
+                    }
+                } else if entry.mode.is_blob() && self.counts(spot, name) && self.seen.insert((below, Spot::All)) {
+                    self.wanted.push(below);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where a folder leads; none where nothing below it is asked for.
+    fn inside(&self, spot: Spot, name: &[u8]) -> Option<Spot> {
+        let next = match spot {
+            Spot::Root if name == b"items" => Spot::Items,
+            Spot::Items if name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit) => Spot::Fan,
+            Spot::Items | Spot::Fan => Spot::Item,
+            Spot::All => Spot::All,
+            Spot::Root | Spot::Item | Spot::Content => Spot::Content,
+        };
+        (next != Spot::Content || self.content).then_some(next)
+    }
+
+    fn counts(&self, spot: Spot, name: &[u8]) -> bool {
+        let evidence = match spot {
+            Spot::Root | Spot::All => true,
+            Spot::Fan | Spot::Item => matches!(name, b"item.json" | b"state.json" | b"manifest.json"),
+            Spot::Items | Spot::Content => false,
+        };
+        evidence || self.content
+    }
+
+    /// Returns what was found so far and is not here.
+    fn absent(&mut self) -> Vec<Oid> {
+        let mut repo = self.repo.clone();
+        // What the walk read is known by now; a look at the disk for each blob that is not there would cost more than all of it.
+        repo.objects.refresh_never();
+        self.wanted.retain(|blob| !repo.has_object(blob.0));
+        self.wanted.clone()
+    }
+
+    fn read(&self, oid: Oid) -> Result<Vec<u8>, store::Error> {
+        let found = self.repo.try_find_object(oid.0).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
+        let mut object = found.ok_or(store::Error::Missing(oid))?;
+        Ok(std::mem::take(&mut object.data))
+    }
+}

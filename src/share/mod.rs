@@ -1,0 +1,12 @@
+//! Sharing: runs, threads and logs go to remotes, come from them, and travel in bundles.
+//!
+//! Chains are only ever fast-forwarded, on the remote and in what was fetched from it: a head that does not go on from the
+//! one before is refused and both are named. What comes from elsewhere is hostile until verify has looked at it.
+
+pub mod bundle;
+mod evidence;
+pub mod fetch;
+mod place;
+pub mod push;
+
+pub use place::{Kind, Place, Space};

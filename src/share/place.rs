@@ -1,0 +1,152 @@
+//! The refs that travel, by what they hold and whose they are. Pure.
+
+use crate::model::name::{RunId, decode_segment};
+
+/// What a ref holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The chain of a run.
+    Run,
+    /// The chain of a thread.
+    Thread,
+    /// The repository log of a key.
+    Log,
+    /// The transcripts of a run: a tree, no chain, and no evidence.
+    Transcripts,
+}
+
+/// One ref that travels, without the folder of refs that it lies in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// What it holds.
+    pub kind: Kind,
+    /// The name as people write it.
+    pub name: String,
+    segment: String,
+}
+
+impl Kind {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Thread => "thread",
+            Self::Log => "log",
+            Self::Transcripts => "transcripts",
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Run => "runs",
+            Self::Thread => "threads",
+            Self::Log => "logs",
+            Self::Transcripts => "transcripts",
+        }
+    }
+
+    /// Returns whether it is a chain, which only grows.
+    pub fn is_chain(self) -> bool {
+        self != Self::Transcripts
+    }
+}
+
+impl Place {
+    /// Reads `runs/<run>` and the like; none where the name is not exactly what one of ours encodes to.
+    pub fn parse(below: &str) -> Option<Self> {
+        let (folder, segment) = below.split_once('/')?;
+        let kind =
+            [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts].into_iter().find(|k| k.folder() == folder)?;
+        let name = match kind {
+            Kind::Log => decode_segment(segment).filter(|name| is_fingerprint(name))?,
+            _ => RunId::decode(segment)?.as_str().to_owned(),
+        };
+        Some(Self { kind, name, segment: segment.to_owned() })
+    }
+
+    /// Returns the place of a run.
+    pub fn of_run(run: &RunId) -> Self {
+        Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
+    }
+
+    /// Returns the ref below a folder of refs that ends with a slash.
+    pub fn below(&self, folder: &str) -> String {
+        format!("{folder}{}/{}", self.kind.folder(), self.segment)
+    }
+}
+
+/// `SHA256:` and the 43 letters of unpadded base64 that stand for 32 bytes.
+fn is_fingerprint(name: &str) -> bool {
+    let base64 = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+    name.strip_prefix("SHA256:").is_some_and(|rest| rest.len() == 43 && rest.chars().all(base64))
+}
+
+/// The folder of refs in which a remote keeps what is handed to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space(String);
+
+impl Space {
+    /// Returns `refs/handoff/`, or the branches below a prefix, for a host that takes nothing but branches.
+    pub fn new(branches: Option<&str>) -> Option<Self> {
+        let Some(prefix) = branches else { return Some(Self("refs/handoff/".into())) };
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
+        let part = |part: &str| !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'));
+        let is_lock = |part: &str| part.strip_suffix("lock").is_some_and(|rest| rest.ends_with('.'));
+        let good = prefix.chars().all(plain) && prefix.split('/').all(part);
+        let good = good && !prefix.contains("..") && !prefix.to_ascii_lowercase().split('/').any(is_lock);
+        good.then(|| Self(format!("refs/heads/{prefix}/")))
+    }
+
+    /// Returns the folder, which ends with a slash.
+    pub fn folder(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the pattern of its refs for `git ls-remote`.
+    pub fn pattern(&self) -> String {
+        format!("{}*", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_we_would_write_ourselves_is_a_place() {
+        let fingerprint = "logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg";
+        for good in ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", fingerprint] {
+            let place = Place::parse(good).expect(good);
+            assert_eq!(place.below("refs/handoff/"), format!("refs/handoff/{good}"));
+        }
+        for bad in [
+            "runs",
+            "runs/",
+            "runs/a/b",
+            "runs/%61",
+            "runs/%2e%2e",
+            "runs/%40x",
+            "runs/a.lock",
+            "logs/x",
+            "logs/SHA256%3Ax",
+            "bases/a",
+            "salvage/a",
+            "remotes/origin/runs/a",
+            "heads/main",
+            "runs/%0A",
+            "runs/a%20",
+            "",
+        ] {
+            assert_eq!(Place::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_branches_is_the_name_of_a_branch() {
+        assert_eq!(Space::new(None).expect("always").folder(), "refs/handoff/");
+        assert_eq!(Space::new(Some("team/handoff")).expect("plain").folder(), "refs/heads/team/handoff/");
+        for bad in ["", "/", "a/", "/a", "a//b", "../a", ".a", "a.lock", "a b", "a:b", "a*", "-a", "a~1", "a\n"] {
+            assert_eq!(Space::new(Some(bad)), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Hands runs to a remote, with the repository logs that anchor them.
+//!
+//! Nothing is pushed unless everything that was asked for goes on from what the remote has; afterwards the remote is read
+//! back, since only what it shows is handed over.
+
+use std::collections::BTreeMap;
+
+use super::{Kind, Place, Space};
+use crate::git::remote::{self, Reach, Remote, Spec};
+use crate::git::store::{self, Store};
+use crate::git::{history, refs};
+use crate::model::digest::Oid;
+use crate::model::name::RunId;
+
+/// What to hand over.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// To whom.
+    pub remote: Remote,
+    /// Which runs; none means every run and thread.
+    pub runs: Vec<RunId>,
+    /// Their transcripts as well.
+    pub transcripts: bool,
+    /// Where the remote keeps them.
+    pub space: Space,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+/// What a push does, or did, to one ref of the remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// What it holds.
+    pub place: Place,
+    /// The remote's ref.
+    pub to: String,
+    /// What the remote had.
+    pub old: Option<Oid>,
+    /// What we have.
+    pub new: Oid,
+    /// What that means.
+    pub status: Status,
+}
+
+/// How what we have stands to what the remote has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The remote does not have it.
+    New,
+    /// The remote has an older head.
+    Updated,
+    /// The remote has the same.
+    UpToDate,
+    /// The remote has a newer head; nothing is pushed.
+    Behind,
+}
+
+impl Status {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Updated => "updated",
+            Self::UpToDate => "up-to-date",
+            Self::Behind => "behind",
+        }
+    }
+
+    /// Returns whether something is to be pushed.
+    pub fn moves(self) -> bool {
+        matches!(self, Self::New | Self::Updated)
+    }
+}
+
+/// Pushes; returns every ref that was looked at.
+pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+    let url = remote::push_url(store, &request.remote)?;
+    let has = held(store, reach, &url, &request.space)?;
+    let mut moves = Vec::new();
+    let mut diverged = Vec::new();
+    for (place, new) in wanted(store, request)? {
+        let old = has.get(&place).copied();
+        if let Some(status) = compare(store, &place, old, new)? {
+            moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
+        } else {
+            let apart = |theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) };
+            diverged.extend(old.map(apart));
+        }
+    }
+    if !diverged.is_empty() {
+        return Err(Error::Diverged(diverged));
+    }
+    let specs: Vec<Spec> = moves
+        .iter()
+        .filter(|moved| moved.status.moves())
+        .map(|moved| Spec {
+            oid: moved.new,
+            to: moved.to.clone(),
+            instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
+        })
+        .collect();
+    if specs.is_empty() || request.dry_run {
+        return Ok(moves);
+    }
+    let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
+    let declined: Vec<(String, String)> =
+        answers.into_iter().filter(|answer| !answer.taken).map(|answer| (answer.to, answer.summary)).collect();
+    if !declined.is_empty() {
+        return Err(Error::Declined { refs: declined, said });
+    }
+    let has = held(store, reach, &url, &request.space)?;
+    for moved in moves.iter().filter(|moved| moved.status.moves()) {
+        let found = has.get(&moved.place).copied();
+        if found != Some(moved.new) {
+            return Err(Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found });
+        }
+    }
+    Ok(moves)
+}
+
+/// Returns what a remote has in its space; names that are none of ours are no concern of a push.
+fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, Error> {
+    let listed = remote::list(store, reach, url, &space.pattern())?;
+    Ok(listed
+        .into_iter()
+        .filter_map(|(oid, name)| Some((Place::parse(name.strip_prefix(space.folder())?)?, oid)))
+        .collect())
+}
+
+/// Returns what is to be handed over: runs before the logs that speak of them.
+fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> {
+    let folder = "refs/handoff/";
+    let ours = refs::list(store, folder)?;
+    let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(folder)?)?, oid)));
+    let asked = |place: &Place| request.runs.is_empty() || request.runs.iter().any(|run| run.as_str() == place.name);
+    let mut wanted: Vec<(Place, Oid)> = ours
+        .filter(|(place, _)| match place.kind {
+            Kind::Run => asked(place),
+            Kind::Thread => request.runs.is_empty(),
+            Kind::Log => true,
+            Kind::Transcripts => request.transcripts && asked(place),
+        })
+        .collect();
+    wanted.sort();
+    let missing = request.runs.iter().find(|run| !wanted.iter().any(|(place, _)| *place == Place::of_run(run)));
+    match missing {
+        Some(run) => Err(Error::UnknownRun(run.clone())),
+        None => Ok(wanted),
+    }
+}
+
+/// Holds our head against the remote's; none where neither goes on from the other as far as can be told here.
+fn compare(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Option<Status>, Error> {
+    let Some(old) = old else { return Ok(Some(Status::New)) };
+    if old == new {
+        return Ok(Some(Status::UpToDate));
+    }
+    if !place.kind.is_chain() {
+        return Ok(Some(Status::Updated));
+    }
+    if !store.contains(old) {
+        return Ok(None);
+    }
+    if history::continues(store, old, new)? {
+        return Ok(Some(Status::Updated));
+    }
+    Ok(history::continues(store, new, old)?.then_some(Status::Behind))
+}
+
+/// A chain that the remote has another continuation of.
+#[derive(Clone, Debug)]
+pub struct Diverged {
+    /// What it holds.
+    pub place: Place,
+    /// Our head.
+    pub ours: Oid,
+    /// The remote's.
+    pub theirs: Oid,
+    /// Whether the remote's head is here.
+    pub known: bool,
+}
+
+/// Why nothing, or not everything, was handed over.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such run here.
+    #[error("there is no run {:?} here", .0.as_str())]
+    UnknownRun(RunId),
+    /// Histories went apart; nothing was pushed.
+    #[error("{}; nothing was pushed", sentence(.0))]
+    Diverged(Vec<Diverged>),
+    /// The remote refused.
+    #[error("the remote refused {}", .refs.iter().map(|(name, why)| format!("{name} {why}")).collect::<Vec<_>>().join(", "))]
+    Declined {
+        /// The refs, each with what git says of it.
+        refs: Vec<(String, String)>,
+        /// What the remote said.
+        said: String,
+    },
+    /// The remote does not show what it took.
+    #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
+    ReadBack {
+        /// The ref.
+        name: String,
+        /// What was pushed.
+        pushed: Oid,
+        /// What is there.
+        found: Option<Oid>,
+    },
+    /// The remote could not be dealt with.
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    /// Our refs could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// Our objects could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+fn sentence(diverged: &[Diverged]) -> String {
+    let one = |d: &Diverged| {
+        let (kind, name) = (d.place.kind.word(), &d.place.name);
+        let theirs = if d.known { "which does not go on from ours" } else { "which is not here" };
+        format!("{kind} {name:?} is at {} here and at {} on the remote, {theirs}", d.ours, d.theirs)
+    };
+    diverged.iter().map(one).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,39 @@
+//! The snippets of docs/ci.md, run as they stand there.
+
+use std::fs;
+use std::path::Path;
+
+use super::{RUN, pushed};
+use crate::common::Environment;
+
+/// Returns the shell blocks of the document, in order.
+fn snippets() -> Vec<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md")).unwrap();
+    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+    blocks.collect()
+}
+
+fn gate(env: &Environment, signers: &str, base: &str) -> Option<i32> {
+    let mut command = env.command("sh", "clone");
+    command.env("HANDOFF_SIGNERS", signers).env("RUN", RUN).env("BASE", base).env("RUNNER_TEMP", env.path());
+    command.args(["-e", "-c", &snippets().concat()]).output().unwrap().status.code()
+}
+
+#[test]
+fn the_gate_opens_for_an_intact_run_by_a_trusted_key_only() {
+    let env = pushed();
+    assert_eq!(snippets().len(), 2);
+    let signers = env.handoff(["key"]).success();
+    let base = env.git(["rev-parse", "main"]).success();
+    assert_eq!(gate(&env, signers.trim_end(), base.trim()), Some(0));
+    assert!(fs::read_to_string(env.path().join("verify.json")).unwrap().contains("git-handoff.verify/1"));
+    let stranger = env.handoff_in("clone", ["key"]).success();
+    assert_eq!(gate(&env, stranger.trim_end(), base.trim()), Some(3));
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "Later"]).success();
+    let later = env.git(["rev-parse", "main"]).success();
+    env.git(["push", "--quiet"]).success();
+    env.git_in("clone", ["fetch", "--quiet"]).success();
+    assert_eq!(gate(&env, signers.trim_end(), later.trim()), Some(3));
+    env.git_in("hub", ["update-ref", super::RUN_REF, &format!("{}^", super::RUN_REF)]).success();
+    assert_eq!(gate(&env, signers.trim_end(), base.trim()), Some(1));
+}

@@ -1,0 +1,111 @@
+//! What a remote may show that is no honest run, and what becomes of it.
+
+use std::fs;
+use std::io::Write as _;
+
+use super::{RUN_REF, json, pushed, refs};
+use crate::common::{Environment, assert_output};
+
+const FETCHED: &str = "refs/handoff/remotes/origin/runs/handoff-dag-1";
+
+fn log_ref(env: &Environment) -> String {
+    env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().trim().to_owned()
+}
+
+#[test]
+fn a_log_that_was_rewritten_is_refused_and_the_old_one_kept() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch"]).success();
+    let before = refs(&env, "clone");
+    let log = log_ref(&env);
+    env.git_in("hub", ["update-ref", &log, &format!("{log}^")]).success();
+    assert_output!("fetch_rewritten_log", env.handoff_in("clone", ["fetch"]).exit(1));
+    assert_eq!(refs(&env, "clone"), before);
+    // The witness holds: what was sealed stays sealed.
+    env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+}
+
+#[test]
+fn a_run_that_was_rewritten_is_refused_also_behind_a_merge() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch"]).success();
+    let before = refs(&env, "clone");
+    env.git_in("hub", ["update-ref", RUN_REF, &format!("{RUN_REF}^")]).success();
+    let fetched = env.handoff_in("clone", ["fetch", "--json"]).exit(1);
+    assert_eq!(json(&fetched)["refs"][0]["status"], "rewritten");
+    // git would call this a fast-forward: the old head is a parent, but not the first.
+    let tree = format!("{RUN_REF}^{{tree}}");
+    let old = env.git_in("clone", ["rev-parse", FETCHED]).success();
+    let merge = env.git_in("hub", ["commit-tree", &tree, "-p", RUN_REF, "-p", old.trim(), "-m", "x"]).success();
+    env.git_in("hub", ["update-ref", RUN_REF, merge.trim()]).success();
+    let fetched = env.handoff_in("clone", ["fetch", "--json"]).exit(1);
+    assert_eq!(json(&fetched)["refs"][0]["status"], "rewritten");
+    assert_eq!(refs(&env, "clone"), before);
+}
+
+#[test]
+fn names_that_are_none_of_ours_are_passed_over() {
+    let env = pushed();
+    for odd in ["runs/%61", "runs/a/b", "evil/x", "logs/x", "runs/\u{9b}31mred", "runs/%0Aboo", "x"] {
+        env.git_in("hub", ["update-ref", &format!("refs/handoff/{odd}"), RUN_REF]).success();
+    }
+    for private in ["bases/a", "salvage/a", "remotes/origin/runs/a", "transcripts/handoff-dag-1"] {
+        env.git_in("hub", ["update-ref", &format!("refs/handoff/{private}"), RUN_REF]).success();
+    }
+    assert_output!("fetch_odd_names", env.handoff_in("clone", ["fetch"]).exit(0));
+    assert_eq!(refs(&env, "clone").lines().count(), 2);
+}
+
+#[test]
+fn what_is_no_chain_is_not_taken() {
+    let env = pushed();
+    env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
+    let blob = env.git_in("hub", ["rev-parse", &format!("{RUN_REF}:plan.json")]).success();
+    for (name, oid) in [("tagged", "refs/tags/x"), ("blob", blob.trim()), ("tree", &format!("{RUN_REF}^{{tree}}"))] {
+        env.git_in("hub", ["update-ref", &format!("refs/handoff/runs/{name}"), oid]).success();
+    }
+    env.git_in("hub", ["update-ref", "refs/handoff/transcripts/handoff-dag-1", RUN_REF]).success();
+    assert_output!("fetch_unfit", env.handoff_in("clone", ["fetch", "--transcripts"]).exit(1));
+    assert_eq!(refs(&env, "clone").lines().count(), 2);
+    // A commit that is no entry is taken in, and verify says what it is.
+    env.git_in("hub", ["update-ref", "refs/handoff/runs/other", "main"]).success();
+    env.handoff_in("clone", ["fetch", "origin", "other"]).success();
+    let said = env.handoff_in("clone", ["verify", "origin/other"]).exit(3).stdout;
+    assert!(said.contains("✗ TAMPERED"), "{said}");
+}
+
+#[test]
+fn objects_that_git_finds_unsound_do_not_come_in() {
+    let env = pushed();
+    let bad = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor no mail 0 +0000\ncommitter x <y> 0 +0000\n\nx\n";
+    env.write("bad", bad);
+    let oid = env.git_in("hub", ["hash-object", "--literally", "-w", "-t", "commit", "../bad"]).success();
+    env.git_in("hub", ["mktree"]).success();
+    env.git_in("hub", ["update-ref", "refs/handoff/runs/bad", oid.trim()]).success();
+    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    assert!(said.contains("missingEmail") || said.contains("fsck"), "{said}");
+    assert_eq!(refs(&env, "clone"), "");
+    env.handoff_in("clone", ["fetch", "origin", "handoff-dag-1"]).success();
+}
+
+#[test]
+fn a_fetch_is_bounded() {
+    let env = pushed();
+    let mut file = fs::File::create(env.path().join("noise")).unwrap();
+    let mut seed = 1u64;
+    for _ in 0..3 << 17 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        file.write_all(&(seed ^ (seed >> 29)).to_le_bytes()).unwrap();
+    }
+    let blob = env.git_in("hub", ["hash-object", "-w", "../noise"]).success();
+    env.write("tree", &format!("100644 blob {}\tplan.json\n", blob.trim()));
+    let tree = env.shell("hub", "git mktree < ../tree").success();
+    let commit = env.git_in("hub", ["commit-tree", tree.trim(), "-m", "x"]).success();
+    env.git_in("hub", ["update-ref", "refs/handoff/runs/huge", commit.trim()]).success();
+    env.git_in("clone", ["config", "handoff.maxFetchSize", "1m"]).success();
+    assert_output!("fetch_too_large", env.handoff_in("clone", ["fetch"]).exit(1));
+    assert_eq!(refs(&env, "clone"), "");
+    let left = env.shell("clone", "find .git/objects -name '*tmp*'").success();
+    assert_eq!(left, "", "nothing of it stays");
+    env.handoff_in("clone", ["fetch", "origin", "handoff-dag-1"]).success();
+}

@@ -1,0 +1,64 @@
+//! Clones without blobs: everything verify needs comes in one batch, and stays when the remote is gone.
+
+use std::fs;
+
+use super::{json, marks, pushed};
+use crate::common::Environment;
+
+/// Clones without blobs, and without asking for one at checkout.
+fn blobless(env: &Environment) {
+    let url = format!("file://{}/hub", env.path().display());
+    env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
+}
+
+fn packs(env: &Environment) -> usize {
+    let packs = fs::read_dir(env.path().join("lazy/.git/objects/pack")).unwrap();
+    packs.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|e| e == "pack")).count()
+}
+
+#[test]
+fn every_row_but_content_holds_when_the_remote_is_gone() {
+    let env = pushed();
+    blobless(&env);
+    let before = packs(&env);
+    let fetched = json(&env.handoff_in("lazy", ["fetch", "--json"]).exit(0));
+    // The plan, two manifests, three states, two records of the log; no product.
+    assert_eq!(fetched["blobs"], 8);
+    assert_eq!(packs(&env), before + 2, "commits and trees, then all evidence at once");
+    fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
+    let report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
+    assert_eq!(marks(&report), "✓✓✓✓✓✓✓─");
+    fs::rename(env.path().join("gone"), env.path().join("hub")).unwrap();
+    assert_eq!(env.handoff_in("lazy", ["fetch"]).exit(0).stderr, "everything is here already\n");
+    env.handoff_in("lazy", ["fetch", "--content"]).success();
+    fs::remove_dir_all(env.path().join("hub")).unwrap();
+    assert_eq!(marks(&env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0)), "✓✓✓✓✓✓✓✓");
+}
+
+#[test]
+fn what_plain_git_brought_without_its_evidence_is_completed() {
+    let env = pushed();
+    blobless(&env);
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
+    assert!(env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(3).stdout.contains("INCOMPLETE"));
+    env.handoff_in("lazy", ["fetch"]).success();
+    assert_eq!(marks(&env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0)), "✓✓✓✓✓✓✓─");
+}
+
+#[test]
+fn a_full_clone_needs_no_second_batch() {
+    let env = pushed();
+    let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));
+    assert_eq!(fetched["blobs"], 0);
+}
+
+#[test]
+fn a_bundle_of_what_is_not_here_is_refused_without_asking_anybody() {
+    let env = pushed();
+    blobless(&env);
+    env.handoff_in("lazy", ["fetch"]).success();
+    let said = env.handoff_in("lazy", ["bundle", "origin/handoff-dag-1", "--output", "../x.bundle"]).exit(1).stderr;
+    assert!(said.contains("git handoff fetch --content"), "{said}");
+    assert!(!env.path().join("x.bundle").exists());
+}

@@ -1,0 +1,129 @@
+//! What a push refuses, and what a remote refuses.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{RUN_REF, clone, pushed, refs, shared};
+use crate::common::{Environment, assert_output};
+
+/// Makes the hub run a script before it moves a ref.
+fn hook(env: &Environment, name: &str, script: &str) {
+    env.write(&format!("hub/hooks/{name}"), script);
+    fs::set_permissions(env.path().join("hub/hooks").join(name), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+const ONLY_BRANCHES: &str =
+    "#!/bin/sh\ncase $1 in refs/heads/*) ;; *) echo \"only branches may be pushed here\" >&2; exit 1;; esac\n";
+
+#[test]
+fn a_run_that_went_on_differently_is_refused_with_both_heads_named() {
+    let env = pushed();
+    // Somebody replaced the run on the remote by one that shares its beginning.
+    let ours = env.git(["rev-parse", RUN_REF]).success();
+    env.git_in("hub", ["update-ref", RUN_REF, &format!("{}^", ours.trim())]).success();
+    assert!(
+        env.handoff(["push"]).exit(0).stdout.contains("updated  run"),
+        "one that is merely behind is brought forward"
+    );
+    let other =
+        env.git(["commit-tree", &format!("{RUN_REF}^{{tree}}"), "-p", &format!("{RUN_REF}^"), "-m", "x"]).success();
+    env.git(["push", "--quiet", "--force", "origin", &format!("{}:{RUN_REF}", other.trim())]).success();
+    let before = refs(&env, "hub");
+    assert_output!("push_diverged", env.handoff(["push"]).exit(1));
+    assert_output!("push_diverged_json", env.handoff(["push", "--json"]).exit(1));
+    assert_eq!(refs(&env, "hub"), before);
+}
+
+#[test]
+fn a_head_that_is_not_here_is_refused_as_well() {
+    let env = pushed();
+    let other = env.git_in("hub", ["rev-parse", "main^{tree}"]).success();
+    let other = env.git_in("hub", ["commit-tree", other.trim(), "-p", RUN_REF, "-m", "x"]).success();
+    env.git_in("hub", ["update-ref", RUN_REF, other.trim()]).success();
+    let said = env.handoff(["push"]).exit(1).stderr;
+    assert!(said.contains(other.trim()) && said.contains("which is not here"), "{said}");
+    assert!(said.contains("hint: git handoff fetch origin handoff-dag-1"), "{said}");
+    // Once it was looked at, it is known to be ahead; nothing of ours is pushed over it.
+    env.handoff(["fetch"]).success();
+    assert!(env.handoff(["push"]).exit(0).stdout.contains("behind  run"));
+}
+
+#[test]
+fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
+    let env = shared();
+    hook(&env, "update", ONLY_BRANCHES);
+    assert_output!("push_declined", env.handoff(["push"]).exit(1));
+    assert_eq!(refs(&env, "hub"), "");
+    // The user's own push is not concerned.
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "Mine"]).success();
+    env.git(["push", "--quiet"]).success();
+    assert_output!("push_as_branch", env.handoff(["push", "origin", "--as-branch", "team/handoff"]));
+    assert_output!(
+        "push_as_branch_refs",
+        env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/heads/team"])
+    );
+    clone(&env, "clone");
+    env.handoff_in("clone", ["fetch", "--as-branch", "team/handoff"]).success();
+    env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+}
+
+#[test]
+fn a_remote_that_hides_the_refs_is_told_of() {
+    let env = shared();
+    env.git_in("hub", ["config", "receive.hideRefs", "refs/handoff"]).success();
+    let said = env.handoff(["push"]).exit(1).stderr;
+    assert!(said.contains("(deny updating a hidden ref)") && said.contains("--as-branch"), "{said}");
+}
+
+#[test]
+fn a_remote_without_atomic_pushes_is_pushed_to_all_the_same() {
+    let env = shared();
+    env.git_in("hub", ["config", "receive.advertiseAtomic", "false"]).success();
+    env.handoff(["push"]).success();
+    assert_eq!(refs(&env, "hub").lines().count(), 2);
+}
+
+#[test]
+fn a_remote_that_lies_about_what_it_took_is_found_out() {
+    let env = shared();
+    hook(&env, "post-receive", "#!/bin/sh\ngit update-ref -d refs/handoff/runs/handoff-dag-1\n");
+    let said = env.handoff(["push"]).exit(1).stderr;
+    assert!(said.contains("but the remote shows nothing"), "{said}");
+}
+
+#[test]
+fn hooks_of_ours_do_not_run() {
+    let env = shared();
+    env.write("repo/.git/hooks/pre-push", "#!/bin/sh\nexit 1\n");
+    fs::set_permissions(env.repo().join(".git/hooks/pre-push"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(env.git(["push", "origin", "main:other"]).status, Some(1));
+    env.handoff(["push"]).success();
+}
+
+#[test]
+fn words_that_are_no_remote_or_run_are_told_apart() {
+    let env = shared();
+    assert_output!("push_run_as_remote", env.handoff(["push", "handoff-dag-1"]).exit(1));
+    assert_output!("push_unknown_run", env.handoff(["push", "origin", "other"]).exit(1));
+    assert_output!("fetch_unknown_run", env.handoff(["fetch", "origin", "other"]).exit(1));
+    assert_output!("push_bad_prefix", env.handoff(["push", "--as-branch", "a..b"]).exit(2));
+    env.git(["remote", "remove", "origin"]).success();
+    assert_output!("push_no_remote", env.handoff(["push"]).exit(1));
+}
+
+#[test]
+fn no_transport_runs_what_a_url_says() {
+    let env = shared();
+    for verb in ["push", "fetch"] {
+        let url = format!("ext::sh -c \"touch {}/pwned\"", env.path().display());
+        let said = env.handoff([verb, &url]).exit(1).stderr;
+        assert!(said.contains("transport 'ext' not allowed"), "{said}");
+        assert!(env.handoff([verb, "--", "--upload-pack=touch pwned"]).exit(1).stderr.contains("neither a remote"));
+    }
+    // What the user's own git may use is not widened either.
+    let output =
+        env.command(crate::common::program_path(), "repo").env("GIT_ALLOW_PROTOCOL", "https").arg("push").output();
+    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(said.contains("transport 'file' not allowed"), "{said}");
+    assert!(!env.path().join("pwned").exists() && !env.repo().join("pwned").exists());
+}
