@@ -1,13 +1,15 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
+mod share;
+mod thread;
+
 use std::error::Error;
 use std::io;
 
 use git_handoff::engine::{hold, tick};
-use git_handoff::git::{program, refs, remote, scratch, store};
+use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
-use git_handoff::share::{bundle, fetch, push};
-use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, thread, verify};
+use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, verify};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -270,170 +272,6 @@ impl From<apply::Error> for Failure {
             }
             apply::Error::Ref(refs::Error::LostRace(_) | refs::Error::Locked(_)) => failure.race(),
             _ => failure,
-        }
-    }
-}
-
-impl From<verify::Unsound> for Failure {
-    fn from(unsound: verify::Unsound) -> Self {
-        Self::of("unsound", &unsound).hint(format!("git handoff thread verify {}", quoted(unsound.thread.as_str())))
-    }
-}
-
-impl From<thread::Error> for Failure {
-    fn from(error: thread::Error) -> Self {
-        let failure = Self::of("thread", &error);
-        match error {
-            thread::Error::Unknown(_) => Self { code: "unknown-thread", ..failure }.hint("git handoff thread list"),
-            thread::Error::Exists(_) => {
-                Self { code: "thread-exists", ..failure }.hint("choose another name: --as NAME")
-            }
-            thread::Error::Gone(thread) | thread::Error::Shortened(thread) => Self { code: "vanished", ..failure }
-                .hint(format!("git handoff thread verify {}", quoted(thread.as_str()))),
-            thread::Error::NoCheckpoint { thread, .. } => Self { code: "unknown-checkpoint", ..failure }
-                .hint(format!("git handoff thread log {}", quoted(thread.as_str()))),
-            thread::Error::NotOurs { thread, .. } => Self { code: "not-a-writer", ..failure }
-                .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
-            thread::Error::Altered(_) => Self { code: "altered", ..failure },
-            thread::Error::Unsound(inner) => inner.into(),
-            thread::Error::Checkout(inner) => inner.into(),
-            thread::Error::Worktree(inner) => inner.into(),
-            thread::Error::Sign(inner) => inner.into(),
-            thread::Error::Chain(inner) => inner.into(),
-            thread::Error::Store(inner) => inner.into(),
-            thread::Error::Ref(inner) => inner.into(),
-            thread::Error::Log(inner) => inner.into(),
-        }
-    }
-}
-
-impl From<scratch::Error> for Failure {
-    fn from(error: scratch::Error) -> Self {
-        Self::of("scratch", &error)
-    }
-}
-
-impl From<remote::Error> for Failure {
-    fn from(error: remote::Error) -> Self {
-        let failure = Self::of("remote", &error);
-        match &error {
-            remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure }.hint("git remote --verbose"),
-            remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }
-                .hint("name the runs to fetch, or: git config handoff.maxFetchSize 8g"),
-            remote::Error::Failed(..) | remote::Error::Quarantine(_) | remote::Error::Git(_) => failure,
-        }
-    }
-}
-
-impl From<thread::adopt::Error> for Failure {
-    fn from(error: thread::adopt::Error) -> Self {
-        use thread::adopt::Error as E;
-        let failure = Self::of("adopt", &error);
-        let code = match error {
-            E::Thread(inner) => return inner.into(),
-            E::Ref(inner) => return inner.into(),
-            E::Descriptor(_) => "bad-descriptor",
-            E::Signature(_) => "bad-signature",
-            E::Recipient { ref to, .. } => {
-                let hint = format!("if that is you: --me {}", quoted(to));
-                return Self { code: "wrong-recipient", ..failure }.hint(hint);
-            }
-            E::Expired(_) => "expired",
-            E::UnknownSigner(_) => {
-                return Self { code: "unknown-signer", ..failure }.hint(
-                    "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer",
-                );
-            }
-            E::Distrusted { .. } | E::OtherKey { .. } => "distrusted",
-            E::ObjectFormat { .. } => "object-format",
-            E::Used => "used",
-            E::NoSource(_) => return Self { code: "no-source", ..failure }.hint("say where it is: --from PLACE"),
-            E::Forged(_) => "forged",
-            E::Unsound(_) => "unsound",
-            E::Quarantine(_) => "source",
-            E::Nonce(_) => "nonce",
-            E::Checkout(inner) => return inner.into(),
-            E::Unfinished { ref thread, .. } => {
-                let hint = format!("git handoff resume {} --checkout   # does the rest", quoted(thread.as_str()));
-                return Self { code: "unfinished", ..failure }.hint(hint);
-            }
-        };
-        Self { code, ..failure }
-    }
-}
-
-impl From<thread::checkout::Error> for Failure {
-    fn from(error: thread::checkout::Error) -> Self {
-        let failure = Self::of("checkout", &error);
-        match error {
-            thread::checkout::Error::OtherBase { base: Some(base), .. } => {
-                Self { code: "other-base", ..failure }.hint(format!("git switch --detach {base}"))
-            }
-            thread::checkout::Error::LocalChanges(_) => {
-                Self { code: "local-changes", ..failure }.hint("git stash --include-untracked")
-            }
-            thread::checkout::Error::NoWorktree => Self { code: "no-worktree", ..failure },
-            _ => failure,
-        }
-    }
-}
-
-impl From<push::Error> for Failure {
-    fn from(error: push::Error) -> Self {
-        match error {
-            push::Error::UnknownRun(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
-            push::Error::Diverged(_) => Self::of("diverged", &error),
-            push::Error::Declined { ref said, .. } => {
-                let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
-                let causes = causes.map(|line| line.trim_end().to_owned()).collect();
-                Self { causes, ..Self::of("declined", &error) }
-            }
-            push::Error::ReadBack { .. } => Self::of("read-back", &error),
-            push::Error::Remote(inner) => inner.into(),
-            push::Error::Ref(inner) => inner.into(),
-            push::Error::Store(inner) => inner.into(),
-        }
-    }
-}
-
-impl From<thread::worktree::Error> for Failure {
-    fn from(error: thread::worktree::Error) -> Self {
-        Self::of("worktree", &error)
-    }
-}
-
-impl From<thread::checkpoint::SaveError> for Failure {
-    fn from(error: thread::checkpoint::SaveError) -> Self {
-        match error {
-            thread::checkpoint::SaveError::Store(inner) => inner.into(),
-            thread::checkpoint::SaveError::TooLarge(_) => {
-                Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g")
-            }
-            thread::checkpoint::SaveError::Read(_) => Self::of("io", &error),
-        }
-    }
-}
-
-impl From<fetch::Error> for Failure {
-    fn from(error: fetch::Error) -> Self {
-        match error {
-            fetch::Error::UnknownRun(..) => Self::of("unknown-run", &error),
-            fetch::Error::TooMany(_) => Self::of("too-many", &error).hint("name the runs to fetch"),
-            fetch::Error::Remote(inner) => inner.into(),
-            fetch::Error::Ref(inner) => inner.into(),
-            fetch::Error::Store(inner) => inner.into(),
-        }
-    }
-}
-
-impl From<bundle::Error> for Failure {
-    fn from(error: bundle::Error) -> Self {
-        match error {
-            bundle::Error::Scratch(inner) => inner.into(),
-            bundle::Error::Ref(inner) => inner.into(),
-            bundle::Error::Write(_) => Self::of("bundle", &error)
-                .hint("in a partial clone, bring the products first: git handoff fetch --content"),
-            _ => Self::of("bundle", &error),
         }
     }
 }

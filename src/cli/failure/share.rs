@@ -1,0 +1,66 @@
+//! What sharing can fail of.
+
+use git_handoff::git::{remote, scratch};
+use git_handoff::share::{bundle, fetch, push};
+
+use super::Failure;
+
+impl From<scratch::Error> for Failure {
+    fn from(error: scratch::Error) -> Self {
+        Self::of("scratch", &error)
+    }
+}
+
+impl From<remote::Error> for Failure {
+    fn from(error: remote::Error) -> Self {
+        let failure = Self::of("remote", &error);
+        match &error {
+            remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure }.hint("git remote --verbose"),
+            remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }
+                .hint("name the runs to fetch, or: git config handoff.maxFetchSize 8g"),
+            remote::Error::Failed(..) | remote::Error::Quarantine(_) | remote::Error::Git(_) => failure,
+        }
+    }
+}
+
+impl From<push::Error> for Failure {
+    fn from(error: push::Error) -> Self {
+        match error {
+            push::Error::UnknownRun(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
+            push::Error::Diverged(_) => Self::of("diverged", &error),
+            push::Error::Declined { ref said, .. } => {
+                let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
+                let causes = causes.map(|line| line.trim_end().to_owned()).collect();
+                Self { causes, ..Self::of("declined", &error) }
+            }
+            push::Error::ReadBack { .. } => Self::of("read-back", &error),
+            push::Error::Remote(inner) => inner.into(),
+            push::Error::Ref(inner) => inner.into(),
+            push::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<fetch::Error> for Failure {
+    fn from(error: fetch::Error) -> Self {
+        match error {
+            fetch::Error::UnknownRun(..) => Self::of("unknown-run", &error),
+            fetch::Error::TooMany(_) => Self::of("too-many", &error).hint("name the runs to fetch"),
+            fetch::Error::Remote(inner) => inner.into(),
+            fetch::Error::Ref(inner) => inner.into(),
+            fetch::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<bundle::Error> for Failure {
+    fn from(error: bundle::Error) -> Self {
+        match error {
+            bundle::Error::Scratch(inner) => inner.into(),
+            bundle::Error::Ref(inner) => inner.into(),
+            bundle::Error::Write(_) => Self::of("bundle", &error)
+                .hint("in a partial clone, bring the products first: git handoff fetch --content"),
+            _ => Self::of("bundle", &error),
+        }
+    }
+}

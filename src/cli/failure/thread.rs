@@ -1,0 +1,110 @@
+//! What threads and their handing over can fail of.
+
+use git_handoff::model::quote::quoted;
+use git_handoff::{thread, verify};
+
+use super::Failure;
+
+impl From<verify::Unsound> for Failure {
+    fn from(unsound: verify::Unsound) -> Self {
+        Self::of("unsound", &unsound).hint(format!("git handoff thread verify {}", quoted(unsound.thread.as_str())))
+    }
+}
+
+impl From<thread::Error> for Failure {
+    fn from(error: thread::Error) -> Self {
+        let failure = Self::of("thread", &error);
+        match error {
+            thread::Error::Unknown(_) => Self { code: "unknown-thread", ..failure }.hint("git handoff thread list"),
+            thread::Error::Exists(_) => {
+                Self { code: "thread-exists", ..failure }.hint("choose another name: --as NAME")
+            }
+            thread::Error::Gone(thread) | thread::Error::Shortened(thread) => Self { code: "vanished", ..failure }
+                .hint(format!("git handoff thread verify {}", quoted(thread.as_str()))),
+            thread::Error::NoCheckpoint { thread, .. } => Self { code: "unknown-checkpoint", ..failure }
+                .hint(format!("git handoff thread log {}", quoted(thread.as_str()))),
+            thread::Error::NotOurs { thread, .. } => Self { code: "not-a-writer", ..failure }
+                .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
+            thread::Error::Altered(_) => Self { code: "altered", ..failure },
+            thread::Error::Unsound(inner) => inner.into(),
+            thread::Error::Checkout(inner) => inner.into(),
+            thread::Error::Worktree(inner) => inner.into(),
+            thread::Error::Sign(inner) => inner.into(),
+            thread::Error::Chain(inner) => inner.into(),
+            thread::Error::Store(inner) => inner.into(),
+            thread::Error::Ref(inner) => inner.into(),
+            thread::Error::Log(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<thread::adopt::Error> for Failure {
+    fn from(error: thread::adopt::Error) -> Self {
+        use thread::adopt::Error as E;
+        let failure = Self::of("adopt", &error);
+        let code = match error {
+            E::Thread(inner) => return inner.into(),
+            E::Ref(inner) => return inner.into(),
+            E::Descriptor(_) => "bad-descriptor",
+            E::Signature(_) => "bad-signature",
+            E::Recipient { ref to, .. } => {
+                let hint = format!("if that is you: --me {}", quoted(to));
+                return Self { code: "wrong-recipient", ..failure }.hint(hint);
+            }
+            E::Expired(_) => "expired",
+            E::UnknownSigner(_) => {
+                return Self { code: "unknown-signer", ..failure }.hint(
+                    "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer",
+                );
+            }
+            E::Distrusted { .. } | E::OtherKey { .. } => "distrusted",
+            E::ObjectFormat { .. } => "object-format",
+            E::Used => "used",
+            E::NoSource(_) => return Self { code: "no-source", ..failure }.hint("say where it is: --from PLACE"),
+            E::Forged(_) => "forged",
+            E::Unsound(_) => "unsound",
+            E::Quarantine(_) => "source",
+            E::Nonce(_) => "nonce",
+            E::Checkout(inner) => return inner.into(),
+            E::Unfinished { ref thread, .. } => {
+                let hint = format!("git handoff resume {} --checkout   # does the rest", quoted(thread.as_str()));
+                return Self { code: "unfinished", ..failure }.hint(hint);
+            }
+        };
+        Self { code, ..failure }
+    }
+}
+
+impl From<thread::checkout::Error> for Failure {
+    fn from(error: thread::checkout::Error) -> Self {
+        let failure = Self::of("checkout", &error);
+        match error {
+            thread::checkout::Error::OtherBase { base: Some(base), .. } => {
+                Self { code: "other-base", ..failure }.hint(format!("git switch --detach {base}"))
+            }
+            thread::checkout::Error::LocalChanges(_) => {
+                Self { code: "local-changes", ..failure }.hint("git stash --include-untracked")
+            }
+            thread::checkout::Error::NoWorktree => Self { code: "no-worktree", ..failure },
+            _ => failure,
+        }
+    }
+}
+
+impl From<thread::worktree::Error> for Failure {
+    fn from(error: thread::worktree::Error) -> Self {
+        Self::of("worktree", &error)
+    }
+}
+
+impl From<thread::checkpoint::SaveError> for Failure {
+    fn from(error: thread::checkpoint::SaveError) -> Self {
+        match error {
+            thread::checkpoint::SaveError::Store(inner) => inner.into(),
+            thread::checkpoint::SaveError::TooLarge(_) => {
+                Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g")
+            }
+            thread::checkpoint::SaveError::Read(_) => Self::of("io", &error),
+        }
+    }
+}
