@@ -25,12 +25,14 @@ pub(super) struct Found {
 }
 
 impl Found {
+    #[expect(clippy::needless_pass_by_value, reason = "a tale is written where it is told")]
     /// Tells a tale with the right key, holds it against the log as it was and against one written anew, and tells it with
     /// another key.
     pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: Tale) {
         self.tell_as(scene, what, |signer| scene.tell(tale.clone(), signer));
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a seal is made where it is told")]
     /// Tells the honest tale with a seal that is not its own.
     pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: Event) {
         self.tell_as(scene, what, |signer| {
@@ -138,8 +140,8 @@ fn what_was_handed_over_exchanged() {
     tell("the patches of two items exchanged", &|_, tale| {
         let (make, other) = (done(tale, "make"), done(tale, "other"));
         let patches = [patch(tale, make), patch(tale, other)];
-        set_patch(tale, make, patches[1].clone());
-        set_patch(tale, other, patches[0].clone());
+        set_patch(tale, make, patches[1]);
+        set_patch(tale, other, patches[0]);
     });
     tell("a patch exchanged for other bytes", &|lab, tale| {
         let make = done(tale, "make");
@@ -250,7 +252,7 @@ fn done(tale: &Tale, item: &str) -> usize {
 
 fn patch(tale: &Tale, at: usize) -> git_handoff::model::entry::Product {
     let Event::ItemReconciled(e) = &tale[at].0 else { panic!() };
-    e.products[&ProductKey::Patch].clone()
+    e.products[&ProductKey::Patch]
 }
 
 fn set_patch(tale: &mut Tale, at: usize, product: git_handoff::model::entry::Product) {
