@@ -24,7 +24,7 @@ pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&Prod
         None => None,
         Some(key) => {
             let is = reconciled.products.get(key).ok_or_else(|| Error::NoProduct(item.clone(), key.clone()))?;
-            Some(Handed { key: key.clone(), is: is.clone() })
+            Some(Handed { key: key.clone(), is: *is })
         }
     };
     let fired = |link: &Link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt);

@@ -156,9 +156,8 @@ pub(crate) fn open(run: &RunId, context: &Context) -> Result<OpenRun, Failure> {
     let reference = format::run_ref(run);
     let open = OpenRun::open(writer.clone(), run)?;
     match verify::continuable(&context.store, run, &reference, &writer.signer.fingerprint()) {
-        Ok(_) => Ok(open),
         // Driving a sealed run only puts right what a crash after the seal left out.
-        Err(Refusal::Sealed(_)) => Ok(open),
+        Ok(_) | Err(Refusal::Sealed(_)) => Ok(open),
         Err(refusal) => Err(refusal.into()),
     }
 }

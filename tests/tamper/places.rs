@@ -140,7 +140,7 @@ fn elsewhere(scene: &Scene, tried: &mut Tried) {
     }
     tried.no_say(scene, "every blob replaced by another (`git replace`)", &before);
     fs::create_dir_all(dot_git.join("info")).unwrap();
-    let grafts: String = links.iter().map(|link| format!("{}\n", link.commit)).collect();
+    let grafts = links.iter().fold(String::new(), |lines, link| lines + &format!("{}\n", link.commit));
     fs::write(dot_git.join("info/grafts"), &grafts).unwrap();
     tried.no_say(scene, "every commit grafted to have no parent", &before);
     fs::write(dot_git.join("shallow"), &grafts).unwrap();

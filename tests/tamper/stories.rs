@@ -27,12 +27,12 @@ pub(super) struct Found {
 impl Found {
     /// Tells a tale with the right key, holds it against the log as it was and against one written anew, and tells it with
     /// another key.
-    pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: Tale) {
+    pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: &Tale) {
         self.tell_as(scene, what, |signer| scene.tell(tale.clone(), signer));
     }
 
     /// Tells the honest tale with a seal that is not its own.
-    pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: Event) {
+    pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: &Event) {
         self.tell_as(scene, what, |signer| {
             let mut teller = super::run::story(&scene.lab, End::Closed);
             teller.drafts.last_mut().unwrap().event = seal.clone();
@@ -83,7 +83,7 @@ fn every_entry_dropped() {
     for at in 0..scene.tale().len() {
         let mut tale = scene.tale();
         let (event, _) = tale.remove(at);
-        found.tell(&scene, &format!("`{}`", event.kind()), tale);
+        found.tell(&scene, &format!("`{}`", event.kind()), &tale);
     }
     found.check("dropped", "dropped");
 }
@@ -97,7 +97,7 @@ fn every_entry_doubled() {
         let again = tale[at].clone();
         let kind = again.0.kind();
         tale.insert(at, again);
-        found.tell(&scene, &format!("`{kind}`"), tale);
+        found.tell(&scene, &format!("`{kind}`"), &tale);
     }
     found.check("doubled", "doubled");
 }
@@ -119,7 +119,7 @@ fn every_two_entries_exchanged() {
             } else {
                 ""
             };
-            found.tell(&scene, &format!("{next}{ends}"), tale);
+            found.tell(&scene, &format!("{next}{ends}"), &tale);
         }
     }
     found.rows.sort();
@@ -133,13 +133,13 @@ fn what_was_handed_over_exchanged() {
     let mut tell = |what: &str, bend: &dyn Fn(&Lab, &mut Tale)| {
         let mut tale = scene.tale();
         bend(&scene.lab, &mut tale);
-        found.tell(&scene, what, tale);
+        found.tell(&scene, what, &tale);
     };
     tell("the patches of two items exchanged", &|_, tale| {
         let (make, other) = (done(tale, "make"), done(tale, "other"));
         let patches = [patch(tale, make), patch(tale, other)];
-        set_patch(tale, make, patches[1].clone());
-        set_patch(tale, other, patches[0].clone());
+        set_patch(tale, make, patches[1]);
+        set_patch(tale, other, patches[0]);
     });
     tell("a patch exchanged for other bytes", &|lab, tale| {
         let make = done(tale, "make");
@@ -250,7 +250,7 @@ fn done(tale: &Tale, item: &str) -> usize {
 
 fn patch(tale: &Tale, at: usize) -> git_handoff::model::entry::Product {
     let Event::ItemReconciled(e) = &tale[at].0 else { panic!() };
-    e.products[&ProductKey::Patch].clone()
+    e.products[&ProductKey::Patch]
 }
 
 fn set_patch(tale: &mut Tale, at: usize, product: git_handoff::model::entry::Product) {
