@@ -6,7 +6,6 @@ mod interop;
 pub(crate) mod lab;
 mod objects;
 mod signers;
-mod size;
 mod story;
 pub(crate) mod teller;
 mod trust;

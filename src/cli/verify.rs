@@ -283,10 +283,7 @@ fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure
             "untrusted-file",
             format!("`{key}` names {}, which lies inside the work tree", path.display()),
         )
-        .hint(format!(
-            "move it out of the work tree, or give it for this once: {}",
-            "--signers FILE, --revoked FILE"
-        )));
+        .hint("move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE"));
     }
     Ok(path)
 }

@@ -40,11 +40,11 @@ fn every_field_of_every_kind() {
                         let mut tale = scene.tale();
                         let what = format!("{name}: `{}`{how}", path.trim_start_matches('/'));
                         if let Event::RunSealed(_) = entry.event {
-                            found.tell_false_seal(&scene, &what, entry.event);
+                            found.tell_false_seal(&scene, &what, &entry.event);
                             continue;
                         }
                         tale[at].0 = entry.event;
-                        found.tell(&scene, &what, tale);
+                        found.tell(&scene, &what, &tale);
                     } else {
                         scene.keep_log();
                         scene.lab.point_at(broken(&scene, at, &bytes));
@@ -172,6 +172,8 @@ fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> Told {
     scene.lab.point_at(links.last().unwrap().commit);
     Told { run: scene.told.run.clone(), head: scene.told.head.clone(), links }
 }
+
+type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
 
 #[test]
 fn every_field_of_the_header() {

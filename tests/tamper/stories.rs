@@ -28,13 +28,13 @@ impl Found {
     #[expect(clippy::needless_pass_by_value, reason = "a tale is written where it is told")]
     /// Tells a tale with the right key, holds it against the log as it was and against one written anew, and tells it with
     /// another key.
-    pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: Tale) {
+    pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: &Tale) {
         self.tell_as(scene, what, |signer| scene.tell(tale.clone(), signer));
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a seal is made where it is told")]
     /// Tells the honest tale with a seal that is not its own.
-    pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: Event) {
+    pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: &Event) {
         self.tell_as(scene, what, |signer| {
             let mut teller = super::run::story(&scene.lab, End::Closed);
             teller.drafts.last_mut().unwrap().event = seal.clone();
@@ -85,7 +85,7 @@ fn every_entry_dropped() {
     for at in 0..scene.tale().len() {
         let mut tale = scene.tale();
         let (event, _) = tale.remove(at);
-        found.tell(&scene, &format!("`{}`", event.kind()), tale);
+        found.tell(&scene, &format!("`{}`", event.kind()), &tale);
     }
     found.check("dropped", "dropped");
 }
@@ -99,7 +99,7 @@ fn every_entry_doubled() {
         let again = tale[at].clone();
         let kind = again.0.kind();
         tale.insert(at, again);
-        found.tell(&scene, &format!("`{kind}`"), tale);
+        found.tell(&scene, &format!("`{kind}`"), &tale);
     }
     found.check("doubled", "doubled");
 }
@@ -121,7 +121,7 @@ fn every_two_entries_exchanged() {
             } else {
                 ""
             };
-            found.tell(&scene, &format!("{next}{ends}"), tale);
+            found.tell(&scene, &format!("{next}{ends}"), &tale);
         }
     }
     found.rows.sort();
@@ -135,7 +135,7 @@ fn what_was_handed_over_exchanged() {
     let mut tell = |what: &str, bend: &dyn Fn(&Lab, &mut Tale)| {
         let mut tale = scene.tale();
         bend(&scene.lab, &mut tale);
-        found.tell(&scene, what, tale);
+        found.tell(&scene, what, &tale);
     };
     tell("the patches of two items exchanged", &|_, tale| {
         let (make, other) = (done(tale, "make"), done(tale, "other"));

@@ -1,0 +1,165 @@
+//! Measures verification of large runs on the release build: `cargo bench --bench verify`.
+//!
+//! A word behind `--` picks a format: `sha1`, `sha256`. Wall clocks of shared machines are noisy; the user time is the one to
+//! compare.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use git_handoff::chain::Writer;
+use git_handoff::clock::Clock;
+use git_handoff::git::store::{Durability, Store};
+use git_handoff::model::catalog::Catalog;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product};
+use git_handoff::model::format;
+use git_handoff::model::manifest::{Manifest, SCHEMA};
+use git_handoff::run::{Happening, OpenRun};
+use git_handoff::sign::Signer;
+use git_handoff::submit::{self, Request};
+use git_handoff::validate::validate;
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
+
+/// Two entries an item: ten thousand, and the first and the last.
+const ITEMS: usize = 5_000;
+
+/// How often each figure is taken; the best counts.
+const ROUNDS: usize = 5;
+
+fn main() {
+    let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    for format in ["sha1", "sha256"] {
+        if only.is_empty() || only.iter().any(|word| word == format) {
+            large(format);
+        }
+    }
+}
+
+fn large(format: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = folder.path();
+    git(dir, &["init", "-q", "-b", "main", "--object-format", format]);
+    git(
+        dir,
+        &["-c", "user.name=Bench", "-c", "user.email=bench@localhost", "commit", "-q", "--allow-empty", "-m", "x"],
+    );
+    record(dir);
+    for state in ["loose", "packed"] {
+        if state == "packed" {
+            git(dir, &["gc", "-q"]);
+        }
+        let (wall, user, peak) = (0..ROUNDS).map(|_| verify(dir)).min().expect("there are rounds");
+        let text = format!(
+            "{format} {state}: {:.2} s wall, {:.2} s user, peak {} MB (aim: under 1 s, 150 MB)\n",
+            wall.as_secs_f64(),
+            user.as_secs_f64(),
+            peak / 1000
+        );
+        std::io::stdout().lock().write_all(text.as_bytes()).expect("the figures are printed");
+    }
+}
+
+/// Records a run in which every item hands a report over.
+fn record(dir: &Path) {
+    let mut plan = String::from(r#"{"id":"large","items":["#);
+    for at in 0..ITEMS {
+        let comma = if at == 0 { "" } else { "," };
+        write!(plan, r#"{comma}{{"id":"item-{at}","executor":"command","inputs":{{"command":["true"]}}}}"#)
+            .expect("text grows");
+    }
+    let store = Store::discover(dir).expect("the repository opens").with_durability(Durability::Relaxed);
+    let signer = Signer::own(&dir.join(".git/handoff/signing_key")).expect("a key is made");
+    let writer = Writer { store: store.clone(), signer, clock: Clock::System, actor: "bench".into() };
+    let valid = validate((plan + "]}").as_bytes(), &Catalog::default()).expect("the plan is valid");
+    let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
+    let request = Request { base, queue: None, pattern: "dag".into(), folder: dir.to_owned() };
+    submit::submit(&writer, &valid, &request).expect("the plan is submitted");
+    let mut open = OpenRun::open(writer, &valid.plan().id).expect("the run opens");
+    for item in &valid.plan().items {
+        let manifest = Manifest {
+            schema: SCHEMA.into(),
+            run: valid.plan().id.clone(),
+            item: item.id.clone(),
+            attempt: 1,
+            base,
+            executor: item.executor.clone(),
+            subagent: None,
+            argv: vec!["true".into()],
+            setup: None,
+            verify: None,
+            inputs: format::digest_of(&Value::Object(item.inputs.clone())),
+            input_refs: [].into(),
+            env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
+            secret_env: Vec::new(),
+            timeout: 7200,
+            sandbox: "none".into(),
+            tool: format::TOOL.into(),
+        };
+        let bytes = format!("the report of {}\n", item.id).into_bytes();
+        let oid = store.write_blob(&bytes).expect("the product is written");
+        let product = Product { sha256: Digest::of(&bytes), oid, size: bytes.len() as u64 };
+        let fired = Event::ItemFired(ItemFired {
+            item: item.id.clone(),
+            attempt: 1,
+            manifest: Digest::of(&manifest.canonical()),
+            input_refs: [].into(),
+        });
+        let done = Event::ItemReconciled(ItemReconciled {
+            item: item.id.clone(),
+            attempt: 1,
+            status: Outcome::Done,
+            reason: None,
+            exit: None,
+            duration_ms: 1,
+            products: [("outputs/report".parse().expect("a plain key"), product)].into(),
+            verify: None,
+            transcript: None,
+        });
+        let both = [Happening::Fired(fired, Box::new(manifest)), Happening::Plain(done)];
+        open.record(&both).expect("the attempt is recorded");
+    }
+    open.seal(None).expect("every item is done");
+}
+
+/// Verifies in a process of its own; returns wall clock, user time and the most memory.
+fn verify(dir: &Path) -> (Duration, Duration, u64) {
+    let started = Instant::now();
+    let mut verify = Command::new(BINARY);
+    verify.args(["verify", "large"]).current_dir(dir).stdout(Stdio::null());
+    let mut child = verify.spawn().expect("the program starts");
+    let (mut peak, mut ticks) = (0, 0);
+    // Both figures only grow, so the last look before the end is nearly all of it.
+    loop {
+        let (seen, used) = (peak_of(child.id()), ticks_of(child.id()));
+        (peak, ticks) = (peak.max(seen.unwrap_or(0)), ticks.max(used.unwrap_or(0)));
+        if let Some(ended) = child.try_wait().expect("the program is waited for") {
+            assert!(ended.success(), "{ended}");
+            return (started.elapsed(), Duration::from_millis(ticks * 10), peak);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Returns the most kilobytes that a process had so far.
+fn peak_of(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// Returns the hundredths of a second that a process spent in its own code.
+fn ticks_of(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(11)?.parse().ok()
+}
+
+fn git(dir: &Path, args: &[&str]) {
+    let status = Command::new("git").args(args).current_dir(dir).status().expect("git runs");
+    assert!(status.success(), "git {args:?}");
+}
