@@ -3,8 +3,14 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::model::name::RunId;
+
+/// How often a lock is tried again whose holder is not known to be alive.
+const PATIENCE: usize = 100;
+/// How long to wait in between.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The hold on a run; released when dropped, or when the process dies in whatever way.
 #[derive(Debug)]
@@ -23,20 +29,36 @@ impl Hold {
         std::fs::create_dir_all(&dir).map_err(io)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                file.read_to_string(&mut holder).map_err(io)?;
-                let holder = if holder.is_empty() { "another process".into() } else { holder.trim().to_owned() };
-                return Err(Error::Held { run: run.clone(), holder });
+        let mut patience = PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(io(source)),
             }
-            Err(TryLockError::Error(source)) => return Err(io(source)),
+            let mut holder = String::new();
+            file.rewind().and_then(|()| file.read_to_string(&mut holder)).map_err(io)?;
+            let holder = holder.trim();
+            // Whoever just took it has yet to write its name; of one that was killed, a child between fork and exec may
+            // have the lock for a moment more.
+            if patience > 0 && !is_alive(holder) {
+                patience -= 1;
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            let holder = if holder.is_empty() { "another process".into() } else { holder.to_owned() };
+            return Err(Error::Held { run: run.clone(), holder });
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
         writeln!(file, "process {}", std::process::id()).map_err(io)?;
         Ok(Self { _file: file })
     }
+}
+
+/// Returns whether the process that a lock's file names is alive, as far as this system tells.
+fn is_alive(holder: &str) -> bool {
+    let Some(id) = holder.strip_prefix("process ") else { return false };
+    !cfg!(target_os = "linux") || Path::new("/proc").join(id).exists()
 }
 
 /// Why the hold could not be taken.
