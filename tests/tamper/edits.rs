@@ -177,7 +177,6 @@ type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
 
 #[test]
 fn every_field_of_the_header() {
-    type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
     let scene = Scene::new(End::Closed);
     let last = scene.told.links.len() - 1;
     let hour = 3_600_000;
