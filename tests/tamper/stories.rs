@@ -25,14 +25,12 @@ pub(super) struct Found {
 }
 
 impl Found {
-    #[expect(clippy::needless_pass_by_value, reason = "a tale is written where it is told")]
     /// Tells a tale with the right key, holds it against the log as it was and against one written anew, and tells it with
     /// another key.
     pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: &Tale) {
         self.tell_as(scene, what, |signer| scene.tell(tale.clone(), signer));
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "a seal is made where it is told")]
     /// Tells the honest tale with a seal that is not its own.
     pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: &Event) {
         self.tell_as(scene, what, |signer| {
