@@ -23,7 +23,7 @@ pub(crate) fn remote(word: Option<&str>, push: bool, context: &Context) -> Resul
             Some(run) if is_run() => {
                 failure.hint(format!("git handoff {verb} {} {}", quoted(&remotes.default(push)), quoted(run)))
             }
-            Some(_) => failure,
+            Some(_) => failure.hint("git remote --verbose"),
             None => failure.hint("git remote add origin URL"),
         }
     })

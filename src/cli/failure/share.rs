@@ -15,7 +15,7 @@ impl From<remote::Error> for Failure {
     fn from(error: remote::Error) -> Self {
         let failure = Self::of("remote", &error);
         match &error {
-            remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure }.hint("git remote --verbose"),
+            remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure },
             remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }
                 .hint("name the runs to fetch, or: git config handoff.maxFetchSize 8g"),
             remote::Error::Failed(..) | remote::Error::Quarantine(_) | remote::Error::Git(_) => failure,
