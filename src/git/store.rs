@@ -5,11 +5,13 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use gix::objs::Write as _;
 use gix::objs::tree::EntryKind;
 
+pub use super::edit::{Durability, Edit};
 use super::program::{self, Git};
 use crate::model::digest::{Digest, Hasher, Oid};
 
@@ -19,31 +21,21 @@ const STREAM_ABOVE: u64 = 4 << 20;
 /// How often a write that lost to a concurrent `git gc` is tried again.
 const GC_RETRIES: usize = 8;
 
-/// How far objects are forced to disk before a ref may show them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Before every swap of a ref.
-    Strict,
-    /// As git itself does it, which by default is not at all.
-    Relaxed,
-}
-
-/// One change to a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edit {
-    /// Sets a file with mode 100644.
-    Blob(Oid),
-    /// Sets a folder.
-    Tree(Oid),
-    /// Removes what is there, if anything.
-    Remove,
-}
-
 /// A repository opened for reading and writing objects and refs; cheap to clone and safe to share between threads.
 #[derive(Clone)]
 pub struct Store {
     repo: gix::ThreadSafeRepository,
     durability: Durability,
+    /// What every write asks for, looked up once.
+    known: Arc<Known>,
+}
+
+/// What does not change while a repository is open.
+struct Known {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    objects_dir: PathBuf,
+    hash: gix::hash::Kind,
 }
 
 impl Store {
@@ -70,7 +62,13 @@ impl Store {
         if let Some(storage) = storage.filter(|name| name.as_slice() != b"files") {
             return Err(Error::RefStorage(storage.to_string()));
         }
-        Ok(Self { repo, durability: Durability::Strict })
+        let known = Known {
+            git_dir: absolute(local.git_dir()),
+            common_dir: absolute(local.common_dir()),
+            objects_dir: absolute(local.objects.store_ref().path()),
+            hash: local.object_hash(),
+        };
+        Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }
 
     /// Returns the same repository with another durability.
@@ -90,17 +88,17 @@ impl Store {
 
     /// Returns the git directory that linked worktrees share.
     pub fn common_dir(&self) -> PathBuf {
-        absolute(self.repo.to_thread_local().common_dir())
+        self.known.common_dir.clone()
     }
 
     /// Returns the git directory of this worktree.
     pub fn git_dir(&self) -> PathBuf {
-        absolute(self.repo.to_thread_local().git_dir())
+        self.known.git_dir.clone()
     }
 
     /// Returns the directory of the object database.
     pub fn objects_dir(&self) -> PathBuf {
-        absolute(self.repo.to_thread_local().objects.store_ref().path())
+        self.known.objects_dir.clone()
     }
 
     /// Returns the root of the work tree; none in a bare repository.
@@ -110,7 +108,7 @@ impl Store {
 
     /// Returns the hash function that names objects here.
     pub fn hash_kind(&self) -> gix::hash::Kind {
-        self.repo.to_thread_local().object_hash()
+        self.known.hash
     }
 
     /// Returns the object format as git writes it: `sha1` or `sha256`.
