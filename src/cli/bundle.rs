@@ -1,12 +1,13 @@
 //! `git handoff bundle`
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::share::bundle as stage;
 
+use super::cat::Stdout;
 use super::context::Context;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output};
@@ -72,20 +73,4 @@ fn readable(file: &std::fs::File) -> io::Result<()> {
         file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
     }
     Ok(())
-}
-
-/// Hands bytes to the one place that prints.
-struct Stdout<'a> {
-    output: &'a mut Output,
-}
-
-impl Write for Stdout<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.output.bytes(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
