@@ -15,6 +15,7 @@ use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::{self, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
+use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::sign::Signer;
 use git_handoff::worker::site::Site;
 
@@ -181,9 +182,11 @@ impl Context {
         })
     }
 
-    /// Returns what plans may refer to here.
-    pub(crate) fn catalog(&self, reserved_in_base: Vec<String>) -> Result<Catalog, Failure> {
+    /// Returns what plans may refer to here that are to be placed on a queue.
+    pub(crate) fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, Failure> {
+        let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
+            queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
             outputs_dir: self.config.outputs.clone(),
@@ -200,13 +203,25 @@ impl Context {
     }
 
     fn shape(&self, id: &str, path: &Path) -> Result<Shape, Failure> {
-        let path = self.expand(path);
-        let root = self.store.work_dir().unwrap_or_else(|| self.store.git_dir());
-        let text = std::fs::read(root.join(&path))
-            .map_err(|e| Failure::io(&format!("the shape {id:?} could not be read from {}", path.display()), &e))?;
+        let text = self.registered(&format!("shape {id:?}"), path)?;
         let bad = |why: String| Failure::refused("bad-shape", format!("the shape {id:?} in {}: {why}", path.display()));
         let value = serde_json::from_slice(&text).map_err(|e| bad(e.to_string()))?;
         Shape::from_json(&value).map_err(|problems| bad(problems[0].to_string()))
+    }
+
+    fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+        let read = self.registered(&format!("file of rules of the queue {queue:?}"), path);
+        read.map_err(|failure| Failure { code: "bad-rule", ..failure })
+    }
+
+    /// Reads a file that a setting names, relative to the work tree.
+    fn registered(&self, what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+        let path = self.expand(path);
+        let root = self.store.work_dir().unwrap_or_else(|| self.store.git_dir());
+        read_file(&root.join(&path), MAX_PLAN_BYTES as u64).map_err(|failure| Failure {
+            message: format!("the {what} could not be read from {}", path.display()),
+            ..failure
+        })
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -17,6 +17,8 @@ pub struct Catalog {
     pub subagents: BTreeSet<String>,
     /// The queues that runs may be placed on.
     pub queues: BTreeSet<String>,
+    /// The file of rules of the queue that the run is to be placed on, if it has one.
+    pub queue_rules: Option<Vec<u8>>,
     /// The registered shapes.
     pub shapes: BTreeMap<String, Shape>,
     /// The registered pipelines.
@@ -38,6 +40,7 @@ impl Default for Catalog {
             executors: ["command", "dispatch"].map(str::to_owned).into(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
+            queue_rules: None,
             shapes: BTreeMap::new(),
             pipelines: BTreeSet::new(),
             max_items: 10_000,

@@ -18,6 +18,7 @@ pub mod problem;
 pub mod proof;
 pub mod quote;
 pub(crate) mod read;
+pub mod rule;
 pub mod state;
 pub mod thread;
 pub mod time;
