@@ -5,6 +5,7 @@ mod apply;
 mod bad_days;
 mod cli;
 mod common;
+mod coordinate;
 mod crash;
 mod docs;
 mod doctor;

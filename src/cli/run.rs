@@ -191,7 +191,7 @@ fn unsettled(context: &Context) -> Result<(Vec<RunId>, Vec<Failure>), Failure> {
                 continue;
             }
         };
-        let ended = state.is_done() || state.closed.is_some() || state.cancelled.is_some();
+        let ended = state.seals_itself() || state.is_ended();
         let logged =
             |own: &String| log::find(&context.store, own, &run).map(|found| found.is_some_and(|r| r.root.is_some()));
         let unlogged = match &own {

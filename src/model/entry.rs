@@ -13,6 +13,7 @@ pub use super::event::{
     Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
     RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
 };
+pub use super::extension::{Cause, RunExtended};
 use super::format::{self, VERSION};
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};

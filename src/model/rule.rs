@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::digest::Digest;
 use super::format;
 use super::json;
-use super::name::{FilePath, ItemId};
+use super::name::{FilePath, ItemId, fold};
 use super::plan::Item;
 
 /// The largest document that a condition looks into, in bytes.
@@ -137,7 +137,7 @@ impl Rule {
         for condition in &self.when.conditions {
             let name = &condition.document;
             if !seen.contains_key(name) {
-                checks.push(presence(name, None, true));
+                checks.push(Check { holds: false, found: format!("{condition}: {name} is absent") });
                 continue;
             }
             if !documents.contains_key(name) {
@@ -145,7 +145,7 @@ impl Rule {
             }
             checks.push(match &documents[name] {
                 Ok(document) => condition.check(document),
-                Err(why) => Check { holds: false, found: format!("{name} {why}, so {condition} cannot hold") },
+                Err(why) => Check { holds: false, found: format!("{condition}: {name} {why}") },
             });
         }
         Ok(checks)
@@ -157,6 +157,15 @@ fn created_id(rule: &str, hash: &str) -> String {
     format!("{rule}-{}", &hash[..HASH_DIGITS])
 }
 
+/// Puts the rules of a plan and those that its queue adds together; an error names an id that both have.
+pub fn together(own: &[Rule], added: Vec<Rule>) -> Result<Vec<Rule>, ItemId> {
+    let taken = |rule: &&Rule| own.iter().any(|known| fold(known.id().as_str()) == fold(rule.id().as_str()));
+    match added.iter().find(taken) {
+        Some(twice) => Err(twice.id().clone()),
+        None => Ok(own.iter().cloned().chain(added).collect()),
+    }
+}
+
 /// Returns whether a rule can have this id, which is whether its items can.
 pub(crate) fn check_id(id: &str) -> Result<ItemId, super::name::NameError> {
     ItemId::parse(&created_id(id, "0123456789ab"))?;
@@ -164,9 +173,11 @@ pub(crate) fn check_id(id: &str) -> Result<ItemId, super::name::NameError> {
 }
 
 fn presence(name: &FilePath, seen: Option<&Seen>, wanted: bool) -> Check {
-    let found = match seen {
-        Some(seen) => format!("{name} is at revision {}", seen.revision),
-        None => format!("{name} is absent"),
+    let found = match (seen, wanted) {
+        (Some(seen), true) => format!("{name} is at revision {}", seen.revision),
+        (Some(seen), false) => format!("{name} is at revision {}, and must be absent", seen.revision),
+        (None, true) => format!("{name} is absent, and must be present"),
+        (None, false) => format!("{name} is absent"),
     };
     Check { holds: seen.is_some() == wanted, found }
 }
@@ -181,18 +192,11 @@ impl Condition {
     /// Holds a document against the condition.
     fn check(&self, document: &Value) -> Check {
         let Some(value) = document.pointer(&self.pointer) else {
-            let found = format!("{} has nothing at {:?}, so {self} cannot hold", self.document, self.pointer);
-            return Check { holds: false, found };
+            return Check { holds: false, found: format!("{self}: there is nothing at {:?}", self.pointer) };
         };
-        let (holds, not) = match self.op.holds(value, &self.value) {
-            Some(true) => (true, ""),
-            Some(false) => (false, "not "),
-            None => {
-                let found = format!("{self} compares numbers, and it is {}", shown(value));
-                return Check { holds: false, found };
-            }
-        };
-        Check { holds, found: format!("{self} does {not}hold: it is {}", shown(value)) }
+        let held = self.op.holds(value, &self.value);
+        let note = if held.is_none() { ", and no number" } else { "" };
+        Check { holds: held == Some(true), found: format!("{self}: it is {}{note}", shown(value)) }
     }
 }
 

@@ -56,6 +56,7 @@ impl<'a> Teller<'a> {
         let submitted = RunSubmitted {
             plan: Digest::of(plan.as_bytes()),
             artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
+            rules: None,
             base: lab.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
@@ -67,7 +68,7 @@ impl<'a> Teller<'a> {
         };
         let mut edits = vec![("plan.json".to_owned(), blob(lab, plan.as_bytes()))];
         edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
-        let state = RunState::new(submitted.clone(), Graph::new(&parsed));
+        let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
         let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
         Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true }
     }
