@@ -15,6 +15,7 @@ mod check;
 mod checkpoint;
 mod clean;
 mod coordinate;
+mod doc;
 mod doctor;
 mod export;
 mod extend;
@@ -81,6 +82,7 @@ enum Command {
     Extend(extend::Arguments),
     Coordinate(coordinate::Arguments),
     Apply(apply::Arguments),
+    Doc(doc::Arguments),
     Checkpoint(checkpoint::Arguments),
     Resume(resume::Arguments),
     Offer(offer::Arguments),
@@ -192,6 +194,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Extend(arguments) => extend::run(&arguments, context, output),
         Command::Coordinate(arguments) => coordinate::run(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Doc(arguments) => doc::run(&arguments, context, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
         Command::Resume(arguments) => resume::run(&arguments, context, output),
         Command::Offer(arguments) => offer::run(&arguments, context, output),
