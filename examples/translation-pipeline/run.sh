@@ -44,6 +44,7 @@ show git show $run:documents/review-output
 expect "the last review" '{"score":9,"concerns":[]}' "$(git show $run:documents/review-output)"
 expect "revisions of the translation" 2 "$(git log --format=%h $run -- documents/translate-output | wc -l | tr -d ' ')"
 show git show $run:documents/publish-output
+show git handoff doc log article-1 translate-output
 
 show git handoff coordinate article-1 --explain
 show git handoff verify article-1

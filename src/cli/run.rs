@@ -144,6 +144,10 @@ async fn drive_one(
         return Ok(Ending::Interrupted);
     }
     if view.state.is_done() {
+        if !view.state.sealed {
+            let run = quoted(run.as_str());
+            output.hint(&format!("git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}"));
+        }
         return Ok(Ending::Done);
     }
     advise(&view, output);

@@ -224,6 +224,56 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
 }
 
 #[test]
+fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
+    let ground = Ground::new();
+    let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
+    let approved = json!({ "if": [{ "document": "approval", "pointer": "/by", "op": "!=", "value": null }] });
+    let mut release = rule("release", &approved);
+    release["create"]["inputs"]["command"] = json!("touch \"$HOME/../go\"");
+    submit(&ground, "r", &[slow], &json!({ "rules": [release] })).success();
+    let conductor = ground.start(&["run", "r"]);
+    crate::bad_days::ground::wait_for("the item", || ground.path("up").exists());
+    for text in ["approved", r#"{"by":null}"#, r#"{"by":"Ada"}"#] {
+        ground.env.write("approval", text);
+        ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).success();
+    }
+    let (status, said) = conductor.wait();
+    assert!(status.success(), "{said}");
+    let items = ground.items("r");
+    assert_eq!(items.len(), 2, "only the revision that says who fired the rule: {items:?}");
+    ground.is_intact("r");
+    // Nothing that a worker or an operator writes later changes what was.
+    let refused = ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).exit(1);
+    assert!(refused.stderr.contains("is sealed"), "{refused}");
+}
+
+#[test]
+fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
+    let ground = Ground::new();
+    submit(&ground, "r", &[source("echo 0 >outputs/out")], &counting()).success();
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.git_in(".", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.handoff(["push", "origin", "r"]).success();
+    let url = format!("file://{}", ground.path("hub").display());
+    ground.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
+    ground.env.git_in("lazy", ["config", "handoff.signingKey", ""]).success();
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    ground.env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
+    let without = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(3);
+    assert!(without.stdout.contains("INCOMPLETE"), "{without}");
+    ground.env.handoff_in("lazy", ["fetch"]).success();
+    std::fs::rename(ground.path("hub"), ground.path("gone")).unwrap();
+    let report = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(0);
+    assert!(report.stdout.contains("✓ plan       4 of 4 items"), "{report}");
+    let explained = ground.env.handoff_in("lazy", ["coordinate", "origin/r", "--explain"]).success();
+    assert!(explained.contains("✗ score < 3: it is 3"), "{explained}");
+    let refused = ground.env.handoff_in("lazy", ["coordinate", "origin/r"]).exit(1);
+    assert!(refused.stderr.contains("was fetched"), "{refused}");
+}
+
+#[test]
 fn what_is_added_while_a_run_is_driven_is_taken_in() {
     let ground = Ground::new();
     let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
