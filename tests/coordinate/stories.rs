@@ -2,14 +2,13 @@
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Cause, DocumentWritten, Event, Product, RunExtended};
+use git_handoff::model::entry::{Cause, Event, Product};
 use git_handoff::model::extension::definition;
-use git_handoff::model::format;
 use git_handoff::model::plan::Item;
 use git_handoff::verify::Report;
 use serde_json::{Value, json};
 
-use super::{name, rule};
+use super::rule;
 use crate::verify::lab::{Lab, assert_fails, assert_intact, blob};
 use crate::verify::teller::Teller;
 
@@ -29,41 +28,9 @@ fn open_ended() -> String {
 }
 
 impl Teller<'_> {
-    fn put(&mut self, lab: &Lab, document: &str, text: &str) {
-        let latest = self.state.documents.latest(&name(document)).map(|latest| (latest.number, latest.product.sha256));
-        let oid = lab.store.write_blob(text.as_bytes()).unwrap();
-        let event = DocumentWritten {
-            name: name(document),
-            revision: latest.map_or(1, |(number, _)| number + 1),
-            schema: None,
-            sha256: Digest::of(text.as_bytes()),
-            oid,
-            size: text.len() as u64,
-            previous: latest.map(|(_, digest)| digest),
-            author: "human:ada".to_owned(),
-        };
-        let edits = vec![(format::document_path(&name(document)), Edit::Blob(oid))];
-        self.add(Event::DocumentWritten(event), edits);
-    }
-
-    /// The item that the rule names after what it sees, whether it would create it or not.
-    fn of_rule(&self, at: usize) -> Item {
-        let rule = &self.state.rules[at];
-        rule.item(&self.state.seen(rule))
-    }
-
-    fn extend(&mut self, lab: &Lab, cause: Cause, items: &[Item]) {
-        let event = RunExtended::of(cause, items);
-        let layout = self.state.layout();
-        let edits = items.iter().map(|item| (layout.definition(&item.id), blob(lab, &definition(item)))).collect();
-        // What the rules do not allow is told all the same.
-        let _ = self.state.extend(&event, items.to_vec());
-        self.add(Event::RunExtended(event), edits);
-    }
-
-    fn polish(&mut self, lab: &Lab) -> String {
+    fn polish(&mut self) -> String {
         let item = self.of_rule(0);
-        self.extend(lab, by("polish"), std::slice::from_ref(&item));
+        self.extend(by("polish"), std::slice::from_ref(&item));
         item.id.to_string()
     }
 
@@ -99,19 +66,19 @@ fn tell(plan: &str, story: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
 fn low(story: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
     tell(&plan(&json!({})), |lab, run| {
         run.does("first");
-        run.put(lab, "draft", "a draft");
-        run.put(lab, "review", r#"{"score":5}"#);
+        run.document("draft", None, "a draft".as_bytes());
+        run.document("review", None, r#"{"score":5}"#.as_bytes());
         story(lab, run);
     })
 }
 
 #[test]
 fn a_run_that_grew_by_its_rules_is_intact() {
-    let report = low(|lab, run| {
-        let first = run.polish(lab);
+    let report = low(|_, run| {
+        let first = run.polish();
         run.does(&first);
-        run.put(lab, "review", r#"{"score":6}"#);
-        let second = run.polish(lab);
+        run.document("review", None, r#"{"score":6}"#.as_bytes());
+        let second = run.polish();
         run.does(&second);
         run.seal();
     });
@@ -123,13 +90,9 @@ fn a_run_that_grew_by_its_rules_is_intact() {
 #[test]
 fn an_open_ended_run_that_grew_is_intact_once_it_is_closed() {
     let grown = |closed: bool| {
-        tell(&open_ended(), |lab, run| {
+        tell(&open_ended(), |_, run| {
             let needs = json!({ "needs": { "x": { "from": "first", "select": { "kind": "output", "path": "x" } } } });
-            run.extend(
-                lab,
-                Cause::Actor,
-                &[item("later", &needs), item("latest", &json!({ "depends_on": ["later"] }))],
-            );
+            run.extend(Cause::Actor, &[item("later", &needs), item("latest", &json!({ "depends_on": ["later"] }))]);
             run.fire("first");
             run.done("first", &[("outputs/x", b"x")]);
             run.does("later");
@@ -146,56 +109,56 @@ fn an_open_ended_run_that_grew_is_intact_once_it_is_closed() {
 
 #[test]
 fn a_rule_creates_only_what_the_documents_make_it_create() {
-    let high = tell(&plan(&json!({})), |lab, run| {
+    let high = tell(&plan(&json!({})), |_, run| {
         run.does("first");
-        run.put(lab, "draft", "a draft");
-        run.put(lab, "review", r#"{"score":9}"#);
-        run.polish(lab);
+        run.document("draft", None, "a draft".as_bytes());
+        run.document("review", None, r#"{"score":9}"#.as_bytes());
+        run.polish();
     });
     assert_fails(&high, "plan", "entry 5: the rule polish creates nothing here");
-    let absent = tell(&plan(&json!({})), |lab, run| drop(run.polish(lab)));
+    let absent = tell(&plan(&json!({})), |_, run| drop(run.polish()));
     assert_fails(&absent, "plan", "the rule polish creates nothing here");
-    let too_late = low(|lab, run| {
+    let too_late = low(|_, run| {
         let item = run.of_rule(0);
-        run.put(lab, "review", r#"{"score":6}"#);
-        run.extend(lab, by("polish"), &[item]);
+        run.document("review", None, r#"{"score":6}"#.as_bytes());
+        run.extend(by("polish"), &[item]);
     });
     assert_fails(&too_late, "plan", "what the rule polish creates here is polish-");
     let bent = |change: fn(&mut Item)| {
-        low(|lab, run| {
+        low(|_, run| {
             let mut item = run.of_rule(0);
             change(&mut item);
-            run.extend(lab, by("polish"), &[item]);
+            run.extend(by("polish"), &[item]);
         })
     };
     let command = bent(|item| drop(item.inputs.insert("command".to_owned(), json!(["evil"]))));
     assert_fails(&command, "plan", "what the rule polish creates here is polish-");
     let renamed = bent(|item| item.id = "polish-0123456789ab".parse().unwrap());
     assert_fails(&renamed, "plan", "what the rule polish creates here is polish-");
-    let strange = low(|lab, run| {
+    let strange = low(|_, run| {
         let item = run.of_rule(0);
-        run.extend(lab, by("stranger"), &[item]);
+        run.extend(by("stranger"), &[item]);
     });
     assert_fails(&strange, "plan", "by the rule \"stranger\", which the run does not have");
-    let two = low(|lab, run| {
+    let two = low(|_, run| {
         let created = run.of_rule(0);
-        run.extend(lab, by("polish"), &[item("more", &json!({})), created]);
+        run.extend(by("polish"), &[item("more", &json!({})), created]);
     });
     assert_fails(&two, "plan", "what the rule polish creates here is polish-");
 }
 
 #[test]
 fn a_rule_creates_not_more_than_it_may() {
-    let report = low(|lab, run| {
+    let report = low(|_, run| {
         for score in 5..8 {
-            run.put(lab, "review", &json!({ "score": score }).to_string());
-            run.polish(lab);
+            run.document("review", None, json!({ "score": score }).to_string().as_bytes());
+            run.polish();
         }
     });
     assert_fails(&report, "plan", "creates nothing here");
-    let twice = low(|lab, run| {
-        run.polish(lab);
-        run.polish(lab);
+    let twice = low(|_, run| {
+        run.polish();
+        run.polish();
     });
     assert_fails(&twice, "plan", "creates nothing here");
 }
@@ -213,18 +176,18 @@ fn no_run_seals_itself_while_a_rule_has_something_to_create() {
 
 #[test]
 fn nobody_adds_to_a_run_that_is_not_open_ended_or_has_ended() {
-    let added = low(|lab, run| run.extend(lab, Cause::Actor, &[item("more", &json!({}))]));
+    let added = low(|_, run| run.extend(Cause::Actor, &[item("more", &json!({}))]));
     assert_fails(&added, "plan", "by an actor to a run that is not open-ended");
-    let closed = low(|lab, run| {
+    let closed = low(|_, run| {
         run.close();
-        run.polish(lab);
+        run.polish();
     });
     assert_fails(&closed, "plan", "added after the run was closed");
 }
 
 #[test]
 fn what_is_added_must_fit() {
-    let added = |items: &[Item]| tell(&open_ended(), |lab, run| run.extend(lab, Cause::Actor, items));
+    let added = |items: &[Item]| tell(&open_ended(), |_, run| run.extend(Cause::Actor, items));
     assert_fails(&added(&[item("first", &json!({}))]), "plan", "there is one already");
     assert_fails(&added(&[item("a", &json!({ "depends_on": ["ghost"] }))]), "plan", "\"ghost\", which does not exist");
     let circle = [item("a", &json!({ "depends_on": ["b"] })), item("b", &json!({ "depends_on": ["a"] }))];
@@ -238,7 +201,7 @@ fn what_is_added_must_fit() {
 fn an_added_item_is_the_one_that_its_entry_names() {
     let bent = |bend: fn(&Lab, &mut Vec<(String, Edit)>)| {
         tell(&open_ended(), |lab, run| {
-            run.extend(lab, Cause::Actor, &[item("more", &json!({}))]);
+            run.extend(Cause::Actor, &[item("more", &json!({}))]);
             bend(lab, &mut run.drafts.last_mut().unwrap().edits);
         })
     };
@@ -254,7 +217,7 @@ fn an_added_item_is_the_one_that_its_entry_names() {
     // Bytes that mean the same are not the normalised item.
     let loose = tell(&open_ended(), |lab, run| {
         let added = item("more", &json!({}));
-        run.extend(lab, Cause::Actor, std::slice::from_ref(&added));
+        run.extend(Cause::Actor, std::slice::from_ref(&added));
         let bytes = added.to_json().to_string() + "\n";
         let draft = run.drafts.last_mut().unwrap();
         draft.edits[0].1 = blob(lab, bytes.as_bytes());
@@ -266,8 +229,8 @@ fn an_added_item_is_the_one_that_its_entry_names() {
 
 #[test]
 fn an_added_item_is_dispatched_as_it_was_added() {
-    let report = low(|lab, run| {
-        let id = run.polish(lab);
+    let report = low(|_, run| {
+        let id = run.polish();
         run.fire_with(&id, |manifest| manifest.argv = vec!["evil".to_owned()]);
         run.done(&id, &[]);
         run.seal();
@@ -278,7 +241,7 @@ fn an_added_item_is_dispatched_as_it_was_added() {
 #[test]
 fn a_document_that_a_rule_saw_is_what_it_was() {
     let report = low(|lab, run| {
-        let id = run.polish(lab);
+        let id = run.polish();
         run.does(&id);
         run.seal();
         let forged = lab.store.write_blob(br#"{"score":1}"#).unwrap();
@@ -306,9 +269,9 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
         let graph = git_handoff::model::graph::Graph::new(&run.plan);
         run.state = git_handoff::model::state::RunState::new(submitted, graph).with_rules(rules);
         run.does("first");
-        run.put(&lab, "draft", "a draft");
+        run.document("draft", None, "a draft".as_bytes());
         let created = run.of_rule(0);
-        run.extend(&lab, by("more"), std::slice::from_ref(&created));
+        run.extend(by("more"), std::slice::from_ref(&created));
         run.does(created.id.as_str());
         run.seal();
         lab.finish(run);
