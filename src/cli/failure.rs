@@ -210,7 +210,7 @@ impl From<verify::Refusal> for Failure {
         let failure = Self::of("not-continuable", &refusal);
         match &refusal {
             verify::Refusal::Broken(report) => {
-                failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
+                failure.hint(format!("git handoff verify {}", quoted(&report.run)))
             }
             verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
             verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {

@@ -42,7 +42,7 @@ use crate::model::entry::Event;
 use crate::model::name::RunId;
 
 use findings::Verdict;
-use report::Judged;
+use report::{Facts, Judged};
 use story::Story;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
@@ -96,7 +96,7 @@ pub fn verify_with(
     ];
     let judged =
         Judged { verdicts, signers: evidence.signers, missing_anchor: anchor.missing, sandbox: evidence.sandbox };
-    Ok(judged.report(&case, evidence.distrust))
+    Ok(judged.report(Facts::of(&case), evidence.distrust))
 }
 
 /// One run on the table.
