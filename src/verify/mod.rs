@@ -5,6 +5,7 @@
 //! refs nor grafts nor a shallow file nor the commit-graph have a say in what is read.
 
 mod anchor;
+mod bundle_json;
 mod chain;
 mod content;
 mod continuable;
@@ -25,6 +26,7 @@ mod story;
 mod thread;
 mod tree;
 
+pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
 pub use proof::{Bytes, verify_proof};
