@@ -7,7 +7,7 @@ use git_handoff::model::format;
 use git_handoff::sign::Signer;
 use serde_json::{Value, json as value};
 
-use super::{ends, json, repository, save, strange_key, text, traces, with_input};
+use super::{adopt_in, ends, json, repository, save, strange_key, text, traces, with_input};
 use crate::common::{Environment, Output, program_path};
 
 /// A sender in `repo` with a thread of two checkpoints, and a clone of it in `other` that has no object of the thread.
@@ -26,8 +26,7 @@ fn offer(env: &Environment, more: &[&str]) -> Value {
 
 /// Adopts in the clone.
 fn adopt(env: &Environment, descriptor: &Value, more: &[&str]) -> Output {
-    env.write("descriptor.json", &descriptor.to_string());
-    env.handoff_in("other", ["adopt", "../descriptor.json", "--as", "run-42-writer"].iter().chain(more))
+    adopt_in(env, "other", descriptor, &[&["--as", "run-42-writer"], more].concat())
 }
 
 /// Asserts that an adoption is refused, with nothing written.
