@@ -212,9 +212,7 @@ impl From<verify::Refusal> for Failure {
     fn from(refusal: verify::Refusal) -> Self {
         let failure = Self::of("not-continuable", &refusal);
         match &refusal {
-            verify::Refusal::Broken(report) => {
-                failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
-            }
+            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify {}", quoted(&report.run))),
             verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
             verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {
                 failure.hint("give the plan another id, and submit it under your own key")

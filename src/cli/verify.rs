@@ -6,13 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::store::Store;
-use git_handoff::model::digest::{HashingReader, Oid};
+use git_handoff::model::digest::{Digest, HashingReader, Oid};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::share::bundle;
 use git_handoff::submit;
-use git_handoff::verify::{Claim, Logs, Options, Report, Signers, revoked, verify_proof, verify_with};
+use git_handoff::verify::{
+    Claim, Logs, Options, Report, Signers, revoked, verify_bundle_json, verify_proof, verify_with,
+};
 
 use super::context::{Context, read_file};
 use super::target::{Target, own_runs};
@@ -24,13 +26,16 @@ const SIGNERS_LIMIT: u64 = 16 << 20;
 /// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
 const PROOF_LIMIT: u64 = 64 << 20;
 
+/// The largest audit bundle that is read: the closest thing seen had 10 MB for 10,000 entries.
+const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
+
 /// Prove that runs are intact: who made what from what, and that nothing was altered
 ///
 /// Everything is recomputed from the objects, nothing is fetched, and keys are trusted only as your own configuration says.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The runs
-    #[arg(required_unless_present_any = ["all", "bundle", "proof"])]
+    #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json"])]
     runs: Vec<String>,
     /// Verify every run of this repository
     #[arg(long, conflicts_with_all = ["runs", "bundle"])]
@@ -41,6 +46,12 @@ pub(crate) struct Arguments {
     /// Check a proof that `git handoff prove` wrote; nothing else is needed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle"])]
     proof: Option<PathBuf>,
+    /// Check an audit bundle of another orchestrator, as `git handoff export --format bundle-json` writes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
+    bundle_json: Option<PathBuf>,
+    /// Fail unless this is the root of the audit bundle
+    #[arg(long, value_name = "SHA256", requires = "bundle_json")]
+    root: Option<Digest>,
     /// Fail unless this file is the product that the proof is about
     #[arg(long, value_name = "FILE", requires = "proof")]
     file: Option<PathBuf>,
@@ -70,7 +81,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Returns whether this works where there is no repository.
     pub(super) fn works_anywhere(&self) -> bool {
-        self.bundle.is_some() || self.proof.is_some()
+        self.bundle.is_some() || self.proof.is_some() || self.bundle_json.is_some()
     }
 }
 
@@ -79,6 +90,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let options = options(arguments, context, output)?;
     if let Some(path) = &arguments.proof {
         return proof(path, arguments, &options, output);
+    }
+    if let Some(path) = &arguments.bundle_json {
+        return bundle_json(path, arguments, context, &options, output);
     }
     let Some(path) = &arguments.bundle else {
         let logs = Logs::read(&context.store)?;
@@ -196,6 +210,23 @@ fn proof(path: &Path, arguments: &Arguments, options: &Options, output: &mut Out
         None => None,
     };
     let report = verify_proof(&proof, product, options);
+    Ok(print(&report, 0, arguments, output))
+}
+
+/// Checks an audit bundle.
+fn bundle_json(
+    path: &Path,
+    arguments: &Arguments,
+    context: &Context,
+    options: &Options,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
+    let bytes = read_file(path, BUNDLE_JSON_LIMIT)?;
+    let own = context.own_key();
+    let report = verify_bundle_json(&bytes, own.as_ref(), arguments.root, options).map_err(|problems| {
+        let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
+        Failure::refused("bad-bundle", what).hint("git handoff export RUN --format bundle-json")
+    })?;
     Ok(print(&report, 0, arguments, output))
 }
 
