@@ -189,6 +189,9 @@ fn every_forged_field_is_refused_even_under_the_senders_own_signature() {
     {
         try_field("blob_sha256", hash, "bad-descriptor");
     }
+    let mut without = descriptor.clone();
+    without.as_object_mut().expect("it is an object").remove("blob_sha256");
+    refused(&env, &signed_by(&env.path().join("home/signing_key"), without), &[], "bad-descriptor");
     try_field("blob_sha256", wrong.clone().into(), "forged");
     try_field("blob_id", unknown.into(), "forged");
     try_field("blob_id", file.trim().into(), "forged");
