@@ -9,6 +9,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
+use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, verify};
 
 /// Why a command failed.
@@ -24,12 +25,14 @@ pub(crate) struct Failure {
     pub(crate) causes: Vec<String>,
     /// A command that can be pasted.
     pub(crate) hint: Option<String>,
+    /// The check of a packet that stopped it.
+    pub(crate) report: Option<Box<Report>>,
 }
 
 impl Failure {
     /// Something was refused, and nothing changed.
     pub(crate) fn refused(code: &'static str, message: String) -> Self {
-        Self { code, exit: 1, message, causes: Vec::new(), hint: None }
+        Self { code, exit: 1, message, causes: Vec::new(), hint: None, report: None }
     }
 
     /// The command was not used as it is meant.

@@ -1,5 +1,7 @@
 //! `git handoff verify`
 
+mod bundle;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -10,7 +12,6 @@ use git_handoff::model::digest::{Digest, HashingReader, Oid};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
-use git_handoff::share::bundle;
 use git_handoff::submit;
 use git_handoff::verify::{
     Claim, Logs, Options, Report, Signers, revoked, verify_bundle_json, verify_proof, verify_with,
@@ -18,7 +19,7 @@ use git_handoff::verify::{
 
 use super::context::{Context, read_file};
 use super::target::{Target, own_runs};
-use super::{Ending, Failure, Output, share};
+use super::{Ending, Failure, Output};
 
 /// The largest allowed-signers file that is read.
 const SIGNERS_LIMIT: u64 = 16 << 20;
@@ -34,13 +35,13 @@ const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
 /// Everything is recomputed from the objects, nothing is fetched, and keys are trusted only as your own configuration says.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The runs
+    /// The runs; of a bundle, threads as well
     #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json"])]
     runs: Vec<String>,
     /// Verify every run of this repository
     #[arg(long, conflicts_with_all = ["runs", "bundle"])]
     all: bool,
-    /// Verify the runs in this bundle, all or those named; no repository is needed
+    /// Verify the runs and threads in this bundle, all or those named; no repository is needed
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
     /// Check a proof that `git handoff prove` wrote; nothing else is needed
@@ -94,19 +95,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     if let Some(path) = &arguments.bundle_json {
         return bundle_json(path, arguments, context, &options, output);
     }
-    let Some(path) = &arguments.bundle else {
-        let logs = Logs::read(&context.store)?;
-        let targets = in_repository(arguments, context, &logs, output)?;
-        return report(&targets, (&context.store, &logs), arguments, &options, output);
-    };
-    let opened = bundle::open(path, context.config.max_fetch_size)?;
-    for name in &opened.skipped {
-        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
+    if let Some(path) = &arguments.bundle {
+        return bundle::run(path, arguments, context, &options, output);
     }
-    let targets = in_bundle(&opened.runs, &arguments.runs)?;
-    let store = output.keep(opened.scratch);
-    let logs = Logs::read(&store)?.with_witnesses(Logs::read(&context.store)?);
-    report(&targets, (&store, &logs), arguments, &options, output)
+    let logs = Logs::read(&context.store)?;
+    let targets = in_repository(arguments, context, &logs, output)?;
+    report(&targets, (&context.store, &logs), arguments, &options, output)
 }
 
 fn in_repository(
@@ -132,17 +126,6 @@ fn in_repository(
         });
     }
     Ok(targets)
-}
-
-fn in_bundle(runs: &[RunId], named: &[String]) -> Result<Vec<Target>, Failure> {
-    if let Some(missing) = named.iter().find(|name| !runs.iter().any(|run| run.as_str() == name.as_str())) {
-        return Err(Failure::refused("unknown-run", format!("there is no run {missing:?} in the bundle")));
-    }
-    if runs.is_empty() {
-        return Err(Failure::refused("no-runs", "there are no runs in the bundle".into()));
-    }
-    let wanted = |run: &&RunId| named.is_empty() || named.iter().any(|name| name == run.as_str());
-    Ok(runs.iter().filter(wanted).cloned().map(own).collect())
 }
 
 fn own(run: RunId) -> Target {
