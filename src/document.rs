@@ -1,6 +1,8 @@
 //! Documents of a run: puts revisions on it, finds them, and says who made them what they are.
 
-use crate::git::store;
+use std::io::{self, Write};
+
+use crate::git::store::{self, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::{Drift, Revision};
 use crate::model::entry::{DocumentWritten, Event, Product};
@@ -89,7 +91,6 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
 
 fn check(run: &OpenRun, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
     let unfit = |unfit| Error::Unfit(put.name.clone(), Box::new(unfit));
-    schemas::usable(known, schema).map_err(unfit)?;
     if put.product.size > MAX_CHECKED {
         return Err(unfit(Unfit::TooLarge(schema.clone())));
     }
@@ -125,6 +126,17 @@ pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error
     let Some(drift) = view.state.documents.drift(&change.name, change.revision.number, wanted) else { return Ok(()) };
     let introduced = self::change(view, &change.name, &drift.since);
     Err(Error::Drift { drift: Box::new(drift), at: introduced.at, commit: introduced.commit })
+}
+
+/// Copies the bytes of a revision, after making sure that they are what was recorded: of others, not one leaves.
+pub fn give(store: &Store, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
+    let product = change.revision.product;
+    let (found, _) = store.copy_blob(product.oid, &mut io::sink())?;
+    if found != product.sha256 {
+        return Err(Error::Altered { name: change.name.clone(), number: change.revision.number });
+    }
+    store.copy_blob(product.oid, out)?;
+    Ok(())
 }
 
 fn change(view: &View, name: &FilePath, revision: &Revision) -> Change {
@@ -163,6 +175,14 @@ pub enum Error {
         at: Moment,
         /// By which commit.
         commit: Oid,
+    },
+    /// Its bytes are not those that were recorded.
+    #[error("revision {number} of the document {name:?} is not the one that was recorded")]
+    Altered {
+        /// The document.
+        name: FilePath,
+        /// The revision.
+        number: u64,
     },
     /// It is not what it claims to be.
     #[error("the document {0:?} cannot be put there")]

@@ -59,7 +59,7 @@ pub enum Unfit {
     #[error("it is not {0}: {1}")]
     NotJson(Schema, String),
     /// The schema refuses it.
-    #[error("it is not {schema}: at {}: {why}{}", shown(.place), and_more(*.more))]
+    #[error("it is not {schema}: {}{why}{}", at(.place), and_more(*.more))]
     Refused {
         /// The schema.
         schema: Schema,
@@ -73,8 +73,8 @@ pub enum Unfit {
 }
 
 /// The empty pointer is the whole document.
-fn shown(place: &str) -> &str {
-    if place.is_empty() { "the whole of it" } else { place }
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!("at {place}: ") }
 }
 
 fn and_more(more: usize) -> String {

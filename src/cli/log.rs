@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         .map(|link| {
             let entry = &link.entry;
             let about = match &entry.event {
-                Event::RunExtended(e) => format!("run.extended {}", progress::added(e, &entry.actor)),
+                Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
                 _ => entry.subject(),
             };
             vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]

@@ -39,6 +39,11 @@ impl<'v> Fields<'v> {
         Self { map, at }
     }
 
+    /// The fields as they are.
+    pub(crate) fn map(&self) -> &'v Map<String, Value> {
+        self.map
+    }
+
     /// The path of the field `key`.
     pub(crate) fn at(&self, key: &str) -> JsonPath {
         self.at.key(key)

@@ -96,7 +96,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         Verdict::not_applicable("not asked for"),
     ];
     let judged = Judged { verdicts, signers: evidence.signers, missing_anchor: false, sandbox: evidence.sandbox };
-    judged.report(case, evidence.distrust)
+    judged.report(super::report::Facts::of(case), evidence.distrust)
 }
 
 /// Why a chain must not be continued.

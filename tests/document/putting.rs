@@ -1,5 +1,18 @@
 //! Revisions come one after the other, whoever writes them, and whoever drives the run meanwhile.
 
+use std::collections::BTreeMap;
+
+use git_handoff::chain::Writer;
+use git_handoff::clock::Clock;
+use git_handoff::document::{self, Put};
+use git_handoff::git::store::Store;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, InputRef, ItemFired, Product};
+use git_handoff::model::name::{FilePath, RunId};
+use git_handoff::model::plan::Need;
+use git_handoff::model::state::Phase;
+use git_handoff::run::{Happening, OpenRun};
+use git_handoff::sign::Signer;
 use serde_json::{Value, json};
 
 use super::{ground, open, put, value};
@@ -23,6 +36,8 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
     assert_eq!(entry["kind"], "document.written");
     assert_eq!(entry["author"], entry["actor"]);
     assert_eq!(entry["commit"], answer["document"]["commit"]);
+    let subjects = ground.env.git(["log", "--format=%s", "refs/handoff/runs/r"]).success();
+    assert!(subjects.starts_with("document.written notes/plan of attack.md #2\n"), "{subjects}");
     ground.env.handoff(["run", "r"]).success();
     ground.is_intact("r");
     ground.is_sound();
@@ -98,4 +113,53 @@ fn whoever_drives_the_run_takes_it_in() {
     ground.is_intact("r");
     let kinds: Vec<Value> = ground.entries("r").into_iter().map(|entry| entry["kind"].clone()).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "document.written").count(), 2);
+}
+
+/// What was resolved before somebody else wrote is not recorded as it was.
+#[test]
+fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
+    let ground = ground();
+    let mut reader = item("a", "true");
+    reader["needs"] =
+        json!({"n": {"from": "@documents", "select": {"kind": "document", "name": "n", "schema": "score@^1"}}});
+    ground.submit("r", &[reader.clone()]);
+    put(&ground, "n", r#"{"score":1}"#, &["--schema", "score@1"]).success();
+    let writer = Writer {
+        store: Store::discover(&ground.env.repo()).unwrap(),
+        signer: Signer::from_file(&ground.path("home/signing_key")).unwrap(),
+        clock: Clock::System,
+        actor: "human:ada".into(),
+    };
+    let run = RunId::parse("r").unwrap();
+    let key = FilePath::parse("n").unwrap();
+    let need: Need = serde_json::from_value(reader["needs"]["n"].clone()).unwrap();
+    let fired = |bytes: &[u8]| {
+        let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::of(bytes) };
+        let manifest = Digest::of(b"manifest");
+        let refs = BTreeMap::from([(key.clone(), input)]);
+        let fired = ItemFired { item: "a".parse().unwrap(), attempt: 1, manifest, input_refs: refs };
+        [Happening::Plain(Event::ItemFired(fired))]
+    };
+    let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
+        let oid = writer.store.write_blob(bytes).unwrap();
+        let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+        let schema = schema.map(|schema| schema.parse().unwrap());
+        let put = Put { name: key.clone(), product, schema: None, instead_of: None };
+        let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
+        document::put(run, &Put { schema: schema.clone(), ..put }, &known.collect()).unwrap()
+    };
+    let mut conductor = OpenRun::open(writer.clone(), &run).unwrap();
+    let mut other = OpenRun::open(writer.clone(), &run).unwrap();
+    // Other bytes; then the same bytes, which are not of the wanted schema any more.
+    for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
+        let before = conductor.state.documents.latest(&key).unwrap().product.sha256;
+        write(&mut other, bytes, schema);
+        let stale = if before == Digest::of(bytes) { bytes } else { br#"{"score":1}"# };
+        assert!(conductor.record(&fired(stale)).unwrap().is_empty());
+        assert_eq!(conductor.state.items[0].phase, Phase::Waiting);
+    }
+    write(&mut other, br#"{"score":3}"#, Some("score@1.1.0"));
+    conductor.refresh().unwrap();
+    assert_eq!(conductor.record(&fired(br#"{"score":3}"#)).unwrap().len(), 1);
+    assert_eq!(conductor.state.items[0].phase, Phase::Running);
 }

@@ -1,7 +1,5 @@
 //! `git handoff doc get`
 
-use std::io;
-
 use git_handoff::document;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Wanted;
@@ -34,15 +32,9 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     if let Some(wanted) = &wanted {
         document::expect(&view, &change, wanted).map_err(|error| Failure::from(error).hint(with("log")))?;
     }
-    let product = change.revision.product;
-    // Nothing leaves before all of it is known to be what was recorded.
-    let (found, _) = context.store.copy_blob(product.oid, &mut io::sink())?;
-    if found != product.sha256 {
-        let number = change.revision.number;
-        let text = format!("revision {number} of the document {:?} is not the one that was recorded", name.as_str());
-        return Err(Failure { exit: 3, ..Failure::refused("altered", text) }
-            .hint(format!("git handoff verify {}", quoted(&arguments.run))));
-    }
-    context.store.copy_blob(product.oid, &mut Stdout { output })?;
+    document::give(&context.store, &change, &mut Stdout { output }).map_err(|error| {
+        let hint = format!("git handoff verify {}", quoted(&arguments.run));
+        Failure::from(error).hint(hint)
+    })?;
     Ok(Ending::Done)
 }

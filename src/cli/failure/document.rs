@@ -6,6 +6,7 @@ use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
 use git_handoff::schemas::Unfit;
 
+use super::super::show::printable;
 use super::Failure;
 
 impl From<Error> for Failure {
@@ -16,12 +17,14 @@ impl From<Error> for Failure {
                 .hint(format!("git handoff doc list {}", quoted(run.as_str()))),
             Error::NoRevision { .. } => Self { code: "unknown-revision", ..failure },
             Error::Drift { drift, at, commit } => {
-                let causes = vec![
+                let causes = [
                     format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
                     format!("{}; at {at}, in commit {commit}", drift.origin()),
                 ];
+                let causes = causes.iter().map(|cause| printable(cause)).collect();
                 Self { code: "drift", causes, ..failure }
             }
+            Error::Altered { .. } => Self { code: "altered", exit: 3, ..failure },
             Error::Unfit(_, unfit) => match *unfit {
                 Unfit::Unknown(schema) => Self { code: "unknown-schema", ..failure }
                     .hint(format!("git config {} FILE", quoted(&format!("handoff.schema.{schema}.path")))),
