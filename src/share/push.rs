@@ -74,11 +74,22 @@ impl Status {
 
 /// Pushes; returns every ref that was looked at.
 pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+    deliver(store, reach, request, wanted(store, request)?)
+}
+
+/// Pushes our logs alone, which anchor the runs; returns every one that was looked at.
+pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+    let mut logs = wanted(store, request)?;
+    logs.retain(|(place, _)| place.kind == Kind::Log);
+    deliver(store, reach, request, logs)
+}
+
+fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, Oid)>) -> Result<Vec<Moved>, Error> {
     let url = remote::push_url(store, &request.remote)?;
     let has = held(store, reach, &url, &request.space)?;
     let mut moves = Vec::new();
     let mut diverged = Vec::new();
-    for (place, new) in wanted(store, request)? {
+    for (place, new) in wanted {
         let old = has.get(&place).copied();
         if let Some(status) = compare(store, &place, old, new)? {
             moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
