@@ -73,6 +73,27 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
 }
 
 #[test]
+fn a_packet_may_be_a_document() {
+    let ground = open();
+    let packet = json!({
+        "objective": "Score the report", "completed": ["fetched report.md"], "next_action": "Run the scorer on report.md",
+        "blocker": "none", "unresolved": [], "owner": "ada", "resume_token": "score-report-0001",
+        "updated_at": "2026-06-04T02:00:00Z",
+    });
+    put(&ground, "packets/score", &packet.to_string(), &[]).success();
+    put(&ground, "large", &"x".repeat(2 << 20), &[]).success();
+    let check = |what: &str| ground.env.handoff(["--json", "check", what]);
+    let answer = value(&check("r:documents/packets/score"));
+    assert_eq!(answer["checks"]["freshness"]["ok"], true, "{answer}");
+    assert_eq!(answer["checks"]["untrusted_content"]["ok"], true, "{answer}");
+    for absent in ["r:documents/none", "r:documents/../x", "r:documents/large"] {
+        let output = check(absent);
+        assert_eq!((output.status, value(&output)["classification"].as_str()), (Some(4), Some("critical")), "{output}");
+    }
+    assert!(check("s:documents/none").status == Some(4));
+}
+
+#[test]
 fn a_packet_is_held_against_the_documents_that_are_there() {
     let ground = written();
     let check = |documents: serde_json::Value| {
