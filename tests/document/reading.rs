@@ -73,6 +73,23 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
 }
 
 #[test]
+fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
+    let ground = written();
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.handoff(["push", "origin"]).success();
+    ground.env.shell(".", "git clone --quiet --no-checkout --filter=blob:none \"file://$PWD/hub\" part").success();
+    ground.env.handoff_in("part", ["fetch"]).success();
+    let output = ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).exit(1);
+    assert_eq!(output.stdout, "", "{output}");
+    let hint = output.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    ground.env.shell("part", hint).success();
+    assert_eq!(ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).success(), "hello\n");
+}
+
+#[test]
 fn a_packet_may_be_a_document() {
     let ground = open();
     let packet = json!({
