@@ -23,7 +23,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The chain and what is built on it.
     ("chain", &["clock", "git", "model", "sign"]),
     ("event", &["chain"]),
-    ("log", &["chain", "git", "model"]),
+    ("log", &["chain", "git", "model", "sign"]),
     ("submit", &["chain", "git", "log", "model", "validate"]),
     ("run", &["chain", "git", "log", "merkle", "model", "plan", "sign", "submit"]),
     ("coordinate", &["chain", "git", "model", "run"]),
@@ -40,7 +40,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("prove", &["chain", "git", "merkle", "model"]),
     ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
-    ("share", &["git", "model"]),
+    ("share", &["git", "log", "model"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "model", "share", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),

@@ -43,7 +43,7 @@ pub struct Entry {
 }
 
 /// What an entry belongs to: each has a header field of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A run; in the field `run`.
     Run(RunId),

@@ -15,6 +15,7 @@ pub mod item_state;
 pub mod json;
 pub mod judge;
 pub mod log_event;
+pub mod log_name;
 pub mod manifest;
 pub mod name;
 pub mod packet;

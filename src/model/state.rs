@@ -2,7 +2,7 @@
 
 mod extend;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::document::{Author, DocumentWritten, Documents};
 use super::entry::{Again, Event, InputRef, ItemEnded, ItemReconciled, Outcome, RunSubmitted};
@@ -236,9 +236,10 @@ impl RunState {
             }
             self.expect_place(&document.name)?;
         }
+        let names: BTreeSet<&FilePath> = declared.iter().map(|document| &document.name).collect();
         for key in e.products.keys() {
             if let ProductKey::Document(name) = key
-                && !declared.iter().any(|document| document.name == *name)
+                && !names.contains(name)
             {
                 return Err(wrong(name));
             }

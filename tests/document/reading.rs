@@ -73,6 +73,44 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
 }
 
 #[test]
+fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
+    let ground = written();
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.handoff(["push", "origin"]).success();
+    ground.env.shell(".", "git clone --quiet --no-checkout --filter=blob:none \"file://$PWD/hub\" part").success();
+    ground.env.handoff_in("part", ["fetch"]).success();
+    let output = ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).exit(1);
+    assert_eq!(output.stdout, "", "{output}");
+    let hint = output.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    ground.env.shell("part", hint).success();
+    assert_eq!(ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).success(), "hello\n");
+}
+
+#[test]
+fn a_packet_may_be_a_document() {
+    let ground = open();
+    let packet = json!({
+        "objective": "Score the report", "completed": ["fetched report.md"], "next_action": "Run the scorer on report.md",
+        "blocker": "none", "unresolved": [], "owner": "ada", "resume_token": "score-report-0001",
+        "updated_at": "2026-06-04T02:00:00Z",
+    });
+    put(&ground, "packets/score", &packet.to_string(), &[]).success();
+    put(&ground, "large", &"x".repeat(2 << 20), &[]).success();
+    let check = |what: &str| ground.env.handoff(["--json", "check", what]);
+    let answer = value(&check("r:documents/packets/score"));
+    assert_eq!(answer["checks"]["freshness"]["ok"], true, "{answer}");
+    assert_eq!(answer["checks"]["untrusted_content"]["ok"], true, "{answer}");
+    for absent in ["r:documents/none", "r:documents/../x", "r:documents/large"] {
+        let output = check(absent);
+        assert_eq!((output.status, value(&output)["classification"].as_str()), (Some(4), Some("critical")), "{output}");
+    }
+    assert!(check("s:documents/none").status == Some(4));
+}
+
+#[test]
 fn a_packet_is_held_against_the_documents_that_are_there() {
     let ground = written();
     let check = |documents: serde_json::Value| {

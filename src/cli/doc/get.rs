@@ -1,6 +1,7 @@
 //! `git handoff doc get`
 
-use git_handoff::document;
+use git_handoff::document::{self, Error};
+use git_handoff::git::store;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Wanted;
 
@@ -33,7 +34,12 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         document::expect(&view, &change, wanted).map_err(|error| Failure::from(error).hint(with("log")))?;
     }
     document::give(&context.store, &change, &mut Stdout { output }).map_err(|error| {
-        let hint = format!("git handoff verify {}", quoted(&arguments.run));
+        let hint = match &error {
+            Error::Store(store::Error::Missing(oid)) => {
+                format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it")
+            }
+            _ => format!("git handoff verify {}", quoted(&arguments.run)),
+        };
         Failure::from(error).hint(hint)
     })?;
     Ok(Ending::Done)

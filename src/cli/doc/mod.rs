@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Reads the name of a document.
-fn name(text: &str) -> Result<FilePath, Failure> {
+pub(super) fn name(text: &str) -> Result<FilePath, Failure> {
     FilePath::parse_document(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a document's name: {e}")))
 }
 
