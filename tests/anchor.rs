@@ -1,7 +1,10 @@
 //! Anchors: places outside the repository, honest, absent, lying and forged.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod answers;
 mod git;
+mod moto;
+mod s3;
 mod settings;
 
 use serde_json::Value;

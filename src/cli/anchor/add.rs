@@ -32,6 +32,7 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum Kind {
     Git(Git),
+    S3(S3),
 }
 
 /// Another repository, to which the logs are only fast-forwarded
@@ -42,6 +43,31 @@ struct Git {
     /// Keep the logs in branches PREFIX/logs/KEY, which a host can protect
     #[arg(long, value_name = "PREFIX")]
     branches: Option<String>,
+}
+
+/// A bucket with S3 Object Lock, in which each sealed run gets a small object that nobody can change
+#[derive(clap::Args)]
+struct S3 {
+    /// The bucket, made with Object Lock
+    bucket: String,
+    /// What the names of objects begin with [default: git-handoff/]
+    #[arg(long)]
+    prefix: Option<String>,
+    /// The address of the service, if it is not Amazon's
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// The region [default: `$AWS_REGION`, else us-east-1]
+    #[arg(long)]
+    region: Option<String>,
+    /// Take the credentials from this section of the credentials file
+    #[arg(long)]
+    profile: Option<String>,
+    /// The credentials file [default: ~/.aws/credentials]
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<String>,
+    /// For how many days nobody can take an object away [default: 3650]
+    #[arg(long, value_name = "DAYS")]
+    retention_days: Option<u64>,
 }
 
 impl Arguments {
@@ -57,6 +83,16 @@ impl Arguments {
                 let remote = Remotes::read(&context.store)?.find(&git.url)?;
                 set("url", Some(remote::push_destination(&context.store, &remote)?));
                 set("branches", git.branches.clone());
+            }
+            Kind::S3(s3) => {
+                set("type", Some("s3".into()));
+                set("bucket", Some(s3.bucket.clone()));
+                set("prefix", s3.prefix.clone());
+                set("endpoint", s3.endpoint.clone());
+                set("region", s3.region.clone());
+                set("profile", s3.profile.clone());
+                set("credentials", s3.credentials.clone());
+                set("retentionDays", s3.retention_days.map(|days| days.to_string()));
             }
         }
         Ok(settings)
