@@ -7,9 +7,11 @@
 mod credentials;
 mod git;
 mod http;
+mod rfc3161;
 mod s3;
 mod settings;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -22,6 +24,7 @@ use crate::verify::{self, Answer, Guarantee, Question, Seal, Witness};
 
 pub use credentials::{Environment, Error as CredentialsError};
 pub use http::Error as HttpError;
+pub use rfc3161::{StampsError, TokenError};
 pub use s3::WireError as S3Error;
 pub use settings::{KINDS, SettingError, read};
 
@@ -46,6 +49,8 @@ pub enum Place {
     Git(Box<git::GitPlace>),
     /// A bucket that locks what is put there.
     S3(s3::S3Place),
+    /// A time-stamping authority.
+    Rfc3161(rfc3161::Authority),
 }
 
 /// What it takes to reach anything outside.
@@ -67,6 +72,7 @@ impl Anchor {
         match self.place {
             Place::Git(_) => "git",
             Place::S3(_) => "s3",
+            Place::Rfc3161(_) => "rfc3161",
         }
     }
 
@@ -75,6 +81,7 @@ impl Anchor {
         match &self.place {
             Place::Git(git) => git.shown(),
             Place::S3(s3) => s3.shown(),
+            Place::Rfc3161(authority) => authority.shown(),
         }
     }
 
@@ -85,6 +92,8 @@ impl Anchor {
             Place::Git(_) => self.stated.unwrap_or(Guarantee::External),
             // What the lock makes it is checked at every answer; the configuration can only say less.
             Place::S3(_) => self.stated.unwrap_or(Guarantee::ExternalImmutable),
+            // It says when, and nothing more.
+            Place::Rfc3161(_) => Guarantee::Detect,
         }
     }
 
@@ -105,6 +114,7 @@ impl Anchor {
                 (witness.since, witness.notes) = (answered.since, answered.notes);
                 Answer::Seals(answered.seals)
             }),
+            Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
         };
         witness.answer = answer.unwrap_or_else(|error| Answer::None(in_a_line(&error)));
         witness
@@ -115,6 +125,7 @@ impl Anchor {
         match &self.place {
             Place::Git(git) => git.probe(&self.patient(means)),
             Place::S3(s3) => s3.probe(means, self.within),
+            Place::Rfc3161(authority) => authority.probe(self.within),
         }
     }
 
@@ -125,6 +136,15 @@ impl Anchor {
         match &self.place {
             Place::Git(git) => git.publish(&self.patient(means)),
             Place::S3(s3) => s3.publish(means, self.within, sealings, unsure),
+            Place::Rfc3161(authority) => authority.publish(means, self.within, sealings),
+        }
+    }
+
+    /// Returns the file that says whom to trust about it, if one does.
+    pub fn trust_file(&mut self) -> Option<&mut PathBuf> {
+        match &mut self.place {
+            Place::Rfc3161(authority) => Some(&mut authority.ca),
+            Place::Git(_) | Place::S3(_) => None,
         }
     }
 
@@ -156,7 +176,7 @@ pub type Unsure<'a> = &'a dyn Fn(&RunId) -> Result<(), Error>;
 /// What became of one thing that an anchor is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// `log` or `run`.
+    /// `log`, `run` or `time stamp`.
     pub kind: &'static str,
     /// The name of the log or run.
     pub name: String,
@@ -214,6 +234,33 @@ pub enum Error {
     /// A run could not be looked at.
     #[error(transparent)]
     Verify(#[from] verify::Error),
+    /// There is no seal to be stamped.
+    #[error("the run is not sealed")]
+    NoRoot,
+    /// Nobody got a token.
+    #[error("no time stamp is at hand")]
+    NoToken,
+    /// The CA certificates cannot be read.
+    #[error("the CA certificates in {} could not be read", .0.display())]
+    Ca(PathBuf, #[source] std::io::Error),
+    /// A token proves nothing.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The authority answered something else.
+    #[error("it answers with status {0}")]
+    Status(u16),
+    /// The authority refused.
+    #[error("it grants no time stamp (status {0})")]
+    Refused(u32),
+    /// The token answers another request.
+    #[error("its time stamp answers another request")]
+    Nonce,
+    /// Tokens could not be read or kept.
+    #[error(transparent)]
+    Stamps(#[from] StampsError),
+    /// There was no answer.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// S3 did not answer as it should.
     #[error(transparent)]
     S3(#[from] s3::WireError),

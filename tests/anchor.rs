@@ -4,8 +4,10 @@
 mod answers;
 mod git;
 mod moto;
+mod rfc3161;
 mod s3;
 mod settings;
+mod tsa;
 
 use serde_json::Value;
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use super::credentials::Named;
 use super::git::GitPlace;
+use super::rfc3161::Authority;
 use super::s3::{self, S3Place};
 use super::{Anchor, PATIENCE, Place};
 use crate::share::Space;
 use crate::verify::{Guarantee, LOCAL};
 
 /// The kinds of anchors that can be configured.
-pub const KINDS: [&str; 2] = ["git", "s3"];
+pub const KINDS: [&str; 3] = ["git", "s3", "rfc3161"];
 
 /// The longest that one question may take.
 const MOST_PATIENCE: u64 = 600;
@@ -44,6 +45,10 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
     let place = match kind {
         "git" => Place::Git(Box::new(settings.git()?)),
         "s3" => Place::S3(settings.s3()?),
+        "rfc3161" if stated.is_some() => {
+            return Err(settings.bad("guarantee", "says nothing: a time stamp changes no claim"));
+        }
+        "rfc3161" => Place::Rfc3161(settings.rfc3161()?),
         _ => return Err(settings.bad("type", "is no kind of anchor")),
     };
     match settings.values.keys().next() {
@@ -96,6 +101,14 @@ impl<'a> Settings<'a> {
             Named { file: self.take("credentials").map(Into::into), profile: self.take("profile").map(str::to_owned) };
         let region = self.take("region").map(str::to_owned);
         Ok(S3Place { bucket, prefix, endpoint, region, named, retention_days })
+    }
+
+    fn rfc3161(&mut self) -> Result<Authority, SettingError> {
+        let url = self.required("url")?.to_owned();
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            return Err(self.bad("url", "is no URL of HTTP"));
+        }
+        Ok(Authority { url, ca: self.required("ca")?.into() })
     }
 }
 

@@ -93,7 +93,7 @@ fn explain(error: Error, request: &Request) -> Failure {
                     format!("git handoff fetch {to} {run} && git handoff verify {}", quoted(&seen))
                 }
                 Kind::Log => format!("git handoff fetch {to}   # the same key writes a log in another clone, too"),
-                Kind::Thread | Kind::Transcripts => format!("git handoff fetch {to}"),
+                Kind::Thread | Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
             })
         }
         Error::Declined { .. } if request.space.folder() == "refs/handoff/" => Some(format!(

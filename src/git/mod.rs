@@ -12,4 +12,5 @@ pub mod refs;
 pub mod remote;
 pub mod scratch;
 pub mod store;
+pub mod tree;
 pub mod work_tree;

@@ -71,6 +71,11 @@ pub fn transcripts_ref(run: &RunId) -> String {
     format!("refs/handoff/transcripts/{}", run.encoded())
 }
 
+/// Returns `refs/handoff/stamps/<run>`.
+pub fn stamps_ref(run: &RunId) -> String {
+    format!("refs/handoff/stamps/{}", run.encoded())
+}
+
 /// Returns `refs/handoff/logs/<fingerprint>`.
 pub fn log_ref(fingerprint: &str) -> String {
     format!("refs/handoff/logs/{}", encode_segment(fingerprint))

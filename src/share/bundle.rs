@@ -33,6 +33,10 @@ pub fn write(store: &Store, runs: &[(RunId, String)], out: &mut dyn Write) -> Re
             return Err(Error::Twice(run.clone()));
         }
         let folder = reference.strip_suffix(&Place::of_run(run).below("")).unwrap_or(FOLDER);
+        let stamps = Place::of_stamps(run);
+        if let Some(tree) = refs::read(store, &stamps.below(folder))? {
+            put.insert(stamps, tree);
+        }
         for (name, oid) in refs::list(store, folder)? {
             let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
             if let Some(log) = log

@@ -140,7 +140,7 @@ fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec
         return Err(Error::UnknownRun(run.clone(), request.remote.name.clone()));
     }
     places.retain(|(place, _)| match place.kind {
-        Kind::Run => asked(place),
+        Kind::Run | Kind::Stamps => asked(place),
         Kind::Thread => request.runs.is_empty(),
         Kind::Log => true,
         Kind::Transcripts => request.transcripts && asked(place),
@@ -164,7 +164,8 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
     }
     match (place.kind, store.kind(new)?) {
         (_, None) => return Err(store::Error::Missing(new).into()),
-        (Kind::Transcripts, Some(Object::Tree)) | (Kind::Run | Kind::Thread | Kind::Log, Some(Object::Commit)) => {}
+        (Kind::Transcripts | Kind::Stamps, Some(Object::Tree))
+        | (Kind::Run | Kind::Thread | Kind::Log, Some(Object::Commit)) => {}
         (_, Some(Object::Commit)) => return Ok(Status::Unfit("a commit")),
         (_, Some(Object::Tree)) => return Ok(Status::Unfit("a tree")),
         (_, Some(Object::Blob)) => return Ok(Status::Unfit("a blob")),

@@ -13,6 +13,8 @@ pub enum Kind {
     Log,
     /// The transcripts of a run: a tree, no chain, and no evidence.
     Transcripts,
+    /// The time stamps of a run: a tree that only gets more; each proves itself.
+    Stamps,
 }
 
 /// One ref that travels, without the folder of refs that it lies in.
@@ -33,6 +35,7 @@ impl Kind {
             Self::Thread => "thread",
             Self::Log => "log",
             Self::Transcripts => "transcripts",
+            Self::Stamps => "time stamps",
         }
     }
 
@@ -42,12 +45,13 @@ impl Kind {
             Self::Thread => "threads",
             Self::Log => "logs",
             Self::Transcripts => "transcripts",
+            Self::Stamps => "stamps",
         }
     }
 
     /// Returns whether it is a chain, which only grows.
     pub fn is_chain(self) -> bool {
-        self != Self::Transcripts
+        !matches!(self, Self::Transcripts | Self::Stamps)
     }
 }
 
@@ -55,8 +59,9 @@ impl Place {
     /// Reads `runs/<run>` and the like; none where the name is not exactly what one of ours encodes to.
     pub fn parse(below: &str) -> Option<Self> {
         let (folder, segment) = below.split_once('/')?;
-        let kind =
-            [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts].into_iter().find(|k| k.folder() == folder)?;
+        let kind = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps]
+            .into_iter()
+            .find(|k| k.folder() == folder)?;
         let name = match kind {
             Kind::Log => decode_segment(segment).filter(|name| is_fingerprint(name))?,
             _ => RunId::decode(segment)?.as_str().to_owned(),
@@ -67,6 +72,11 @@ impl Place {
     /// Returns the place of a run.
     pub fn of_run(run: &RunId) -> Self {
         Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
+    }
+
+    /// Returns the place of a run's time stamps.
+    pub fn of_stamps(run: &RunId) -> Self {
+        Self { kind: Kind::Stamps, ..Self::of_run(run) }
     }
 
     /// Returns the ref below a folder of refs that ends with a slash.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
-use crate::git::store::{self, Store};
-use crate::git::{history, refs};
+use crate::git::store::{self, Edit, Store};
+use crate::git::{history, refs, tree};
 use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
@@ -89,8 +89,9 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, 
     let has = held(store, reach, &url, &request.space)?;
     let mut moves = Vec::new();
     let mut diverged = Vec::new();
-    for (place, new) in wanted {
+    for (place, ours) in wanted {
         let old = has.get(&place).copied();
+        let new = united(store, &place, old, ours)?;
         if let Some(status) = compare(store, &place, old, new)? {
             moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
         } else {
@@ -146,7 +147,7 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
     let asked = |place: &Place| request.runs.is_empty() || request.runs.iter().any(|run| run.as_str() == place.name);
     let mut wanted: Vec<(Place, Oid)> = ours
         .filter(|(place, _)| match place.kind {
-            Kind::Run => asked(place),
+            Kind::Run | Kind::Stamps => asked(place),
             Kind::Thread => request.runs.is_empty(),
             Kind::Log => true,
             Kind::Transcripts => request.transcripts && asked(place),
@@ -160,6 +161,17 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
     }
 }
 
+/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here.
+fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid) -> Result<Oid, Error> {
+    match theirs.filter(|_| place.kind == Kind::Stamps) {
+        Some(theirs) if store.contains(theirs) => {
+            let more = tree::files(store, ours)?.into_iter().map(|(name, blob)| (name, Edit::Blob(blob)));
+            Ok(store.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?)
+        }
+        _ => Ok(ours),
+    }
+}
+
 /// Holds our head against the remote's; none where neither goes on from the other as far as can be told here.
 fn compare(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Option<Status>, Error> {
     let Some(old) = old else { return Ok(Some(Status::New)) };
@@ -167,7 +179,9 @@ fn compare(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<O
         return Ok(Some(Status::UpToDate));
     }
     if !place.kind.is_chain() {
-        return Ok(Some(Status::Updated));
+        // Somebody else's time stamps are not thrown away unseen.
+        let unseen = place.kind == Kind::Stamps && !store.contains(old);
+        return Ok(Some(if unseen { Status::Behind } else { Status::Updated }));
     }
     if !store.contains(old) {
         return Ok(None);

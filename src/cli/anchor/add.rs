@@ -1,8 +1,8 @@
 //! `git handoff anchor add`
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use git_handoff::anchor;
 use git_handoff::git::remote::{self, Remotes};
 use serde_json::json;
 
@@ -33,6 +33,7 @@ pub(crate) struct Arguments {
 enum Kind {
     Git(Git),
     S3(S3),
+    Rfc3161(Rfc3161),
 }
 
 /// Another repository, to which the logs are only fast-forwarded
@@ -70,6 +71,16 @@ struct S3 {
     retention_days: Option<u64>,
 }
 
+/// A time-stamping authority, which says when a root was there
+#[derive(clap::Args)]
+struct Rfc3161 {
+    /// Where it is asked
+    url: String,
+    /// The CA certificates that you trust about it, in PEM; a file outside the work tree
+    #[arg(long, value_name = "FILE")]
+    ca: PathBuf,
+}
+
 impl Arguments {
     fn settings(&self, context: &Context) -> Result<BTreeMap<String, String>, Failure> {
         let mut settings = BTreeMap::new();
@@ -94,6 +105,13 @@ impl Arguments {
                 set("credentials", s3.credentials.clone());
                 set("retentionDays", s3.retention_days.map(|days| days.to_string()));
             }
+            Kind::Rfc3161(authority) => {
+                set("type", Some("rfc3161".into()));
+                set("url", Some(authority.url.clone()));
+                let ca = authority.ca.canonicalize();
+                let ca = ca.map_err(|e| Failure::io(&format!("{} could not be read", authority.ca.display()), &e))?;
+                set("ca", Some(ca.to_string_lossy().into_owned()));
+            }
         }
         Ok(settings)
     }
@@ -108,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     }
     let settings = arguments.settings(context)?;
     let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
-    let anchor = anchor::read(name, &lower)?;
+    let anchor = super::read(name, &lower, context)?;
     anchor.probe(&context.means(output))?;
     write(name, &settings, arguments.global, context)?;
     if output.json {
@@ -116,11 +134,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             "schema": "git-handoff.anchor/1",
             "name": name,
             "type": anchor.kind(),
-            "guarantee": anchor.guarantee().as_str(),
+            "guarantee": super::strength(&anchor),
             "place": anchor.place(),
         }));
     } else {
-        output.line(&format!("{name}: {} ({}) at {}", anchor.kind(), anchor.guarantee().as_str(), anchor.place()));
+        output.line(&format!("{name}: {} ({}) at {}", anchor.kind(), super::strength(&anchor), anchor.place()));
         output.hint(&format!("git handoff anchor push {name}"));
     }
     Ok(Ending::Done)

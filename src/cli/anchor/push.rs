@@ -14,7 +14,7 @@ use super::super::{Ending, Failure, Output, table};
 
 /// Hand the roots of sealed runs over to anchors
 ///
-/// What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
+/// A time-stamping authority's token is kept here, beside the run. What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The anchors and the runs [default: all anchors, all runs that your key sealed]

@@ -1,6 +1,6 @@
 //! What asking and writing anchors can fail of.
 
-use git_handoff::anchor::{Error, S3Error, SettingError};
+use git_handoff::anchor::{Error, S3Error, SettingError, StampsError, TokenError};
 use git_handoff::model::quote::quoted;
 use git_handoff::share::push;
 
@@ -26,7 +26,7 @@ impl From<Error> for Failure {
             Error::Push(inner) => inner.into(),
             Error::Remote(inner) => inner.into(),
             Error::Scratch(inner) => inner.into(),
-            Error::Ref(inner) => inner.into(),
+            Error::Ref(inner) | Error::Stamps(StampsError::Ref(inner)) => inner.into(),
             Error::Itself(_) => Self::of("anchor-itself", &error),
             Error::Differs { ref run, .. } => Self { exit: 3, ..Self::of("anchor-differs", &error) }
                 .hint(format!("git handoff anchor check {}", quoted(run.as_str()))),
@@ -40,6 +40,15 @@ impl From<Error> for Failure {
             Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error)
                 .hint("aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME"),
             Error::S3(_) | Error::NotKept(_) => Self::of("s3", &error),
+            Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
+            Error::Stamps(StampsError::Store(inner)) => inner.into(),
+            Error::Token(_)
+            | Error::Status(_)
+            | Error::Refused(_)
+            | Error::Nonce
+            | Error::NoRoot
+            | Error::NoToken
+            | Error::Http(_) => Self::of("time-stamp", &error),
         }
     }
 }
