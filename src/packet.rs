@@ -19,8 +19,11 @@ mod untrusted;
 mod words;
 
 pub use quote::quoted;
+pub use token::plain as plain_token;
 
-use crate::model::packet::{Age, Packet, Unusable};
+use std::collections::BTreeSet;
+
+use crate::model::packet::{Age, Packet, Unclean, Unusable};
 use crate::model::time::Moment;
 
 /// Every rule that a finding can name: its id and what it is called.
@@ -54,6 +57,15 @@ pub struct Terms {
     pub max_age: Age,
     /// The task that is being resumed, if the reader says which.
     pub objective: Option<String>,
+    /// Resume tokens that are known to be used.
+    pub consumed: BTreeSet<String>,
+}
+
+impl Terms {
+    /// Returns what is gone by where nobody says anything else: two days, any objective.
+    pub fn new(now: Moment) -> Self {
+        Self { now, max_age: Age::hours(48), objective: None, consumed: BTreeSet::new() }
+    }
 }
 
 /// How safe it is to resume.
@@ -72,8 +84,17 @@ impl Classification {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",
-            Self::Operational => "operational",
-            Self::Critical => "critical",
+            Self::Operational => Unclean::Operational.as_str(),
+            Self::Critical => Unclean::Critical.as_str(),
+        }
+    }
+
+    /// Returns how bad it is, unless it is clean.
+    pub fn unclean(self) -> Option<Unclean> {
+        match self {
+            Self::Clean => None,
+            Self::Operational => Some(Unclean::Operational),
+            Self::Critical => Some(Unclean::Critical),
         }
     }
 }
@@ -151,7 +172,7 @@ pub fn check(read: &Result<Packet, Unusable>, facts: Row, terms: &Terms) -> Repo
             let rows = vec![
                 schema::row(packet),
                 freshness::row(packet.updated_at.as_deref(), terms),
-                token::row(packet),
+                token::row(packet, terms),
                 replay::row(packet, terms.objective.as_deref()),
                 untrusted::row(&packet.passages),
                 facts,

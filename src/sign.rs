@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use signature::Signer as _;
-use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
+use signature::{Signer as _, Verifier as _};
+use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, Signature, SshSig};
 
 /// The SSHSIG namespace that git signs commits in.
 pub const NAMESPACE: &str = "git";
@@ -128,6 +128,12 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     }
     public.verify(NAMESPACE, payload, &signature).map_err(|_| Error::Bad)?;
     Ok(public)
+}
+
+/// Whether bytes are the bare ed25519 signature of a key over a message, in formats that are not SSH's.
+pub fn check_raw(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
+    let signature = Signature::new(Algorithm::Ed25519, signature.to_vec());
+    signature.is_ok_and(|signature| key.key_data().verify(message, &signature).is_ok())
 }
 
 /// Returns 32 random hex digits, for what must not be the same twice.

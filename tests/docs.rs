@@ -63,6 +63,27 @@ fn the_documents_link_to_what_is_there() {
     }
 }
 
+#[test]
+fn the_readmes_two_clones_hand_a_thread_over_and_back() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is a README");
+    let block = text.split("<!-- two clones -->\n```sh\n").nth(1).and_then(|rest| rest.split("```").next());
+    let env = Environment::empty();
+    let prepare = "git init --quiet --bare hub && git clone --quiet hub ada && cd ada && git commit --quiet --allow-empty \
+        --message Start && git push --quiet origin main && cd .. && git clone --quiet hub ben && \
+        for who in ada ben; do git -C $who config handoff.signingKey ''; done";
+    let _ = env.shell("", prepare).exit(0);
+    let said = env.shell("", &format!("set -eu\n{}", block.expect("the README has the block"))).exit(0).stdout;
+    assert!(said.contains("gathered\n") && said.contains("written\n"), "{said}");
+    assert!(said.contains("goes back to 2 threads") && said.matches("✓ INTACT").count() == 2, "{said}");
+    assert!(!said.contains("not known to you"), "{said}");
+    for file in ["sources.txt", "article.txt"] {
+        let read = |who: &str| fs::read(env.path().join(who).join(file)).expect("both have both files");
+        assert_eq!(read("ada"), read("ben"));
+    }
+    let threads = env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/handoff/threads"]).success();
+    assert_eq!(threads, "refs/handoff/threads/research\nrefs/handoff/threads/writing\n");
+}
+
 /// Runs the commands of a document in the repository of the first example, in order; returns the document.
 fn check(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);

@@ -43,7 +43,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
-    ("thread", &["chain", "git", "log", "model", "sign", "verify"]),
+    ("thread", &["chain", "git", "log", "model", "packet", "sign", "verify"]),
 ];
 
 /// What may stand only in some files: a name for the effect, the words that betray it, the files.

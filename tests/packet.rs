@@ -8,7 +8,7 @@ mod rows;
 mod token;
 mod untrusted;
 
-use git_handoff::model::packet::{self as model, Age};
+use git_handoff::model::packet as model;
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{self, Report, Row, Terms};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn with(fields: &Value) -> Value {
 /// Two hours after the sample was written.
 fn terms() -> Terms {
     let now: Moment = "2024-06-10T16:32:00.000Z".parse().expect("it is a moment");
-    Terms { now, max_age: Age::hours(48), objective: None }
+    Terms::new(now)
 }
 
 fn check(packet: &Value) -> Report {
@@ -49,7 +49,7 @@ fn check(packet: &Value) -> Report {
 fn check_bytes(bytes: &[u8], terms: &Terms) -> Report {
     let read = model::read(bytes);
     let facts = match &read {
-        Ok(packet) => packet::facts::look_up(&packet.claims, None),
+        Ok(packet) => packet::facts::look_up(&packet.claims, None, packet::facts::Absent::Fails),
         Err(_) => packet::no_facts(),
     };
     packet::check(&read, facts, terms)

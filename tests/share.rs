@@ -7,6 +7,7 @@ mod hostile;
 mod partial;
 mod refusals;
 mod server;
+mod threads;
 mod transports;
 
 use serde_json::Value;

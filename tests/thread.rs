@@ -1,6 +1,7 @@
 //! Threads: saving, going back, handing over, and all that must be refused on the way.
 
 mod adopting;
+mod packets;
 mod saving;
 mod tampering;
 mod worktree;
@@ -10,7 +11,7 @@ use std::process::{Output as Raw, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Environment, program_path};
+use crate::common::{Environment, Output, program_path};
 
 /// Makes a repository with one commit.
 fn repository() -> Environment {
@@ -29,6 +30,35 @@ fn save(env: &Environment, thread: &str, state: &[u8], more: &[&str]) -> Value {
     let output = with_input(env, "repo", &args, state);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     json(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Writes `packet.json`: a clean packet with some fields replaced, or something that is none at all.
+fn packet(env: &Environment, fields: &Value) {
+    let mut packet = serde_json::json!({
+        "objective": "Migrate user database to new schema",
+        "completed": ["audit existing schema"],
+        "unresolved": ["confirm rollback strategy with DBA"],
+        "assumptions": ["downtime window approved"],
+        "next_action": "Review migration script with DBA before Saturday",
+        "risks": ["data loss if rollback untested"],
+        "updated_at": "2026-06-04T01:00:00Z",
+        "resume_token": "handoff-t-20260604",
+    });
+    match fields {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                packet[field] = value.clone();
+            }
+        }
+        other => packet = other.clone(),
+    }
+    env.write("repo/packet.json", &packet.to_string());
+}
+
+/// Adopts a descriptor in a repository.
+fn adopt_in(env: &Environment, dir: &str, descriptor: &Value, more: &[&str]) -> Output {
+    env.write("descriptor.json", &descriptor.to_string());
+    env.handoff_in(dir, ["adopt", "../descriptor.json"].iter().chain(more))
 }
 
 /// Runs the program with bytes on its standard input.

@@ -1,6 +1,8 @@
 //! Verification: honest runs pass, and each way of tampering is found by the row that should find it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bundle_json;
+mod false_alarms;
 mod format;
 mod interop;
 pub(crate) mod lab;

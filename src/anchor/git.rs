@@ -89,7 +89,7 @@ impl GitPlace {
     pub(super) fn publish(&self, means: &Means) -> Result<Vec<Published>, Error> {
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            runs: Vec::new(),
+            names: Vec::new(),
             transcripts: false,
             space: self.space.clone(),
             dry_run: false,

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use git_handoff::model::descriptor::MAX_SIZE;
+use git_handoff::model::packet::Unclean;
+use git_handoff::packet::Classification;
 use git_handoff::thread::adopt::{self as stage, Request};
 use git_handoff::verify::Options;
 use serde_json::json;
@@ -14,7 +16,8 @@ use super::{Ending, Failure, Output, thread};
 /// Adopt a checkpoint that was offered, as the beginning of a new thread
 ///
 /// Fetches the checkpoint itself, and refuses, with nothing written, unless the bytes, the chain that holds them and every
-/// signature are what the descriptor says. Prints one JSON object.
+/// signature are what the descriptor says. A packet that is not clean, as `check` finds it, is refused as well, with 3 or 4 and
+/// its report. Prints one JSON object.
 #[derive(clap::Args)]
 #[command(alias = "adopt_checkpoint")]
 pub(crate) struct Arguments {
@@ -35,6 +38,9 @@ pub(crate) struct Arguments {
     /// Adopt although nobody here knows the key; that it was so is recorded
     #[arg(long)]
     accept_unknown_signer: bool,
+    /// Adopt although the attached packet is as bad as this, operational or critical, which is recorded
+    #[arg(long, value_name = "CLASS")]
+    accept: Option<Unclean>,
     /// Put the saved working tree back as well; refused if it would touch local changes
     #[arg(long)]
     checkout: bool,
@@ -52,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         // Whether an unknown key will do is for the flag to say.
         options: Options { strict_signers: false, ..options },
         accept_unknown: arguments.accept_unknown_signer,
+        accept_packet: arguments.accept,
         checkout: arguments.checkout,
     };
     let adopted = stage::adopt(&context.writer()?, &request)?;
@@ -66,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         "commit": made.link.commit,
         "signer": adopted.signer,
         "accepted_unknown_signer": adopted.accepted_unknown,
+        "packet": adopted.packet.map(Classification::as_str),
         "checked_out": arguments.checkout,
         "verified": true,
     }));

@@ -3,26 +3,28 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use git_handoff::git::store::Store;
 use git_handoff::model::format;
-use git_handoff::model::name::RunId;
-use git_handoff::share::bundle as stage;
+use git_handoff::share::{Kind, Place, bundle as stage};
+use git_handoff::thread::own_threads;
 
 use super::cat::Stdout;
 use super::context::Context;
 use super::target::{Target, own_runs};
+use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output};
 
-/// Write runs into one file, with the repository logs that anchor them
+/// Write runs and threads into one file, with the repository logs that anchor them
 ///
 /// It is a git bundle: `git bundle verify`, `git fetch` and `git handoff verify --bundle` read it. The code that a run
 /// starts from is not in it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The runs; REMOTE/RUN for one that was fetched
+    /// The runs and threads; REMOTE/NAME for one that was fetched
     #[arg(required_unless_present = "all")]
-    runs: Vec<String>,
-    /// Every run of this repository
-    #[arg(long, conflicts_with = "runs")]
+    names: Vec<String>,
+    /// Every run and thread of this repository
+    #[arg(long, conflicts_with = "names")]
     all: bool,
     /// The file, or - for standard output [default: -]
     #[arg(long, short, value_name = "FILE")]
@@ -36,19 +38,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         return Err(Failure::refused("terminal", "a bundle is nothing for a terminal".into())
             .hint("git handoff bundle --all --output runs.bundle"));
     }
-    let mut runs: Vec<(RunId, String)> = Vec::new();
-    if arguments.all {
-        runs.extend(own_runs(&context.store)?.into_iter().map(|run| (run.clone(), format::run_ref(&run))));
-    }
-    for word in &arguments.runs {
-        let target = Target::find(&context.store, word)?;
-        runs.push((target.run, target.reference));
-    }
-    if runs.is_empty() {
-        return Err(Failure::refused("no-runs", "there are no runs here".into()));
+    let chains = chains(arguments, &context.store)?;
+    if chains.is_empty() {
+        return Err(Failure::refused("no-runs", "there are no runs or threads here".into()));
     }
     let Some(path) = path else {
-        stage::write(&context.store, &runs, &mut Stdout { output })?;
+        stage::write(&context.store, &chains, &mut Stdout { output })?;
         output.flush();
         return Ok(Ending::Done);
     };
@@ -56,13 +51,42 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     // A file of that name is replaced by a whole bundle or not at all.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    stage::write(&context.store, &runs, &mut file)?;
+    stage::write(&context.store, &chains, &mut file)?;
     file.flush().map_err(failed)?;
     readable(file.as_file()).map_err(failed)?;
     file.persist(path).map_err(|e| failed(e.error))?;
-    let count = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
-    output.note(&format!("wrote {count} to {}", path.display()));
+    output.note(&format!("wrote {} to {}", counted(&chains), path.display()));
     Ok(Ending::Done)
+}
+
+/// Returns what is to be written, each with the ref that holds it; a name that a run and a thread have means both.
+fn chains(arguments: &Arguments, store: &Store) -> Result<Vec<(Place, String)>, Failure> {
+    let mut chains: Vec<(Place, String)> = Vec::new();
+    if arguments.all {
+        chains.extend(own_runs(store)?.iter().map(|run| (Place::of_run(run), format::run_ref(run))));
+        chains.extend(own_threads(store)?.iter().map(|thread| (Place::of_thread(thread), format::thread_ref(thread))));
+    }
+    for word in &arguments.names {
+        let thread = ThreadTarget::look_for(store, word)?.filter(|target| target.checkpoint.is_none());
+        match (Target::find(store, word), thread) {
+            (Err(unknown), None) => return Err(unknown),
+            (run, thread) => {
+                chains.extend(run.ok().map(|run| (Place::of_run(&run.run), run.reference)));
+                chains.extend(thread.map(|thread| (Place::of_thread(&thread.thread), thread.reference)));
+            }
+        }
+    }
+    Ok(chains)
+}
+
+/// Returns how many of each kind there are, in words.
+fn counted(chains: &[(Place, String)]) -> String {
+    let of = |kind: Kind| match chains.iter().filter(|(place, _)| place.kind == kind).count() {
+        0 => None,
+        1 => Some(format!("1 {}", kind.word())),
+        n => Some(format!("{n} {}s", kind.word())),
+    };
+    [of(Kind::Run), of(Kind::Thread)].into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 /// Gives a file that was made for its owner alone the mode of any other new one.

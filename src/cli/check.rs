@@ -3,20 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::store::Store;
-use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Unusable};
-use git_handoff::packet::{self, Classification, Report, Terms, facts};
+use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable};
+use git_handoff::packet::facts::{self, Absent};
+use git_handoff::packet::{self, Classification, Report, Terms};
+use git_handoff::thread::{gate, steps};
 
 use super::context::{self, Surroundings};
+use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output};
 
 /// Check whether it is safe to resume from a handoff packet
 ///
 /// Ends with 0 when the packet is clean, with 3 when somebody has to look first, with 4 when there is nothing to resume from; of
-/// several packets the worst counts. What a packet says is data: it is quoted and never followed.
+/// several packets the worst counts. What a packet says is data: it is quoted and never followed. A file that is named like a
+/// thread is written ./NAME.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The packets, or - for standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, - for standard input, or threads to whose checkpoint a packet is attached
+    #[arg(required = true, value_name = "FILE|THREAD[:CHECKPOINT]")]
     packets: Vec<PathBuf>,
     /// The task that is being resumed; the packet's objective must be like it
     #[arg(long, value_name = "TEXT")]
@@ -31,16 +35,16 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
     if arguments.packets.iter().filter(|path| *path == Path::new("-")).count() > 1 {
         return Err(Failure::usage("- stands for standard input, which can be read only once".into()));
     }
-    let terms = Terms {
-        now: around.clock.now(),
-        max_age: arguments.max_age.unwrap_or_else(default_age),
-        objective: arguments.objective.clone(),
-    };
+    let mut terms = Terms { objective: arguments.objective.clone(), ..Terms::new(around.clock.now()) };
+    terms.max_age = arguments.max_age.unwrap_or(terms.max_age);
     let store = around.store();
     let several = arguments.packets.len() > 1;
     let mut worst = Classification::Clean;
     for (at, path) in arguments.packets.iter().enumerate() {
-        let report = report(&read(path), store.as_ref(), &terms);
+        let report = match store.as_ref().map(|store| of_thread(store, path, &terms)).transpose()?.flatten() {
+            Some(report) => report,
+            None => report(&read(path), store.as_ref(), &terms),
+        };
         worst = worst.max(report.classification);
         let name = path.to_string_lossy();
         if output.json {
@@ -62,26 +66,44 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
     })
 }
 
-/// Returns the oldest a packet may be where nobody says.
-pub(super) fn default_age() -> Age {
-    Age::hours(48)
-}
-
 /// Checks one packet that was read.
-pub(super) fn report(read: &Result<model::Packet, Unusable>, store: Option<&Store>, terms: &Terms) -> Report {
+pub(super) fn report(read: &Result<Packet, Unusable>, store: Option<&Store>, terms: &Terms) -> Report {
     let facts = match read {
-        Ok(packet) => facts::look_up(&packet.claims, store),
+        Ok(packet) => facts::look_up(&packet.claims, store, Absent::Fails),
         Err(_) => packet::no_facts(),
     };
     packet::check(read, facts, terms)
 }
 
-/// Reads a packet; one that is not there is an answer and no failure of the command.
-fn read(path: &Path) -> Result<model::Packet, Unusable> {
+/// Checks the packet of a thread; nothing where the text names none.
+fn of_thread(store: &Store, text: &Path, terms: &Terms) -> Result<Option<Report>, Failure> {
+    let Some(target) = text.to_str().map(|text| ThreadTarget::look_for(store, text)).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    // A thread that nothing can be resumed from is an answer and no failure of the command.
+    let sound = match target.sound(store) {
+        Ok(sound) => sound,
+        Err(failure) => return Ok(Some(report(&Err(absent(&failure)), Some(store), terms))),
+    };
+    let read = steps::find(&sound, target.checkpoint.as_ref())
+        .map_err(Failure::from)
+        .and_then(|checkpoint| gate::read(store, checkpoint).map_err(Failure::from));
+    let read = match read {
+        Ok(Some(read)) => read,
+        Ok(None) => Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into())),
+        Err(failure) => Err(absent(&failure)),
+    };
+    Ok(Some(gate::report(&read, store, &sound.trail, terms.clone())))
+}
+
+/// Reads a packet from a file; one that is not there is an answer and no failure of the command.
+fn read(path: &Path) -> Result<Packet, Unusable> {
     // One byte more than a packet may have, so that a larger one is told.
-    let bytes = context::read_file(path, MAX_BYTES as u64 + 1).map_err(|failure| {
-        let why = std::iter::once(&failure.message).chain(&failure.causes).cloned().collect::<Vec<_>>().join(": ");
-        Unusable::absent(format!("there is no packet: {why}"))
-    })?;
+    let bytes = context::read_file(path, MAX_BYTES as u64 + 1).map_err(|failure| absent(&failure))?;
     model::read(&bytes)
+}
+
+fn absent(failure: &Failure) -> Unusable {
+    let why = std::iter::once(&failure.message).chain(&failure.causes).cloned().collect::<Vec<_>>().join(": ");
+    Unusable::absent(format!("there is no packet: {why}"))
 }

@@ -16,8 +16,9 @@ use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::{self, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
-use git_handoff::sign::Signer;
+use git_handoff::sign::{self, Signer};
 use git_handoff::worker::site::Site;
+use ssh_key::PublicKey;
 
 use super::failure::Failure;
 use super::output::Output;
@@ -143,10 +144,15 @@ impl Context {
         Means { store: self.store.clone(), reach: self.reach(output), clock: self.clock, environment }
     }
 
-    /// Returns the fingerprint of the signing key, without making one.
-    pub(crate) fn own_fingerprint(&self) -> Option<String> {
+    /// Returns the public half of the signing key, without making one.
+    pub(crate) fn own_key(&self) -> Option<PublicKey> {
         let has_key = self.config.signing_key.is_some() || self.store.common_dir().join("handoff/signing_key").exists();
-        if has_key { self.signer().ok().map(|signer| signer.fingerprint()) } else { None }
+        if has_key { self.signer().ok().map(|signer| signer.public().clone()) } else { None }
+    }
+
+    /// Returns its fingerprint.
+    pub(crate) fn own_fingerprint(&self) -> Option<String> {
+        self.own_key().as_ref().map(sign::fingerprint)
     }
 
     /// Returns a path with `~/` resolved, as git does for settings that are paths.

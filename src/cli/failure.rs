@@ -10,6 +10,7 @@ use std::io;
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, store};
 use git_handoff::model::quote::quoted;
+use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, verify};
 
 /// Why a command failed.
@@ -25,12 +26,14 @@ pub(crate) struct Failure {
     pub(crate) causes: Vec<String>,
     /// A command that can be pasted.
     pub(crate) hint: Option<String>,
+    /// The check of a packet that stopped it.
+    pub(crate) report: Option<Box<Report>>,
 }
 
 impl Failure {
     /// Something was refused, and nothing changed.
     pub(crate) fn refused(code: &'static str, message: String) -> Self {
-        Self { code, exit: 1, message, causes: Vec::new(), hint: None }
+        Self { code, exit: 1, message, causes: Vec::new(), hint: None, report: None }
     }
 
     /// The command was not used as it is meant.
@@ -210,9 +213,7 @@ impl From<verify::Refusal> for Failure {
     fn from(refusal: verify::Refusal) -> Self {
         let failure = Self::of("not-continuable", &refusal);
         match &refusal {
-            verify::Refusal::Broken(report) => {
-                failure.hint(format!("git handoff verify {}", quoted(report.run.as_str())))
-            }
+            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify {}", quoted(&report.run))),
             verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
             verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {
                 failure.hint("give the plan another id, and submit it under your own key")

@@ -10,15 +10,15 @@ use super::{Ending, Failure, Output, share, table};
 
 /// Take in what a remote has, to be verified here
 ///
-/// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/RUN. What was fetched before
-/// only ever grows: a run or log that was rewritten since is refused. In a partial clone everything verify needs but the
+/// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/NAME. What was fetched before
+/// only ever grows: a run, thread or log that was rewritten since is refused. In a partial clone everything verify needs but the
 /// products is brought as well.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
     remote: Option<String>,
-    /// The runs [default: all runs and threads]
-    runs: Vec<String>,
+    /// The runs and threads [default: all]
+    names: Vec<String>,
     /// Take transcripts as well
     #[arg(long)]
     transcripts: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let request = Request {
         remote: share::remote(arguments.remote.as_deref(), false, context)?,
-        runs: share::runs(&arguments.runs)?,
+        names: arguments.names.clone(),
         transcripts: arguments.transcripts,
         content: arguments.content,
         space: share::space(arguments.as_branch.as_deref())?,
@@ -85,14 +85,13 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
         return;
     }
     if fetched.taken.is_empty() {
-        output.note(&format!("there are no runs on {}", request.remote.name));
+        output.note(&format!("there are no runs or threads on {}", request.remote.name));
     } else if fetched.taken.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
         output.note("everything is here already");
     } else if let Some(taken) =
-        fetched.taken.iter().find(|taken| taken.place.kind == Kind::Run && !taken.status.is_refused())
+        fetched.taken.iter().find(|taken| taken.place.kind != Kind::Log && !taken.status.is_refused())
     {
-        let name = format!("{}/{}", request.remote.name, taken.place.name);
-        output.hint(&format!("git handoff verify {}", quoted(&name)));
+        output.hint(&share::seen(&request.remote, &taken.place));
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let new = thread::id(&arguments.new)?;
     let target = ThreadTarget::find(&context.store, &arguments.source)?;
-    let source = target.sound(context)?;
+    let source = target.sound(&context.store)?;
     let made = steps::fork(&context.writer()?, &source, target.checkpoint.as_ref(), &new)?;
     thread::print_made(&made, "fork", output);
     Ok(Ending::Done)

@@ -1,5 +1,6 @@
 //! `git handoff offer`
 
+use git_handoff::model::packet::Unclean;
 use git_handoff::thread::offer::{self as stage, Terms};
 
 use super::context::Context;
@@ -8,7 +9,8 @@ use super::{Ending, Failure, Output};
 
 /// Offer a checkpoint to another agent: print its signed descriptor
 ///
-/// Whoever gets the descriptor adopts exactly these bytes, or nothing. It can be adopted once in a repository.
+/// Whoever gets the descriptor adopts exactly these bytes, or nothing. It can be adopted once in a repository. An attached
+/// packet is checked first, as `check` does; one that is not clean ends this with 3 or 4 and its report.
 #[derive(clap::Args)]
 #[command(alias = "handoff_checkpoint")]
 pub(crate) struct Arguments {
@@ -21,16 +23,23 @@ pub(crate) struct Arguments {
     /// How long the offer stands: a number and s, m, h or d
     #[arg(long, value_name = "TIME", default_value = "48h", value_parser = milliseconds)]
     expires: u64,
+    /// Offer although the attached packet is as bad as this, operational or critical; the descriptor says so
+    #[arg(long, value_name = "CLASS")]
+    accept: Option<Unclean>,
 }
 
 /// Prints the descriptor.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let source = target.sound(context)?;
+    let source = target.sound(&context.store)?;
     if arguments.to.as_deref().is_some_and(|to| to.is_empty() || to.len() > 256 || to.chars().any(char::is_control)) {
         return Err(Failure::usage("an agent's name has 1 to 256 bytes and no control characters".into()));
     }
-    let terms = Terms { to_agent: arguments.to.clone(), expires: context.clock.now().plus_millis(arguments.expires) };
+    let terms = Terms {
+        to_agent: arguments.to.clone(),
+        expires: context.clock.now().plus_millis(arguments.expires),
+        accept: arguments.accept,
+    };
     let descriptor = stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?;
     output.value(&descriptor);
     Ok(Ending::Done)

@@ -107,8 +107,14 @@ impl Output {
             if let Some(hint) = &failure.hint {
                 value["hint"] = hint.as_str().into();
             }
+            if let Some(report) = &failure.report {
+                value["check"] = report.to_json();
+            }
             self.note(&value.to_string());
             return ExitCode::from(failure.exit);
+        }
+        if let Some(report) = &failure.report {
+            self.note(&report.to_text());
         }
         let heading = self.heading("error:", console::Color::Red);
         self.note(&format!("{heading} {}", failure.message));

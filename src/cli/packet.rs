@@ -101,8 +101,7 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
 fn write(draft: &Draft, store: Option<&Store>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
     output.line(&text);
-    let terms = Terms { now, max_age: check::default_age(), objective: None };
-    let report = check::report(&model::read(text.as_bytes()), store, &terms);
+    let report = check::report(&model::read(text.as_bytes()), store, &Terms::new(now));
     if report.classification != Classification::Clean {
         output.warn(&format!("`git handoff check` finds this packet {}:", report.classification.as_str()));
         let failed = report.to_text();

@@ -9,16 +9,16 @@ use serde_json::json;
 use super::context::Context;
 use super::{Ending, Failure, Output, share, table};
 
-/// Hand runs to a remote, with the repository logs that anchor them
+/// Hand runs and threads to a remote, with the repository logs that anchor them
 ///
-/// Without names, every run and thread that the remote lacks or is behind on. Only ever forward: a run that went on
+/// Without names, every run and thread that the remote lacks or is behind on. Only ever forward: one that went on
 /// differently there is refused, and nothing is pushed. Afterwards the remote is read back.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
     remote: Option<String>,
-    /// The runs
-    runs: Vec<String>,
+    /// The runs and threads
+    names: Vec<String>,
     /// Hand over transcripts as well: they are large, and may hold what nobody meant to share
     #[arg(long)]
     transcripts: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let request = Request {
         remote: share::remote(arguments.remote.as_deref(), true, context)?,
-        runs: share::runs(&arguments.runs)?,
+        names: arguments.names.clone(),
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
         dry_run: arguments.dry_run,
@@ -52,8 +52,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     }
     let rows: Vec<_> = moves.iter().filter(|moved| moved.status != Status::UpToDate).map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
-    if !moves.iter().any(|moved| moved.place.kind == Kind::Run) {
-        output.note("there are no runs here");
+    if !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread)) {
+        output.note("there are no runs or threads here");
     } else if !moves.iter().any(|moved| moved.status.moves()) {
         output.note("the remote has everything already");
     } else if request.dry_run {
@@ -86,14 +86,14 @@ fn explain(error: Error, request: &Request) -> Failure {
     let to = quoted(&request.remote.given);
     let hint = match &error {
         Error::Diverged(diverged) => {
-            let run = diverged.iter().find(|one| one.place.kind == Kind::Run);
-            run.or(diverged.first()).map(|one| match one.place.kind {
-                Kind::Run => {
-                    let (run, seen) = (quoted(&one.place.name), format!("{}/{}", request.remote.name, one.place.name));
-                    format!("git handoff fetch {to} {run} && git handoff verify {}", quoted(&seen))
+            let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
+            chain.or(diverged.first()).map(|one| match one.place.kind {
+                Kind::Run | Kind::Thread => {
+                    let (name, seen) = (quoted(&one.place.name), share::seen(&request.remote, &one.place));
+                    format!("git handoff fetch {to} {name} && {seen}")
                 }
                 Kind::Log => format!("git handoff fetch {to}   # the same key writes a log in another clone, too"),
-                Kind::Thread | Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
+                Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
             })
         }
         Error::Declined { .. } if request.space.folder() == "refs/handoff/" => Some(format!(

@@ -1,5 +1,6 @@
 //! `git handoff resume`
 
+use git_handoff::model::packet::Unclean;
 use git_handoff::thread::steps;
 
 use super::cat::Stdout;
@@ -8,7 +9,8 @@ use super::{Ending, Failure, Output, thread};
 
 /// Print the latest state of a thread, byte for byte, to go on from
 ///
-/// That it was handed out is recorded, with the resume token of its packet; `thread cat` only looks.
+/// That it was handed out is recorded, with the resume token of its packet; `thread cat` only looks. The packet is checked first,
+/// as `check` does; one that is not clean, or whose token was used before, ends this with 3 or 4 and its report.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The thread
@@ -16,12 +18,15 @@ pub(crate) struct Arguments {
     /// Put the saved working tree back as well; refused if it would touch local changes
     #[arg(long)]
     checkout: bool,
+    /// Resume although the attached packet is as bad as this, operational or critical, which is recorded
+    #[arg(long, value_name = "CLASS")]
+    accept: Option<Unclean>,
 }
 
 /// Records, then prints the bytes.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let id = thread::id(&arguments.thread)?;
-    let (checkpoint, _) = steps::resume(&context.writer()?, &id, arguments.checkout)?;
+    let (checkpoint, _) = steps::resume(&context.writer()?, &id, arguments.checkout, arguments.accept)?;
     context.store.copy_blob(checkpoint.content.state.oid, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

@@ -2,15 +2,15 @@
 
 use git_handoff::git::porcelain::plain;
 use git_handoff::git::remote::{Remote, Remotes};
-use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
-use git_handoff::share::Space;
+use git_handoff::share::{Kind, Place, Space};
+use git_handoff::thread::own_threads;
 
 use super::Failure;
 use super::context::Context;
 use super::target::own_runs;
 
-/// Returns the remote that a command line means, and the runs that it names.
+/// Returns the remote that a command line means.
 pub(crate) fn remote(word: Option<&str>, push: bool, context: &Context) -> Result<Remote, Failure> {
     let remotes = Remotes::read(&context.store)?;
     let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
@@ -18,10 +18,12 @@ pub(crate) fn remote(word: Option<&str>, push: bool, context: &Context) -> Resul
         let failure = Failure::from(error);
         let verb = if push { "push" } else { "fetch" };
         let is_run = || own_runs(&context.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
+        let is_thread =
+            || own_threads(&context.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen));
         match word {
-            // A run where the remote belongs.
-            Some(run) if is_run() => {
-                failure.hint(format!("git handoff {verb} {} {}", quoted(&remotes.default(push)), quoted(run)))
+            // A run or thread where the remote belongs.
+            Some(name) if is_run() || is_thread() => {
+                failure.hint(format!("git handoff {verb} {} {}", quoted(&remotes.default(push)), quoted(name)))
             }
             Some(_) => failure.hint("git remote --verbose"),
             None => failure.hint("git remote add origin URL"),
@@ -29,12 +31,10 @@ pub(crate) fn remote(word: Option<&str>, push: bool, context: &Context) -> Resul
     })
 }
 
-/// Returns the ids that words are.
-pub(crate) fn runs(words: &[String]) -> Result<Vec<RunId>, Failure> {
-    let run = |word: &String| {
-        RunId::parse(word).map_err(|e| Failure::refused("unknown-run", format!("{word:?} is no run's id: {e}")))
-    };
-    words.iter().map(run).collect()
+/// Returns the command that verifies what was fetched from a remote.
+pub(crate) fn seen(remote: &Remote, place: &Place) -> String {
+    let verb = if place.kind == Kind::Thread { "thread verify" } else { "verify" };
+    format!("git handoff {verb} {}", quoted(&format!("{}/{}", remote.name, place.name)))
 }
 
 /// Returns where a remote keeps what is handed over.

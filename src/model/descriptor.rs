@@ -9,6 +9,7 @@ use super::digest::{Digest, Oid};
 use super::format;
 use super::json;
 use super::name::ThreadId;
+use super::packet::Unclean;
 use super::thread::CheckpointId;
 use super::time::Moment;
 
@@ -47,6 +48,8 @@ pub struct Descriptor {
     pub nonce: String,
     /// The moment after which it is worth nothing.
     pub expires: Moment,
+    /// How bad the attached packet is that the sender accepted; absent where it is clean, or there is none.
+    pub accepted_packet: Option<Unclean>,
 }
 
 /// A descriptor that came in, with what its signature is over.
@@ -76,7 +79,7 @@ impl Descriptor {
     }
 
     fn value(&self) -> Value {
-        json!({
+        let mut value = json!({
             "source": self.source,
             "thread_id": self.thread,
             "checkpoint_id": self.checkpoint,
@@ -90,7 +93,11 @@ impl Descriptor {
             "object_format": self.object_format,
             "nonce": self.nonce,
             "expires": self.expires,
-        })
+        });
+        if let Some(class) = self.accepted_packet {
+            value["accepted_packet"] = class.as_str().into();
+        }
+        value
     }
 }
 
@@ -127,6 +134,9 @@ fn read(map: &Map<String, Value>) -> Result<Descriptor, Error> {
         object_format: required(map, "object_format")?,
         nonce: required(map, "nonce")?,
         expires: parsed(map, "expires")?,
+        accepted_packet: text(map, "accepted_packet")?
+            .map(|class| class.parse().map_err(|_| Error::Malformed("accepted_packet")))
+            .transpose()?,
     };
     let nonce = &descriptor.nonce;
     if !NONCE.contains(&nonce.len()) || !nonce.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {

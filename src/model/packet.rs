@@ -9,7 +9,7 @@ pub use read::read;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::time::Moment;
 
@@ -25,6 +25,39 @@ pub const MAX_BYTES: usize = 1 << 20;
 
 /// The most entries of one list.
 pub const MAX_LIST: usize = 500;
+
+/// How bad a packet is that is not clean, and how bad a one somebody accepts all the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unclean {
+    /// Somebody has to look first.
+    Operational,
+    /// There is nothing to resume from.
+    Critical,
+}
+
+impl Unclean {
+    /// Returns the word that entries, descriptors and answers use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Operational => "operational",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+impl std::str::FromStr for Unclean {
+    type Err = BadClass;
+
+    fn from_str(text: &str) -> Result<Self, BadClass> {
+        [Self::Operational, Self::Critical].into_iter().find(|class| class.as_str() == text).ok_or(BadClass)
+    }
+}
+
+/// A word for no class that can be accepted.
+#[derive(Debug, thiserror::Error)]
+#[error("it is operational or critical")]
+pub struct BadClass;
 
 /// A packet as far as it could be read; what is missing or wrong is absent here and stands in `faults`.
 #[derive(Clone, Debug, Default)]

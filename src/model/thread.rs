@@ -1,5 +1,6 @@
 //! Threads: the fields of their entries, and the fold of entries into checkpoints.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::{Digest, Oid};
 use super::entry::{Entry, Event, Product};
 use super::name::{RunId, ThreadId};
+use super::packet::Unclean;
 use super::time::Moment;
 
 /// The saved bytes, in a thread's tree.
@@ -132,6 +134,9 @@ pub struct AdoptedFrom {
     pub signer: String,
     /// Whether the adopter did not know that key and said that it does not matter.
     pub accepted_unknown: bool,
+    /// How bad the packet is that the adopter accepted; absent where it is clean, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_packet: Option<Unclean>,
     /// Whom the descriptor was addressed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_agent: Option<String>,
@@ -233,6 +238,9 @@ pub struct ThreadResumed {
     /// The resume token of its packet, consumed by this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_token: Option<String>,
+    /// How bad its packet is that was accepted; absent where it is clean, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_packet: Option<Unclean>,
 }
 
 /// One saved state with its place.
@@ -257,6 +265,8 @@ pub struct Checkpoint {
 pub struct Trail {
     /// The checkpoints, oldest first; each entry but a resume makes one.
     pub checkpoints: Vec<Checkpoint>,
+    /// The resume tokens of packets that were consumed.
+    pub consumed: BTreeSet<String>,
 }
 
 impl Trail {
@@ -276,6 +286,7 @@ impl Trail {
                 return match self.checkpoints.last_mut() {
                     Some(latest) if latest.id == e.checkpoint => {
                         latest.resumed.push(entry.at);
+                        self.consumed.extend(e.resume_token.clone());
                         Ok(())
                     }
                     _ => Err(Illegal::NotTheLatest(e.checkpoint.clone())),

@@ -20,15 +20,25 @@ const MOST_COMMITS: usize = 32;
 /// How many false facts are shown.
 const SHOWN: usize = 6;
 
+/// What comes of facts about a run that is not here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Absent {
+    /// They do not hold: the packet is for a reader who has the run.
+    Fails,
+    /// They stay open: the packet came with a thread, which travels without the runs that it speaks of.
+    Open,
+}
+
 /// What was found out, piece by piece.
 #[derive(Default)]
 struct Found {
     holds: Vec<String>,
     fails: Vec<String>,
+    open: Vec<String>,
 }
 
 /// Looks up what a packet claims. Nothing is fetched, and nothing is guessed from prose.
-pub fn look_up(claims: &Claims, store: Option<&Store>) -> Row {
+pub fn look_up(claims: &Claims, store: Option<&Store>, absent: Absent) -> Row {
     if claims.is_empty() {
         return no_facts();
     }
@@ -41,8 +51,12 @@ pub fn look_up(claims: &Claims, store: Option<&Store>) -> Row {
     {
         found.fails.push(format!("commits could not be looked up: {}", super::quote::escaped(&error.to_string())));
     }
-    look_up_run(store, claims, &mut found);
+    look_up_run(store, claims, absent, &mut found);
     let passes = found.fails.is_empty();
+    if passes && found.holds.is_empty() && !found.open.is_empty() {
+        return Row::not_applicable("facts", format!("n/a ({})", found.open.join("; ")));
+    }
+    found.holds.append(&mut found.open);
     let (said, all) = if passes { (&found.holds, usize::MAX) } else { (&found.fails, SHOWN) };
     let shown: Vec<String> = said.iter().take(all).cloned().collect();
     let detail = if said.is_empty() { "nothing is named".to_owned() } else { listed(&shown, said.len(), "; ") };
@@ -120,7 +134,7 @@ fn short(oid: Oid) -> String {
     oid.0.to_hex_with_len(7).to_string()
 }
 
-fn look_up_run(store: &Store, claims: &Claims, found: &mut Found) {
+fn look_up_run(store: &Store, claims: &Claims, absent: Absent, found: &mut Found) {
     let Some(named) = &claims.run else {
         for (what, some) in [("items", claims.items.is_some()), ("documents", claims.documents.is_some())] {
             if some {
@@ -131,6 +145,9 @@ fn look_up_run(store: &Store, claims: &Claims, found: &mut Found) {
     };
     let view = match RunId::parse(named).map_err(|_| None).and_then(|run| view(store, &run).map_err(Some)) {
         Ok(Some(view)) => view,
+        Ok(None) if absent == Absent::Open => {
+            return found.open.push(format!("the run {} is not here, so nothing was checked of it", quoted(named)));
+        }
         Ok(None) | Err(None) => return found.fails.push(format!("there is no run {} here", quoted(named))),
         Err(Some(error)) => {
             let why = super::quote::escaped(&error.to_string());

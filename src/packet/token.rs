@@ -35,7 +35,7 @@ const SHAPES: [(&str, &str); 9] = [
 const SHORTEST_SECRET: usize = 8;
 
 /// Checks the marker of a packet.
-pub(super) fn row(packet: &Packet) -> Row {
+pub(super) fn row(packet: &Packet, terms: &Terms) -> Row {
     let failed = |detail: String| Row::new("resume_token", false, detail);
     let Some(token) = packet.resume_token.as_deref() else {
         let empty = packet.faults.iter().any(|fault| fault.field == "resume_token" && fault.what == "is empty");
@@ -56,10 +56,20 @@ pub(super) fn row(packet: &Packet) -> Row {
     if let Some(why) = malformed(token) {
         return failed(format!("{} {why} — fails continuity ID check", quoted(token)));
     }
+    if terms.consumed.contains(token) {
+        return failed(format!(
+            "{token} is already consumed (the thread was resumed with it) — fails continuity ID check"
+        ));
+    }
     if let Some(field) = &packet.consumed {
         return failed(format!("{token} is already consumed ({}) — fails continuity ID check", escaped(field)));
     }
     Row::new("resume_token", true, format!("{token} — valid plain handoff continuity ID"))
+}
+
+/// Returns the token of a packet if it is a plain marker, which may be written down.
+pub fn plain(packet: &Packet) -> Option<&str> {
+    packet.resume_token.as_deref().filter(|token| credential_shape(token).is_none() && malformed(token).is_none())
 }
 
 /// Returns a plain marker to use instead.
@@ -67,12 +77,11 @@ pub(super) fn offer(packet: &Packet, terms: &Terms) -> String {
     let objective = terms.objective.as_deref().or(packet.objective.as_deref()).unwrap_or_default();
     let words = super::words::clauses(objective).into_iter().flatten();
     let name: Vec<String> = words.filter(super::words::Word::carries).map(|word| word.text).take(3).collect();
-    let offered = marker(&name.join(" "), terms.now, None);
-    if packet.resume_token.as_deref() == Some(&offered) {
-        marker(&name.join(" "), terms.now, Some("2"))
-    } else {
-        offered
-    }
+    let name = name.join(" ");
+    let used = |marker: &String| packet.resume_token.as_ref() == Some(marker) || terms.consumed.contains(marker);
+    let numbered = (2u64..).map(|number| marker(&name, terms.now, Some(&number.to_string())));
+    let offered = std::iter::once(marker(&name, terms.now, None)).chain(numbered).find(|marker| !used(marker));
+    offered.expect("there are more numbers than used tokens")
 }
 
 /// Returns why a token is no plain marker, by its form alone.

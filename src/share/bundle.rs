@@ -1,4 +1,4 @@
-//! Runs in one file, for where there is no remote: written with the logs that anchor them, opened in a throw-away repository.
+//! Runs and threads in one file, for where there is no remote: written with the logs that anchor them, opened in a throw-away repository.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::git::refs;
 use crate::git::scratch::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::model::name::RunId;
+use crate::model::name::{RunId, ThreadId};
 
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
@@ -20,21 +20,22 @@ const LONGEST_HEAD: u64 = 16 << 20;
 /// The runs' folder in a bundle and in the repository that it is opened in.
 const FOLDER: &str = "refs/handoff/";
 
-/// Writes a bundle of runs, each by the ref that holds it, and of the logs that lie beside those refs.
+/// Writes a bundle of runs and threads, each by the ref that holds it, and of the logs that lie beside those refs.
 ///
-/// Fetched runs stand in it under the names that they have where they come from. What a run starts from is not part of it.
-pub fn write(store: &Store, runs: &[(RunId, String)], out: &mut dyn Write) -> Result<(), Error> {
+/// Fetched ones stand in it under the names that they have where they come from. What a run starts from is not part of it.
+pub fn write(store: &Store, chains: &[(Place, String)], out: &mut dyn Write) -> Result<(), Error> {
     let mut scratch = Scratch::new(store.object_format())?;
     scratch.borrow_objects(store)?;
     let mut put: BTreeMap<Place, Oid> = BTreeMap::new();
-    for (run, reference) in runs {
+    for (place, reference) in chains {
         let head = refs::read(store, reference)?.ok_or_else(|| Error::Gone(reference.clone()))?;
-        if put.insert(Place::of_run(run), head).is_some_and(|other| other != head) {
-            return Err(Error::Twice(run.clone()));
+        if put.insert(place.clone(), head).is_some_and(|other| other != head) {
+            return Err(Error::Twice(place.kind.word(), place.name.clone()));
         }
-        let folder = reference.strip_suffix(&Place::of_run(run).below("")).unwrap_or(FOLDER);
-        let stamps = Place::of_stamps(run);
-        if let Some(tree) = refs::read(store, &stamps.below(folder))? {
+        let folder = reference.strip_suffix(&place.below("")).unwrap_or(FOLDER);
+        if let Some(stamps) = place.stamps()
+            && let Some(tree) = refs::read(store, &stamps.below(folder))?
+        {
             put.insert(stamps, tree);
         }
         for (name, oid) in refs::list(store, folder)? {
@@ -63,6 +64,8 @@ pub struct Opened {
     pub scratch: Scratch,
     /// The runs in it.
     pub runs: Vec<RunId>,
+    /// The threads in it.
+    pub threads: Vec<ThreadId>,
     /// Names in it that are none of ours.
     pub skipped: Vec<String>,
 }
@@ -91,26 +94,28 @@ pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
     call.args(["index-pack", "--stdin", "--fsck-objects"])
         .run()
         .map_err(|error| Error::Pack(path.to_owned(), error))?;
-    let (runs, skipped) = name(&scratch, &head)?;
-    Ok(Opened { scratch, runs, skipped })
+    let mut opened = Opened { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new() };
+    name(&mut opened, &head)?;
+    Ok(opened)
 }
 
 /// Gives what came in the names that the bundle has for it, as far as they are ours.
-fn name(scratch: &Scratch, head: &BundleHead) -> Result<(Vec<RunId>, Vec<String>), Error> {
-    let (mut runs, mut skipped) = (Vec::new(), Vec::new());
+fn name(opened: &mut Opened, head: &BundleHead) -> Result<(), Error> {
+    let store = opened.scratch.store().clone();
     for (oid, name) in &head.refs {
         let place = name.strip_prefix(FOLDER).and_then(Place::parse);
-        match place.filter(|_| scratch.store().contains(*oid)) {
-            Some(place) => {
-                refs::create(scratch.store(), name, *oid)?;
-                if place.kind == Kind::Run {
-                    runs.extend(RunId::parse(&place.name).ok());
-                }
-            }
-            None => skipped.push(name.clone()),
+        let Some(place) = place.filter(|_| store.contains(*oid)) else {
+            opened.skipped.push(name.clone());
+            continue;
+        };
+        refs::create(&store, name, *oid)?;
+        match place.kind {
+            Kind::Run => opened.runs.extend(RunId::parse(&place.name).ok()),
+            Kind::Thread => opened.threads.extend(ThreadId::parse(&place.name).ok()),
+            Kind::Log | Kind::Transcripts | Kind::Stamps => {}
         }
     }
-    Ok((runs, skipped))
+    Ok(())
 }
 
 /// Why a bundle could not be written or opened.
@@ -134,11 +139,11 @@ pub enum Error {
     /// A ref went away in the meantime.
     #[error("there is no ref {0}")]
     Gone(String),
-    /// One id, two runs.
-    #[error("two different runs with the id {:?} were named", .0.as_str())]
-    Twice(RunId),
+    /// One id, two chains.
+    #[error("two different {0}s with the id {1:?} were named")]
+    Twice(&'static str, String),
     /// One key, two logs.
-    #[error("the runs come with two different logs of the key {0}")]
+    #[error("they come with two different logs of the key {0}")]
     TwoLogs(String),
     /// git could not write it.
     #[error("the bundle could not be written")]

@@ -8,7 +8,6 @@ use crate::git::remote::{self, Depth, Reach, Remote};
 use crate::git::store::{self, Store};
 use crate::git::{history, refs};
 use crate::model::digest::Oid;
-use crate::model::name::RunId;
 
 /// More refs than this are not taken from one remote.
 const MOST_REFS: usize = 50_000;
@@ -18,9 +17,9 @@ const MOST_REFS: usize = 50_000;
 pub struct Request {
     /// From whom.
     pub remote: Remote,
-    /// Which runs; none means all runs and threads.
-    pub runs: Vec<RunId>,
-    /// Their transcripts as well.
+    /// The names of runs and threads; none means every one.
+    pub names: Vec<String>,
+    /// The runs' transcripts as well.
     pub transcripts: bool,
     /// In a partial clone, products as well.
     pub content: bool,
@@ -135,16 +134,10 @@ fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec
             None => skipped.push(name),
         }
     }
-    let asked = |place: &Place| request.runs.is_empty() || request.runs.iter().any(|run| run.as_str() == place.name);
-    if let Some(run) = request.runs.iter().find(|run| !places.iter().any(|(place, _)| *place == Place::of_run(run))) {
-        return Err(Error::UnknownRun(run.clone(), request.remote.name.clone()));
+    if let Some(name) = Place::unknown(&request.names, &places) {
+        return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
     }
-    places.retain(|(place, _)| match place.kind {
-        Kind::Run | Kind::Stamps => asked(place),
-        Kind::Thread => request.runs.is_empty(),
-        Kind::Log => true,
-        Kind::Transcripts => request.transcripts && asked(place),
-    });
+    places.retain(|(place, _)| place.is_asked(&request.names, request.transcripts));
     places.sort();
     if places.len() > MOST_REFS {
         return Err(Error::TooMany(places.len()));
@@ -197,9 +190,9 @@ fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Take
 /// Why nothing was taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The remote has no such run.
-    #[error("there is no run {:?} on {remote}", .0.as_str(), remote = .1)]
-    UnknownRun(RunId, String),
+    /// The remote has nothing of that name.
+    #[error("there is no run or thread {0:?} on {1}")]
+    Unknown(String, String),
     /// It shows more than anybody has.
     #[error("the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken")]
     TooMany(usize),

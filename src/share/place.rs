@@ -1,6 +1,7 @@
 //! The refs that travel, by what they hold and whose they are. Pure.
 
-use crate::model::name::{RunId, decode_segment};
+use crate::model::digest::Oid;
+use crate::model::name::{RunId, ThreadId, decode_segment};
 
 /// What a ref holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,9 +75,35 @@ impl Place {
         Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
     }
 
-    /// Returns the place of a run's time stamps.
-    pub fn of_stamps(run: &RunId) -> Self {
-        Self { kind: Kind::Stamps, ..Self::of_run(run) }
+    /// Returns the place of the time stamps of what lies here, if that is a run.
+    pub fn stamps(&self) -> Option<Self> {
+        (self.kind == Kind::Run).then(|| Self { kind: Kind::Stamps, ..self.clone() })
+    }
+
+    /// Returns the place of a thread.
+    pub fn of_thread(thread: &ThreadId) -> Self {
+        Self { kind: Kind::Thread, name: thread.as_str().to_owned(), segment: thread.encoded() }
+    }
+
+    /// Returns whether it is a run or thread, or the transcripts of a run, with this name.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.kind != Kind::Log && self.name == name
+    }
+
+    /// Returns whether it is to travel where only some names were asked for, if any were: logs always do.
+    pub(super) fn is_asked(&self, names: &[String], transcripts: bool) -> bool {
+        let named = names.is_empty() || names.iter().any(|name| self.is_called(name));
+        match self.kind {
+            Kind::Run | Kind::Thread | Kind::Stamps => named,
+            Kind::Log => true,
+            Kind::Transcripts => transcripts && named,
+        }
+    }
+
+    /// Returns the first of the names that no run or thread among these has.
+    pub(super) fn unknown<'n>(names: &'n [String], among: &[(Self, Oid)]) -> Option<&'n String> {
+        let is_chain = |place: &Self, name: &str| place.is_called(name) && place.kind.is_chain();
+        names.iter().find(|name| !among.iter().any(|(place, _)| is_chain(place, name)))
     }
 
     /// Returns the ref below a folder of refs that ends with a slash.

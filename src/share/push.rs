@@ -1,4 +1,4 @@
-//! Hands runs to a remote, with the repository logs that anchor them.
+//! Hands runs and threads to a remote, with the repository logs that anchor them.
 //!
 //! Nothing is pushed unless everything that was asked for goes on from what the remote has; afterwards the remote is read
 //! back, since only what it shows is handed over.
@@ -10,16 +10,15 @@ use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::store::{self, Edit, Store};
 use crate::git::{history, refs, tree};
 use crate::model::digest::Oid;
-use crate::model::name::RunId;
 
 /// What to hand over.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// To whom.
     pub remote: Remote,
-    /// Which runs; none means every run and thread.
-    pub runs: Vec<RunId>,
-    /// Their transcripts as well.
+    /// The names of runs and threads; none means every one.
+    pub names: Vec<String>,
+    /// The runs' transcripts as well.
     pub transcripts: bool,
     /// Where the remote keeps them.
     pub space: Space,
@@ -139,24 +138,16 @@ fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeM
         .collect())
 }
 
-/// Returns what is to be handed over: runs before the logs that speak of them.
+/// Returns what is to be handed over: chains before the logs that speak of them.
 fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> {
     let folder = "refs/handoff/";
     let ours = refs::list(store, folder)?;
     let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(folder)?)?, oid)));
-    let asked = |place: &Place| request.runs.is_empty() || request.runs.iter().any(|run| run.as_str() == place.name);
-    let mut wanted: Vec<(Place, Oid)> = ours
-        .filter(|(place, _)| match place.kind {
-            Kind::Run | Kind::Stamps => asked(place),
-            Kind::Thread => request.runs.is_empty(),
-            Kind::Log => true,
-            Kind::Transcripts => request.transcripts && asked(place),
-        })
-        .collect();
+    let mut wanted: Vec<(Place, Oid)> =
+        ours.filter(|(place, _)| place.is_asked(&request.names, request.transcripts)).collect();
     wanted.sort();
-    let missing = request.runs.iter().find(|run| !wanted.iter().any(|(place, _)| *place == Place::of_run(run)));
-    match missing {
-        Some(run) => Err(Error::UnknownRun(run.clone())),
+    match Place::unknown(&request.names, &wanted) {
+        Some(name) => Err(Error::Unknown(name.clone())),
         None => Ok(wanted),
     }
 }
@@ -208,9 +199,9 @@ pub struct Diverged {
 /// Why nothing, or not everything, was handed over.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such run here.
-    #[error("there is no run {:?} here", .0.as_str())]
-    UnknownRun(RunId),
+    /// There is nothing of that name here.
+    #[error("there is no run or thread {0:?} here")]
+    Unknown(String),
     /// Histories went apart; nothing was pushed.
     #[error("{}; nothing was pushed", sentence(.0))]
     Diverged(Vec<Diverged>),

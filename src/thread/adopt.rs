@@ -5,7 +5,7 @@
 
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
-use super::{Made, draft, publish, steps, vacant};
+use super::{Made, draft, gate, publish, steps, vacant};
 use crate::chain::{Head, Writer};
 use crate::git::quarantine::{self, Quarantine};
 use crate::git::refs;
@@ -15,7 +15,9 @@ use crate::model::digest::Oid;
 use crate::model::entry::{AdoptedFrom, Event, ThreadAdopted};
 use crate::model::format;
 use crate::model::name::ThreadId;
-use crate::model::thread::Checkpoint;
+use crate::model::packet::Unclean;
+use crate::model::thread::{Checkpoint, Trail};
+use crate::packet::Classification;
 use crate::sign;
 use crate::verify::{self, Options, Unsound};
 
@@ -34,6 +36,8 @@ pub struct Request {
     pub options: Options,
     /// Whether a key that the adopter does not know will do.
     pub accept_unknown: bool,
+    /// How bad the attached packet may be.
+    pub accept_packet: Option<Unclean>,
     /// Whether to put the saved working tree back as well.
     pub checkout: bool,
 }
@@ -47,6 +51,8 @@ pub struct Adopted {
     pub signer: String,
     /// Whether the adopter did not know that key.
     pub accepted_unknown: bool,
+    /// What the attached packet is, if there is one.
+    pub packet: Option<Classification>,
     /// The new thread.
     pub made: Made,
 }
@@ -61,6 +67,7 @@ struct Accepted {
 /// A checkpoint that is what was offered; its objects may still be in quarantine.
 struct Found {
     checkpoint: Checkpoint,
+    trail: Trail,
     quarantine: Quarantine,
     /// Whether the quarantine holds objects that the repository may not have.
     fetched: bool,
@@ -72,6 +79,9 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let descriptor = &accepted.received.descriptor;
     vacant(writer, &request.new)?;
     let found = find(writer, request, &accepted)?;
+    let whose = (&found.checkpoint, &found.trail);
+    let now = writer.clock.now();
+    let passed = gate::pass(found.quarantine.store(), &writer.store, whose, request.accept_packet, now)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;
@@ -84,7 +94,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         found.quarantine.promote(descriptor.commit)?;
     }
     let content = &found.checkpoint.content;
-    let event = Event::ThreadAdopted(ThreadAdopted::new(accepted.origin(), content.clone()));
+    let event = Event::ThreadAdopted(ThreadAdopted::new(accepted.origin(&passed), content.clone()));
     let head = Head::unborn(format::thread_ref(&request.new));
     let appended = draft(writer, &head, &request.new, event, content)?;
     nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;
@@ -101,7 +111,13 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         plan.apply().map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?;
     }
     let Accepted { signer, unknown, .. } = &accepted;
-    Ok(Adopted { from: descriptor.source.clone(), signer: signer.clone(), accepted_unknown: *unknown, made })
+    Ok(Adopted {
+        from: descriptor.source.clone(),
+        signer: signer.clone(),
+        accepted_unknown: *unknown,
+        packet: passed.found,
+        made,
+    })
 }
 
 /// Checks all that can be said without a look at the source.
@@ -132,7 +148,7 @@ fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
 }
 
 impl Accepted {
-    fn origin(&self) -> AdoptedFrom {
+    fn origin(&self, passed: &gate::Passed) -> AdoptedFrom {
         let descriptor = &self.received.descriptor;
         AdoptedFrom {
             thread: descriptor.thread.clone(),
@@ -143,6 +159,7 @@ impl Accepted {
             nonce: descriptor.nonce.clone(),
             signer: self.signer.clone(),
             accepted_unknown: self.unknown,
+            accepted_packet: passed.accepted,
             to_agent: descriptor.to_agent.clone(),
         }
     }
@@ -155,8 +172,8 @@ fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found
     let fetch = |from: &str| -> Result<Found, Error> {
         let quarantine = Quarantine::new(store)?;
         let tip = quarantine.fetch(from, &descriptor.reference)?;
-        let checkpoint = examine(quarantine.store(), tip, request, accepted)?;
-        Ok(Found { checkpoint, quarantine, fetched: true })
+        let (checkpoint, trail) = examine(quarantine.store(), tip, request, accepted)?;
+        Ok(Found { checkpoint, trail, quarantine, fetched: true })
     };
     if let Some(from) = &request.from {
         return fetch(from);
@@ -164,7 +181,9 @@ fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found
     let mut first = None;
     for tip in here(store, descriptor)? {
         match examine(store, tip, request, accepted) {
-            Ok(checkpoint) => return Ok(Found { checkpoint, quarantine: Quarantine::new(store)?, fetched: false }),
+            Ok((checkpoint, trail)) => {
+                return Ok(Found { checkpoint, trail, quarantine: Quarantine::new(store)?, fetched: false });
+            }
             Err(error) => first = first.or(Some(error)),
         }
     }
@@ -187,7 +206,7 @@ fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<Oid>, Error> {
 }
 
 /// Holds the thread that ends at `tip` against the descriptor, down to the bytes.
-fn examine(store: &Store, tip: Oid, request: &Request, accepted: &Accepted) -> Result<Checkpoint, Error> {
+fn examine(store: &Store, tip: Oid, request: &Request, accepted: &Accepted) -> Result<(Checkpoint, Trail), Error> {
     let descriptor = &accepted.received.descriptor;
     let sound = verify::sound_thread(store, &descriptor.thread, tip, &request.options)?;
     if sound.key != accepted.signer {
@@ -206,7 +225,7 @@ fn examine(store: &Store, tip: Oid, request: &Request, accepted: &Accepted) -> R
         return Err(Error::Forged(field));
     }
     steps::intact(store, checkpoint)?;
-    Ok(checkpoint.clone())
+    Ok((checkpoint.clone(), sound.trail))
 }
 
 /// Why nothing was adopted.
@@ -282,6 +301,9 @@ pub enum Error {
         /// What went wrong.
         source: checkout::Error,
     },
+    /// Its packet is not one to go on from.
+    #[error(transparent)]
+    Packet(#[from] gate::Error),
     /// The nonces could not be used.
     #[error("the nonce could not be noted")]
     Nonce(#[from] nonce::Error),

@@ -1,12 +1,13 @@
 //! Threads: chains of saved states that agents hand over to one another.
 //!
 //! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
-//! [`adopt`] begins a thread with what a descriptor offers. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one entry, appended only to what [`crate::verify`]
+//! [`adopt`] begins a thread with what a descriptor offers. [`gate`] checks the packet before either. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one entry, appended only to what [`crate::verify`]
 //! has just found sound.
 
 pub mod adopt;
 pub mod checkout;
 pub mod checkpoint;
+pub mod gate;
 pub mod nonce;
 pub mod offer;
 pub mod steps;
@@ -194,6 +195,9 @@ pub enum Error {
     /// Its state is not what its entry says.
     #[error("the state of {0} is not what its entry says")]
     Altered(CheckpointId),
+    /// Its packet is not one to go on from.
+    #[error(transparent)]
+    Packet(#[from] gate::Error),
     /// The descriptor could not be signed.
     #[error("the descriptor could not be signed")]
     Sign(#[from] crate::sign::Error),

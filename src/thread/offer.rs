@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Error, steps};
+use super::{Error, gate, steps};
 use crate::chain::Writer;
 use crate::model::descriptor::Descriptor;
 use crate::model::format;
+use crate::model::packet::Unclean;
 use crate::model::thread::CheckpointId;
 use crate::model::time::Moment;
 use crate::sign;
@@ -18,6 +19,8 @@ pub struct Terms {
     pub to_agent: Option<String>,
     /// The moment after which the offer is worth nothing.
     pub expires: Moment,
+    /// How bad its packet may be.
+    pub accept: Option<Unclean>,
 }
 
 /// Returns the descriptor of a checkpoint of ours; nothing is written.
@@ -28,6 +31,8 @@ pub fn offer(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, terms: 
     }
     let checkpoint = steps::find(source, at)?;
     steps::intact(&writer.store, checkpoint)?;
+    let store = &writer.store;
+    let passed = gate::pass(store, store, (checkpoint, &source.trail), terms.accept, writer.clock.now())?;
     let descriptor = Descriptor {
         source: format!("{}:{}", source.thread, checkpoint.id),
         thread: source.thread.clone(),
@@ -42,6 +47,7 @@ pub fn offer(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, terms: 
         object_format: writer.store.object_format().to_owned(),
         nonce: sign::nonce(),
         expires: terms.expires,
+        accepted_packet: passed.accepted,
     };
     let signature = writer.signer.sign(&descriptor.payload())?;
     Ok(descriptor.signed(&signature))

@@ -1,17 +1,15 @@
 //! Going back, branching off and handing out: all of them append, none of them removes.
 
 use super::checkout::Plan;
-use super::{Error, Made, OpenThread, create, worktree};
+use super::{Error, Made, OpenThread, create, gate, worktree};
 use crate::chain::{Link, Writer};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
-use crate::model::entry::{Content, Event, Origin, ThreadForked, ThreadResumed, ThreadRolledBack};
+use crate::model::entry::{Event, Origin, ThreadForked, ThreadResumed, ThreadRolledBack};
 use crate::model::name::ThreadId;
+use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::verify::Sound;
-
-/// The most bytes of a packet that is looked into for its resume token.
-const MAX_PACKET: u64 = 1 << 20;
 
 /// Appends an earlier checkpoint's content as the new latest one; also where it is the latest.
 pub fn rollback(writer: &Writer, thread: &ThreadId, to: &CheckpointId) -> Result<Made, Error> {
@@ -33,16 +31,27 @@ pub fn fork(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, new: &Th
 
 /// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.
 ///
-/// With `checkout`, its working tree is put back as well, if it can be: else nothing is recorded.
-pub fn resume(writer: &Writer, thread: &ThreadId, checkout: bool) -> Result<(Checkpoint, Link), Error> {
+/// Nothing is recorded if its packet is worse than what is accepted. With `checkout`, its working tree is put back as well, if it
+/// can be: else nothing is recorded.
+pub fn resume(
+    writer: &Writer,
+    thread: &ThreadId,
+    checkout: bool,
+    accept: Option<Unclean>,
+) -> Result<(Checkpoint, Link), Error> {
     let open = OpenThread::open(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
-    let resume_token = token(&writer.store, &latest.content)?;
+    let store = &writer.store;
+    let passed = gate::pass(store, store, (&latest, &open.sound().trail), accept, writer.clock.now())?;
     let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;
-    let event = Event::ThreadResumed(ThreadResumed { checkpoint: latest.id.clone(), resume_token });
+    let event = Event::ThreadResumed(ThreadResumed {
+        checkpoint: latest.id.clone(),
+        resume_token: passed.token,
+        accepted_packet: passed.accepted,
+    });
     let made = open.append(event, &latest.content)?;
     plan.map_or(Ok(()), |plan| plan.apply())?;
     Ok((latest, made.link))
@@ -68,11 +77,4 @@ pub fn intact(store: &Store, checkpoint: &Checkpoint) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Returns the resume token of a packet that has one.
-fn token(store: &Store, content: &Content) -> Result<Option<String>, Error> {
-    let Some(packet) = content.packet.filter(|packet| packet.size <= MAX_PACKET) else { return Ok(None) };
-    let packet = serde_json::from_slice::<serde_json::Value>(&store.read_blob(packet.oid)?).ok();
-    Ok(packet.and_then(|packet| packet.get("resume_token")?.as_str().map(str::to_owned)))
 }

@@ -103,7 +103,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         times: anchor.times,
         sandbox: evidence.sandbox,
     };
-    judged.report(case, evidence.distrust)
+    judged.report(super::report::Facts::of(case), evidence.distrust)
 }
 
 /// Why a chain must not be continued.

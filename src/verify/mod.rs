@@ -5,6 +5,7 @@
 //! refs nor grafts nor a shallow file nor the commit-graph have a say in what is read.
 
 mod anchor;
+mod bundle_json;
 mod chain;
 mod content;
 mod continuable;
@@ -26,6 +27,7 @@ mod thread;
 mod tree;
 mod witness;
 
+pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
 pub use proof::{Bytes, verify_proof};
@@ -45,7 +47,7 @@ use crate::model::name::RunId;
 use crate::model::time::Moment;
 
 use findings::Verdict;
-use report::Judged;
+use report::{Facts, Judged};
 use story::Story;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
@@ -106,7 +108,7 @@ pub fn verify_with(
         times: anchor.times,
         sandbox: evidence.sandbox,
     };
-    Ok(judged.report(&case, evidence.distrust))
+    Ok(judged.report(Facts::of(&case), evidence.distrust))
 }
 
 /// One run on the table.

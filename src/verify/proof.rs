@@ -51,7 +51,7 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask:
     let pinned = [&first, &last].iter().any(|end| end.entry().is_some_and(|entry| entry.pinned));
     let mut verdicts = verdicts.into_iter().zip(ROWS);
     Report {
-        run: proof.run.clone(),
+        run: proof.run.to_string(),
         sealed,
         intact: failure.is_none(),
         claim: Claim::TamperDetecting,

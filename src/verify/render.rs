@@ -41,7 +41,7 @@ impl Report {
 
     /// Returns the report as lines for people. What others wrote stands in it without control characters.
     pub fn to_text(&self, color: bool) -> String {
-        let title = format!("git handoff verify · {}", plain(self.run.as_str()));
+        let title = format!("git handoff verify · {}", plain(&self.run));
         let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
         let state = if self.intact { State::Ok } else { State::Failed };
         let headline = painted(&format!("{} {}", mark(state), self.headline), state, color);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::model::digest::{Digest, Oid};
-use crate::model::name::RunId;
 
 use super::findings::Verdict;
 use super::witness::{Anchored, Standing, Timed};
@@ -98,8 +97,8 @@ pub struct SignerSeen {
 /// What verification found. A report about a ref that exists is never an error.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The run.
-    pub run: RunId,
+    /// The run, by the name that the evidence gives it.
+    pub run: String,
     /// Whether a seal stands in the chain.
     pub sealed: bool,
     /// Whether nothing failed and nothing was missing.
@@ -149,11 +148,39 @@ pub(super) struct Judged {
     pub(super) sandbox: BTreeMap<String, u64>,
 }
 
+/// What a report repeats of the run, verdicts aside.
+pub(super) struct Facts {
+    pub(super) run: String,
+    pub(super) sealed: bool,
+    pub(super) entries: u64,
+    pub(super) root: Option<Digest>,
+    pub(super) plan: Option<Digest>,
+    pub(super) base: Option<Oid>,
+    pub(super) actor: Option<String>,
+    pub(super) pinned_clock: bool,
+}
+
+impl Facts {
+    /// Reads them off a run in a repository.
+    pub(super) fn of(case: &Case<'_>) -> Self {
+        let submitted = case.story.submitted();
+        Self {
+            run: case.run.to_string(),
+            sealed: case.seal().is_some(),
+            entries: case.story.links.len() as u64,
+            root: case.seal().filter(|_| !case.story.cut).map(|seal| root::over(case, seal)),
+            plan: submitted.map(|e| e.plan),
+            base: submitted.map(|e| e.base),
+            actor: submitted.and(case.story.links.first()).map(|link| link.entry.actor.clone()),
+            pinned_clock: case.story.links.iter().any(|link| link.entry.pinned),
+        }
+    }
+}
+
 impl Judged {
     /// Sums up; `distrust` says that signatures fail for want of trust only.
-    pub(super) fn report(self, case: &Case<'_>, distrust: bool) -> Report {
-        let sealed = case.seal().is_some();
-        let failure = self.failure(sealed);
+    pub(super) fn report(self, facts: Facts, distrust: bool) -> Report {
+        let failure = self.failure(facts.sealed);
         let guarantee = Guarantee::strongest(&self.anchored);
         let trusted = !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted);
         let all_ok = self.verdicts.iter().all(|verdict| verdict.state == State::Ok);
@@ -162,27 +189,26 @@ impl Judged {
         let headline = match failure {
             None if evident => "TAMPER-EVIDENT",
             None => "TAMPER-DETECTING",
-            Some(_) if self.is_tampered(sealed, distrust) => "TAMPERED",
+            Some(_) if self.is_tampered(facts.sealed, distrust) => "TAMPERED",
             Some(Failure::AnchorMissing) => "NOT ANCHORED",
             Some(Failure::Signature) => "UNTRUSTED",
             Some(Failure::NotSealed) => "NOT SEALED",
             Some(_) => "INCOMPLETE",
         };
-        let submitted = case.story.submitted();
         let mut names = ROWS.iter();
         Report {
-            run: case.run.clone(),
-            sealed,
+            run: facts.run,
+            sealed: facts.sealed,
             intact: failure.is_none(),
             claim,
             guarantee,
             failure,
             headline,
-            entries: case.story.links.len() as u64,
-            root: case.seal().filter(|_| !case.story.cut).map(|seal| root::over(case, seal)),
-            plan: submitted.map(|e| e.plan),
-            base: submitted.map(|e| e.base),
-            actor: submitted.and(case.story.links.first()).map(|link| link.entry.actor.clone()),
+            entries: facts.entries,
+            root: facts.root,
+            plan: facts.plan,
+            base: facts.base,
+            actor: facts.actor,
             rows: self.verdicts.map(|verdict| Row {
                 name: names.next().expect("there are as many names as rows"),
                 state: verdict.state,
@@ -192,7 +218,7 @@ impl Judged {
             anchors: self.anchored,
             times: self.times,
             sandbox: self.sandbox,
-            pinned_clock: case.story.links.iter().any(|link| link.entry.pinned),
+            pinned_clock: facts.pinned_clock,
         }
     }
 

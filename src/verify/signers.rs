@@ -14,6 +14,7 @@ use crate::sign;
 #[derive(Clone, Debug, Default)]
 pub struct Signers {
     grants: BTreeMap<String, Vec<Grant>>,
+    keys: Vec<PublicKey>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,8 +84,14 @@ impl Signers {
         let key = PublicKey::from_openssh(&format!("{kind} {key}")).map_err(|e| SignersError::Key(number, e))?;
         if ours {
             self.grants.entry(sign::fingerprint(&key)).or_default().push(grant);
+            self.keys.push(key);
         }
         Ok(())
+    }
+
+    /// Returns the keys that stand there, whenever they are valid.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &PublicKey> {
+        self.keys.iter()
     }
 
     /// Returns what is said of a key at a time, by the lines whose principals list `wanted`, or by all.

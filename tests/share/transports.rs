@@ -184,7 +184,7 @@ fn the_users_own_push_and_fetch_do_not_notice() {
     env.write("repo/.git/hooks/pre-push", hook);
     fs::set_permissions(env.repo().join(".git/hooks/pre-push"), fs::Permissions::from_mode(0o755)).unwrap();
     env.git(["update-ref", "-d", RUN_REF]).success();
-    assert!(env.handoff(["push"]).exit(0).stderr.contains("there are no runs here"));
+    assert!(env.handoff(["push"]).exit(0).stderr.contains("there are no runs or threads here"));
     env.handoff_in("clone", ["fetch"]).success();
     env.git_in("clone", ["fetch", "--quiet", "--prune"]).success();
     assert!(refs(&env, "clone").contains("remotes/origin/runs"), "a prune of branches leaves runs alone");

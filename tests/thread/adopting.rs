@@ -7,7 +7,7 @@ use git_handoff::model::format;
 use git_handoff::sign::Signer;
 use serde_json::{Value, json as value};
 
-use super::{ends, json, repository, save, strange_key, text, traces, with_input};
+use super::{adopt_in, ends, json, repository, save, strange_key, text, traces, with_input};
 use crate::common::{Environment, Output, program_path};
 
 /// A sender in `repo` with a thread of two checkpoints, and a clone of it in `other` that has no object of the thread.
@@ -26,8 +26,7 @@ fn offer(env: &Environment, more: &[&str]) -> Value {
 
 /// Adopts in the clone.
 fn adopt(env: &Environment, descriptor: &Value, more: &[&str]) -> Output {
-    env.write("descriptor.json", &descriptor.to_string());
-    env.handoff_in("other", ["adopt", "../descriptor.json", "--as", "run-42-writer"].iter().chain(more))
+    adopt_in(env, "other", descriptor, &[&["--as", "run-42-writer"], more].concat())
 }
 
 /// Asserts that an adoption is refused, with nothing written.
@@ -190,6 +189,9 @@ fn every_forged_field_is_refused_even_under_the_senders_own_signature() {
     {
         try_field("blob_sha256", hash, "bad-descriptor");
     }
+    let mut without = descriptor.clone();
+    without.as_object_mut().expect("it is an object").remove("blob_sha256");
+    refused(&env, &signed_by(&env.path().join("home/signing_key"), without), &[], "bad-descriptor");
     try_field("blob_sha256", wrong.clone().into(), "forged");
     try_field("blob_id", unknown.into(), "forged");
     try_field("blob_id", file.trim().into(), "forged");

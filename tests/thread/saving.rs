@@ -2,7 +2,7 @@
 
 use crate::common::Environment;
 
-use super::{ends, json, repository, save, text, with_input};
+use super::{ends, json, packet, repository, save, text, with_input};
 
 #[test]
 fn a_state_of_any_bytes_comes_back() {
@@ -75,14 +75,15 @@ fn a_fork_is_a_thread_of_its_own_and_remembers_its_source() {
 #[test]
 fn a_resume_is_recorded_with_the_token_that_it_consumes() {
     let env = repository();
-    env.write("repo/packet.json", r#"{"resume_token": "token-12345678"}"#);
+    packet(&env, &serde_json::json!({}));
+    let attached = std::fs::read(env.repo().join("packet.json")).expect("it was written");
     save(&env, "t", b"state", &["--packet", "packet.json"]);
     assert_eq!(env.handoff(["resume", "t"]).exit(0).raw, b"state");
     let log = json(&env.handoff(["--json", "thread", "log", "t"]).success());
     assert_eq!(log["resumed"].as_array().map(Vec::len), Some(1));
     let entry = json(env.git(["log", "-1", "--format=%b", "refs/handoff/threads/t"]).success().trim());
-    assert_eq!((&entry["kind"], &entry["resumeToken"]), (&"thread.resumed".into(), &"token-12345678".into()));
-    assert_eq!(env.handoff(["thread", "cat", "--packet", "t"]).exit(0).stdout, r#"{"resume_token": "token-12345678"}"#);
+    assert_eq!((&entry["kind"], &entry["resumeToken"]), (&"thread.resumed".into(), &"handoff-t-20260604".into()));
+    assert_eq!(env.handoff(["thread", "cat", "--packet", "t"]).exit(0).raw, attached);
     assert_eq!(env.git(["show", "refs/handoff/threads/t:state"]).exit(0).raw, b"state");
 }
 

@@ -79,7 +79,7 @@ fn value(report: &Report, holds: bool) -> serde_json::Value {
 
 fn row(report: &Report, anchored: &Anchored) -> Vec<String> {
     vec![
-        report.run.to_string(),
+        report.run.clone(),
         anchored.name.clone(),
         anchored.guarantee.as_str().to_owned(),
         anchored.standing.as_str().to_owned(),
@@ -92,6 +92,6 @@ fn time_row(report: &Report, timed: &Timed) -> Vec<String> {
         Ok(at) => (Standing::Holds, format!("sealed by {at}")),
         Err(why) => (Standing::Missing, why.clone()),
     };
-    let run = report.run.to_string();
+    let run = report.run.clone();
     vec![run, timed.authority.clone(), super::TIME.to_owned(), standing.as_str().to_owned(), detail]
 }

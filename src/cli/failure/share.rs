@@ -26,7 +26,9 @@ impl From<remote::Error> for Failure {
 impl From<push::Error> for Failure {
     fn from(error: push::Error) -> Self {
         match error {
-            push::Error::UnknownRun(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
+            push::Error::Unknown(_) => {
+                Self::of("unknown-run", &error).hint("git handoff runs && git handoff thread list")
+            }
             push::Error::Diverged(_) => Self::of("diverged", &error),
             push::Error::Declined { ref said, .. } => {
                 let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
@@ -44,7 +46,7 @@ impl From<push::Error> for Failure {
 impl From<fetch::Error> for Failure {
     fn from(error: fetch::Error) -> Self {
         match error {
-            fetch::Error::UnknownRun(..) => Self::of("unknown-run", &error),
+            fetch::Error::Unknown(..) => Self::of("unknown-run", &error),
             fetch::Error::TooMany(_) => Self::of("too-many", &error).hint("name the runs to fetch"),
             fetch::Error::Remote(inner) => inner.into(),
             fetch::Error::Ref(inner) => inner.into(),

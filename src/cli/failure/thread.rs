@@ -1,6 +1,8 @@
 //! What threads and their handing over can fail of.
 
 use git_handoff::model::quote::quoted;
+use git_handoff::packet::Classification;
+use git_handoff::thread::gate;
 use git_handoff::{thread, verify};
 
 use super::Failure;
@@ -8,6 +10,22 @@ use super::Failure;
 impl From<verify::Unsound> for Failure {
     fn from(unsound: verify::Unsound) -> Self {
         Self::of("unsound", &unsound).hint(format!("git handoff thread verify {}", quoted(unsound.thread.as_str())))
+    }
+}
+
+impl From<gate::Error> for Failure {
+    fn from(error: gate::Error) -> Self {
+        let failure = Self::of("packet", &error);
+        match error {
+            gate::Error::Unclean { report, .. } => {
+                let class = report.classification;
+                let exit = if class == Classification::Critical { 4 } else { 3 };
+                Self { exit, report: Some(report), ..failure }
+                    .hint(format!("to go on all the same, which is recorded: --accept {}", class.as_str()))
+            }
+            gate::Error::Altered(_) => Self { code: "altered", ..failure },
+            gate::Error::Store(inner) => inner.into(),
+        }
     }
 }
 
@@ -26,6 +44,7 @@ impl From<thread::Error> for Failure {
             thread::Error::NotOurs { thread, .. } => Self { code: "not-a-writer", ..failure }
                 .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
             thread::Error::Altered(_) => Self { code: "altered", ..failure },
+            thread::Error::Packet(inner) => inner.into(),
             thread::Error::Unsound(inner) => inner.into(),
             thread::Error::Checkout(inner) => inner.into(),
             thread::Error::Worktree(inner) => inner.into(),
@@ -44,6 +63,7 @@ impl From<thread::adopt::Error> for Failure {
         let failure = Self::of("adopt", &error);
         let code = match error {
             E::Thread(inner) => return inner.into(),
+            E::Packet(inner) => return inner.into(),
             E::Ref(inner) => return inner.into(),
             E::Descriptor(_) => "bad-descriptor",
             E::Signature(_) => "bad-signature",

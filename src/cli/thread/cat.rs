@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 /// Prints the bytes, if they are those that were saved.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let sound = target.sound(context)?;
+    let sound = target.sound(&context.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     let product = if arguments.packet { checkpoint.content.packet } else { Some(checkpoint.content.state) };
     let product = product.ok_or_else(|| {

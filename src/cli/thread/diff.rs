@@ -21,11 +21,11 @@ pub(crate) struct Arguments {
 /// Prints a patch from the first to the second; of one alone, from the one before it.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.old)?;
-    let sound = target.sound(context)?;
+    let sound = target.sound(&context.store)?;
     let named = steps::find(&sound, target.checkpoint.as_ref())?;
     let (old, new) = if let Some(other) = &arguments.new {
         let target = ThreadTarget::find(&context.store, other)?;
-        let sound = target.sound(context)?;
+        let sound = target.sound(&context.store)?;
         (Some(named.commit), steps::find(&sound, target.checkpoint.as_ref())?.commit)
     } else {
         let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);

@@ -21,7 +21,7 @@ pub(super) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Resu
         let reference = format::thread_ref(&thread);
         let Some(tip) = refs::read(&context.store, &reference)? else { continue };
         let target = ThreadTarget { thread: thread.clone(), reference, tip, checkpoint: None };
-        match target.sound(context) {
+        match target.sound(&context.store) {
             Ok(sound) => {
                 let Some(latest) = sound.trail.latest() else { continue };
                 let count = sound.trail.checkpoints.len();

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 
 /// Prints one line a checkpoint.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let sound = ThreadTarget::find(&context.store, &arguments.thread)?.sound(context)?;
+    let sound = ThreadTarget::find(&context.store, &arguments.thread)?.sound(&context.store)?;
     if output.json {
         for checkpoint in sound.trail.checkpoints.iter().rev() {
             output.value(&value(checkpoint));

@@ -16,6 +16,7 @@ use super::context::Context;
 use super::{Ending, Failure, Output};
 
 pub(super) use target::ThreadTarget;
+pub(super) use verify::{own, report};
 
 /// Look at threads and verify them
 #[derive(clap::Args)]

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 /// Prints it.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let sound = target.sound(context)?;
+    let sound = target.sound(&context.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
         let mut value = log::value(checkpoint);
@@ -79,7 +79,11 @@ fn origin(event: &Event) -> Option<String> {
         Event::ThreadAdopted(e) => {
             let unknown = if e.adopted_from.accepted_unknown { ", an unknown key that was accepted" } else { "" };
             let from = &e.adopted_from;
-            Some(format!("{}:{}, offered by {}{unknown}", from.thread, from.checkpoint, from.signer))
+            let packet = from
+                .accepted_packet
+                .map(|class| format!(", with a packet that is {} and was accepted", class.as_str()));
+            let packet = packet.unwrap_or_default();
+            Some(format!("{}:{}, offered by {}{unknown}{packet}", from.thread, from.checkpoint, from.signer))
         }
         Event::ThreadRolledBack(e) => Some(e.to.to_string()),
         _ => None,

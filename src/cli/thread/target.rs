@@ -9,7 +9,6 @@ use git_handoff::model::thread::CheckpointId;
 use git_handoff::thread::own_threads;
 use git_handoff::verify::{Options, Sound, sound_thread};
 
-use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::target::nearest;
 
@@ -28,17 +27,22 @@ pub(crate) struct ThreadTarget {
 impl ThreadTarget {
     /// Finds a thread by `<thread>[:<checkpoint>]`, or by `<remote>/<thread>` among those fetched.
     pub(crate) fn find(store: &Store, text: &str) -> Result<Self, Failure> {
+        match Self::look_for(store, text)? {
+            Some(found) => Ok(found),
+            None => Err(unknown(store, text)?),
+        }
+    }
+
+    /// Finds a thread in the same way; none where there is none.
+    pub(crate) fn look_for(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
         // Names may hold colons: only what can be a checkpoint's name behind the last one is taken for it.
         let split = text.rsplit_once(':').and_then(|(thread, id)| Some((thread, id.parse::<CheckpointId>().ok()?)));
         if let Some((thread, checkpoint)) = split
             && let Some(found) = Self::look_up(store, thread)?
         {
-            return Ok(Self { checkpoint: Some(checkpoint), ..found });
+            return Ok(Some(Self { checkpoint: Some(checkpoint), ..found }));
         }
-        match Self::look_up(store, text)? {
-            Some(found) => Ok(found),
-            None => Err(unknown(store, text)?),
-        }
+        Self::look_up(store, text)
     }
 
     fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
@@ -61,9 +65,8 @@ impl ThreadTarget {
     }
 
     /// Reads the thread, refusing one that is not sound.
-    pub(crate) fn sound(&self, context: &Context) -> Result<Sound, Failure> {
-        let options = Options { own_key: context.own_fingerprint(), ..Options::default() };
-        Ok(sound_thread(&context.store, &self.thread, self.tip, &options)?)
+    pub(crate) fn sound(&self, store: &Store) -> Result<Sound, Failure> {
+        Ok(sound_thread(store, &self.thread, self.tip, &Options::default())?)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
 use git_handoff::thread::own_threads;
-use git_handoff::verify::{Error, Logs, State, ThreadReport, thread as verify_thread};
+use git_handoff::verify::{Error, Logs, Options, State, ThreadReport, thread as verify_thread};
 use serde_json::{Map, Value, json};
 
 use super::super::verify::{Trust, trust};
@@ -38,9 +39,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let options = trust(&wanted, context, output)?;
     let mut targets: Vec<(ThreadId, String)> = Vec::new();
     if arguments.all {
-        targets.extend(
-            own_threads(&context.store)?.into_iter().map(|thread| (thread.clone(), format::thread_ref(&thread))),
-        );
+        targets.extend(own_threads(&context.store)?.into_iter().map(own));
         if targets.is_empty() {
             output.note("there are no threads here");
         }
@@ -49,16 +48,32 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         targets.push(match (ThreadTarget::find(&context.store, named), ThreadId::parse(named)) {
             (Ok(target), _) => (target.thread, target.reference),
             // A thread whose ref is gone may still be one that a log names.
-            (Err(_), Ok(thread)) => (thread.clone(), format::thread_ref(&thread)),
+            (Err(_), Ok(thread)) => own(thread),
             (Err(failure), Err(_)) => return Err(failure),
         });
     }
     let logs = Logs::read(&context.store)?;
+    report(&targets, (&context.store, &logs), &options, output)
+}
+
+/// Returns a thread with the ref that is its own.
+pub(in super::super) fn own(thread: ThreadId) -> (ThreadId, String) {
+    let reference = format::thread_ref(&thread);
+    (thread, reference)
+}
+
+/// Verifies threads, each at its ref, and prints what was found.
+pub(in super::super) fn report(
+    targets: &[(ThreadId, String)],
+    (store, logs): (&Store, &Logs),
+    options: &Options,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for (at, (thread, reference)) in targets.iter().enumerate() {
-        let report = match verify_thread(&context.store, &logs, thread, reference, &options) {
+        let report = match verify_thread(store, logs, thread, reference, options) {
             Err(Error::NoSuchRun(_)) => {
-                return Err(ThreadTarget::find(&context.store, thread.as_str()).err().unwrap_or_else(Failure::bug));
+                return Err(ThreadTarget::find(store, thread.as_str()).err().unwrap_or_else(Failure::bug));
             }
             other => other?,
         };

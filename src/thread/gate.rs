@@ -1,0 +1,98 @@
+//! The check that an attached packet must pass before its checkpoint changes hands or is gone on from.
+//!
+//! It is the check of [`crate::packet`], with two differences: a resume token that the thread was resumed with is used, and of a
+//! run that is not here nothing can be said. A checkpoint without a packet passes.
+
+use std::io::{self, Write};
+
+use crate::git::store::{self, Store};
+use crate::model::packet::{self as model, MAX_BYTES, Packet, Unclean, Unusable};
+use crate::model::thread::{Checkpoint, CheckpointId, Trail};
+use crate::model::time::Moment;
+use crate::packet::facts::{self, Absent};
+use crate::packet::{self, Classification, Report, Terms};
+
+/// What let a checkpoint pass.
+#[derive(Clone, Debug, Default)]
+pub struct Passed {
+    /// What its packet is; nothing where none is attached.
+    pub found: Option<Classification>,
+    /// How bad the packet is that was accepted; nothing where it is clean.
+    pub accepted: Option<Unclean>,
+    /// The resume token, if it may be written down.
+    pub(super) token: Option<String>,
+}
+
+/// Checks the packet of a checkpoint, and refuses one that is worse than what is accepted.
+///
+/// `objects` holds its bytes, `here` is the repository that its facts are looked up in. Nothing is written.
+pub(super) fn pass(
+    objects: &Store,
+    here: &Store,
+    (checkpoint, trail): (&Checkpoint, &Trail),
+    accept: Option<Unclean>,
+    now: Moment,
+) -> Result<Passed, Error> {
+    let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
+    let report = report(&read, here, trail, Terms::new(now));
+    let found = report.classification;
+    let accepted = found.unclean();
+    if accepted > accept {
+        return Err(Error::Unclean { checkpoint: checkpoint.id.clone(), report: Box::new(report) });
+    }
+    let token = read.ok().and_then(|packet| packet::plain_token(&packet).map(str::to_owned));
+    Ok(Passed { found: Some(found), accepted, token })
+}
+
+/// Checks a packet that belongs to a checkpoint of a thread.
+pub fn report(read: &Result<Packet, Unusable>, here: &Store, trail: &Trail, terms: Terms) -> Report {
+    let facts = match read {
+        Ok(packet) => facts::look_up(&packet.claims, Some(here), Absent::Open),
+        Err(_) => packet::no_facts(),
+    };
+    packet::check(read, facts, &Terms { consumed: trail.consumed.clone(), ..terms })
+}
+
+/// Reads the packet of a checkpoint; none where none is attached.
+pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Packet, Unusable>>, Error> {
+    let Some(product) = checkpoint.content.packet else { return Ok(None) };
+    let mut head = Head(Vec::new());
+    if objects.copy_blob(product.oid, &mut head)? != (product.sha256, product.size) {
+        return Err(Error::Altered(checkpoint.id.clone()));
+    }
+    Ok(Some(model::read(&head.0)))
+}
+
+/// Keeps the beginning of what is written: one byte more than a packet may have, so that a larger one is told.
+struct Head(Vec<u8>);
+
+impl Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = (MAX_BYTES + 1).saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Why a checkpoint did not pass.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its packet is worse than what is accepted.
+    #[error("the packet of {checkpoint} is {}", .report.classification.as_str())]
+    Unclean {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+        /// What the check found.
+        report: Box<Report>,
+    },
+    /// Its packet is not what its entry says.
+    #[error("the packet of {0} is not what its entry says")]
+    Altered(CheckpointId),
+    /// Its packet could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

@@ -1,0 +1,348 @@
+//! Checks an audit bundle of another orchestrator, `docs/export.md`, with the rows of a report.
+//!
+//! The format seals neither plan nor bytes, and its root is only as good as whoever holds it elsewhere: those rows stay open. What
+//! its own verifier lets pass is looked at here: whose run the entries are of, which item a reference comes from and when, a
+//! dispatch without a manifest, a manifest without a dispatch, and what the bundle merely displays.
+
+mod reading;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use ssh_key::PublicKey;
+
+use crate::merkle;
+use crate::model::digest::{Digest, Hasher};
+use crate::model::format;
+use crate::model::json;
+use crate::model::problem::Problem;
+use crate::sign;
+
+use super::findings::{Findings, Verdict, counted};
+use super::report::{Facts, Judged, Report, State};
+use super::signature::{self, Signature, Signed};
+use super::{Options, Signers};
+use reading::{Bundle, Manifest, Record, RootSignature};
+
+/// The kinds of entry that the format has.
+const KINDS: [&str; 9] = [
+    "run.submitted",
+    "item.fired",
+    "item.reconciled",
+    "item.retried",
+    "item.skipped",
+    "run.extended",
+    "run.closed",
+    "run.cancelled",
+    COMPLETED,
+];
+const COMPLETED: &str = "run.completed";
+
+/// Reports on the bytes of such a bundle.
+///
+/// A signature counts if one of the verifier's signers made it, or `own`, the key of the verifier's repository: what the bundle says
+/// of keys is a hint. `root` is the root as the verifier knows it from elsewhere. What is no such bundle at all is an error.
+pub fn verify_bundle_json(
+    bytes: &[u8],
+    own: Option<&PublicKey>,
+    root: Option<Digest>,
+    options: &Options,
+) -> Result<Report, Vec<Problem>> {
+    let value = json::parse(bytes)?;
+    let bundle = reading::read(&value)?;
+    let hashes = hashes(&bundle.records);
+    let found = found_root(&hashes);
+    let held = root == Some(found);
+    let Signature { verdict: signature, signers, distrust } = signed(&bundle, found, own, options, held);
+    let verdicts = [
+        chain(&bundle, &hashes),
+        held_root(&bundle, found),
+        signature,
+        anchor(&bundle, found, root),
+        handoff(&bundle),
+        plan(&bundle, options),
+        manifest(&bundle),
+        Verdict::not_applicable("the format carries no product's bytes"),
+    ];
+    let facts = Facts {
+        run: bundle.run.to_owned(),
+        sealed: bundle.records.iter().any(|record| record.kind == COMPLETED),
+        entries: bundle.records.len() as u64,
+        root: Some(found),
+        plan: None,
+        base: None,
+        actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
+        pinned_clock: false,
+    };
+    let judged = Judged {
+        verdicts,
+        signers,
+        missing_anchor: false,
+        anchored: Vec::new(),
+        times: Vec::new(),
+        sandbox: BTreeMap::new(),
+    };
+    Ok(judged.report(facts, distrust))
+}
+
+/// Recomputes the entries' hashes, each over the one before.
+fn hashes(records: &[Record<'_>]) -> Vec<Digest> {
+    let mut hashes: Vec<Digest> = Vec::with_capacity(records.len());
+    for record in records {
+        let mut hasher = Hasher::default();
+        hasher.update(&record.canonical());
+        hasher.update(hashes.last().map(Digest::hex).unwrap_or_default().as_bytes());
+        hashes.push(hasher.finish().0);
+    }
+    hashes
+}
+
+fn found_root(hashes: &[Digest]) -> Digest {
+    match hashes {
+        // The one place where the format's tree is not RFC 6962's.
+        [] => Digest::from_bytes([0; 32]),
+        hashes => merkle::root(hashes.iter().map(|hash| format::leaf_hash(hash.as_bytes()))),
+    }
+}
+
+/// Every entry is of this run, in its place, linked to the one before, and of a kind that may stand there.
+fn chain(bundle: &Bundle<'_>, hashes: &[Digest]) -> Verdict {
+    let mut findings = Findings::default();
+    if bundle.root.epoch != bundle.run {
+        findings.add(format!("the root is of another run, {:?}", bundle.root.epoch));
+    }
+    let mut previous = String::new();
+    for (at, (record, hash)) in bundle.records.iter().zip(hashes).enumerate() {
+        if record.seq != at as u64 {
+            findings.add(format!("entry {} stands where entry {at} belongs", record.seq));
+        }
+        if record.run != bundle.run {
+            findings.add(format!("entry {at} is of another run, {:?}", record.run));
+        }
+        if record.prev != previous {
+            findings.add(format!("entry {at} does not name the hash of the entry before it"));
+        }
+        if record.hash != hash.hex() {
+            findings.add(format!("entry {at} hashes to {}, not to what it says", hash.short()));
+        }
+        if !KINDS.contains(&record.kind) {
+            findings.add(format!("entry {at} is of the unknown kind {:?}", record.kind));
+        }
+        if (record.kind == "run.submitted") != (at == 0) {
+            findings.add(format!("entry {at} is {}", record.kind));
+        }
+        previous = hash.hex();
+    }
+    // Their system completes a run anew whenever its anchor was out of reach.
+    match bundle.records.iter().skip_while(|record| record.kind != COMPLETED).find(|record| record.kind != COMPLETED) {
+        Some(late) => findings.add(format!("entry {} follows {COMPLETED}", late.seq)),
+        None if bundle.records.is_empty() => findings.add("there are no entries".to_owned()),
+        None => {}
+    }
+    findings.verdict(false, || format!("{}, hash-linked, no gaps", counted(bundle.records.len(), "entry", "entries")))
+}
+
+fn held_root(bundle: &Bundle<'_>, found: Digest) -> Verdict {
+    if bundle.root.bytes != found.as_bytes() {
+        return Verdict::failed(format!("the bundle's root is not {}, which its entries give", found.short()));
+    }
+    match bundle.records.last() {
+        Some(last) if last.kind == COMPLETED => Verdict::ok(format!("merkle {} = the bundle's root", found.short())),
+        _ => Verdict::failed("the run is not completed"),
+    }
+}
+
+/// The signature is over the root's bytes, by a key that the verifier has. Without one, somebody else has to vouch for the root.
+fn signed(bundle: &Bundle<'_>, found: Digest, own: Option<&PublicKey>, options: &Options, held: bool) -> Signature {
+    let strict = options.strict_signers || options.signer.is_some();
+    let open = |why: String| {
+        let verdict = match (strict, held) {
+            (true, _) => Verdict::failed(why),
+            (false, true) => Verdict::not_applicable(why),
+            (false, false) => Verdict::incomplete(format!("{why}; give its key, --signers, or the root, --root")),
+        };
+        Signature { verdict, signers: Vec::new(), distrust: strict }
+    };
+    let bad = |why: &str| Signature { verdict: Verdict::failed(why), signers: Vec::new(), distrust: false };
+    let Some(RootSignature { algorithm, bytes, key: named }) = &bundle.root.signature else {
+        return open("the root is not signed".to_owned());
+    };
+    if *algorithm != "ed25519" {
+        return open(format!("the root is signed with {algorithm:?}; only ed25519 can be checked"));
+    }
+    let known = options.signers.iter().flat_map(Signers::keys).chain(own);
+    let known: BTreeMap<String, &PublicKey> = known.map(|key| (sign::fingerprint(key), key)).collect();
+    let made = known.iter().find(|(_, key)| sign::check_raw(key, found.as_bytes(), bytes));
+    match (made, bundle.records.last()) {
+        (Some((key, _)), Some(last)) => {
+            let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key) };
+            signature::judge(std::iter::once(signed), None, options, None)
+        }
+        _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),
+        _ if named.is_some_and(|named| known.contains_key(named)) => bad("the signature does not match the root"),
+        _ => open(match named {
+            Some(named) => format!("by {named:?}, a key that you do not have"),
+            None => "by a key that you do not have".to_owned(),
+        }),
+    }
+}
+
+/// What the verifier knows of the root counts; what the bundle says of its anchor does not.
+fn anchor(bundle: &Bundle<'_>, found: Digest, known: Option<Digest>) -> Verdict {
+    let claimed = bundle.root.receipt.map_or_else(String::new, |(anchor, guarantee)| {
+        format!("; the bundle itself speaks of {anchor:?} ({guarantee:?})")
+    });
+    match known {
+        Some(known) if known == found => Verdict::ok("the root that you gave"),
+        Some(known) => Verdict::failed(format!("you gave the root {}, recomputed is {}", known.short(), found.short())),
+        None => Verdict::not_applicable(format!("nothing of yours holds the root{claimed}")),
+    }
+}
+
+/// Every consumed reference is a product of another item that was done before.
+fn handoff(bundle: &Bundle<'_>) -> Verdict {
+    let manifests = Manifests::of(bundle);
+    let mut findings = Findings::default();
+    let mut produced: HashMap<&str, HashSet<&str>> = HashMap::new();
+    let mut count = 0;
+    for record in &bundle.records {
+        let Some(item) = record.item else { continue };
+        if is_done(record) {
+            for product in &record.products {
+                produced.entry(product).or_default().insert(item);
+            }
+        }
+        let dispatched = manifests.behind(record).into_iter().flat_map(|manifest| &manifest.inputs);
+        for (key, reference) in dispatched {
+            count += 1;
+            match produced.get(reference) {
+                Some(by) if by.iter().any(|by| *by != item) => {}
+                Some(_) => findings.add(format!("{item} consumed as {key:?} what only itself produced")),
+                None => findings.add(format!("{item} consumed as {key:?} what no item had produced: {reference:?}")),
+            }
+        }
+    }
+    findings.verdict(false, || {
+        format!(
+            "{} accounted for; which one the plan meant, the format does not say",
+            counted(count, "input ref", "input refs")
+        )
+    })
+}
+
+/// The entries tell a possible story, and the items are shown as it ends. The plan itself is no part of the format.
+fn plan(bundle: &Bundle<'_>, options: &Options) -> Verdict {
+    let mut findings = Findings::default();
+    if options.plan.is_some() || options.base.is_some() {
+        findings.add("the format seals neither plan nor base".to_owned());
+    }
+    let mut statuses: BTreeMap<&str, &str> = BTreeMap::new();
+    for record in bundle.records.iter().filter(|record| record.kind.starts_with("item.")) {
+        let Some(item) = record.item else {
+            findings.add(format!("entry {} names no item", record.seq));
+            continue;
+        };
+        let (before, after) = (statuses.get(item).copied(), status_after(record));
+        let possible = match after {
+            _ if before == Some("done") => false,
+            Some("done") => before == Some("running"),
+            Some("skipped") => before != Some("running"),
+            Some(_) => true,
+            None => false,
+        };
+        if !possible {
+            let before = before.unwrap_or("waiting");
+            findings.add(format!("entry {}: {} does not fit {item}, which is {before}", record.seq, record.kind));
+        }
+        statuses.insert(item, after.unwrap_or_default());
+    }
+    for (item, _) in statuses.iter().filter(|(_, status)| **status == "running") {
+        findings.add(format!("{item} was dispatched and never ended"));
+    }
+    for (item, shown) in &bundle.items {
+        let told = statuses.get(item).copied();
+        // An item that failed before its dispatch has no entry there; one that was cancelled has one that need not name it.
+        let settled = |status: &str| matches!(status, "done" | "failed" | "skipped");
+        if told != Some(shown) && (matches!(*shown, "done" | "skipped") || told.is_some_and(settled)) {
+            findings.add(format!("{item} is shown as {shown}, the entries say {}", told.unwrap_or("nothing of it")));
+        }
+    }
+    let shown: BTreeSet<&str> = bundle.items.iter().map(|(item, _)| *item).collect();
+    if let Some(item) = statuses.keys().find(|item| !shown.is_empty() && !shown.contains(*item)) {
+        findings.add(format!("the entries tell of {item}, the items do not show it"));
+    }
+    let verdict = findings.verdict(false, || {
+        format!(
+            "{} told of, every transition possible; the plan is not in it",
+            counted(statuses.len(), "item", "items")
+        )
+    });
+    // What holds here is not what the row means elsewhere.
+    if verdict.state == State::Ok { Verdict::not_applicable(verdict.detail) } else { verdict }
+}
+
+/// Returns the status that an item has after an entry about it; none where the entry is not of the format.
+fn status_after<'v>(record: &Record<'v>) -> Option<&'v str> {
+    match (record.kind, record.status) {
+        ("item.fired", _) => Some("running"),
+        ("item.reconciled", Some(status @ ("done" | "failed"))) => Some(status),
+        ("item.retried", _) => Some("waiting"),
+        ("item.skipped", _) => Some("skipped"),
+        _ => None,
+    }
+}
+
+fn is_done(record: &Record<'_>) -> bool {
+    record.kind == "item.reconciled" && record.status == Some("done")
+}
+
+/// Every dispatch has its manifest, and every manifest its dispatch.
+fn manifest(bundle: &Bundle<'_>) -> Verdict {
+    let manifests = Manifests::of(bundle);
+    let mut findings = Findings::default();
+    let mut backed = BTreeSet::new();
+    for record in bundle.records.iter().filter(|record| record.kind == "item.fired") {
+        match manifests.behind(record) {
+            Some(manifest) => backed.extend(Some(manifest.hash)),
+            None => findings.add(format!(
+                "entry {}: no manifest here is what {} was dispatched with",
+                record.seq,
+                record.item.unwrap_or("the item")
+            )),
+        }
+    }
+    for manifest in &bundle.manifests {
+        if manifest.hash != Digest::of(&manifest.canonical()).to_string() {
+            findings.add(format!("a manifest of {} does not hash to what it says", manifest.item));
+        } else if !backed.contains(manifest.hash) {
+            findings.add(format!("a manifest of {} belongs to no dispatch", manifest.item));
+        }
+    }
+    findings.verdict(false, || {
+        format!("{} bound to their entries", counted(bundle.manifests.len(), "manifest", "manifests"))
+    })
+}
+
+/// The manifests by the hashes that references may end with.
+struct Manifests<'b, 'v> {
+    run: &'v str,
+    by_hash: HashMap<String, &'b Manifest<'v>>,
+}
+
+impl<'b, 'v> Manifests<'b, 'v> {
+    fn of(bundle: &'b Bundle<'v>) -> Self {
+        let mut by_hash = HashMap::new();
+        for manifest in &bundle.manifests {
+            by_hash.insert(Digest::of(&manifest.canonical()).to_string(), manifest);
+            by_hash.insert(Digest::of(&manifest.whole()).to_string(), manifest);
+        }
+        Self { run: bundle.run, by_hash }
+    }
+
+    /// Returns the manifest that an entry's reference is the hash of, if it is of the same item.
+    fn behind(&self, record: &Record<'v>) -> Option<&'b Manifest<'v>> {
+        let hash = record.manifest?.rsplit('/').next()?;
+        let manifest = self.by_hash.get(hash).copied()?;
+        (record.kind == "item.fired" && Some(manifest.item) == record.item && manifest.run == self.run)
+            .then_some(manifest)
+    }
+}

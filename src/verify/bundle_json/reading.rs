@@ -1,0 +1,260 @@
+//! Such a bundle as data: what its fields say, with nothing of it checked yet.
+
+use std::collections::BTreeMap;
+
+use base64ct::{Base64, Encoding as _};
+use serde_json::{Map, Value};
+
+use crate::model::format;
+use crate::model::json::JsonPath;
+use crate::model::problem::{Code, Problem};
+use crate::model::read::{Fields, wrong_type};
+use crate::model::time::Moment;
+
+/// The whole.
+pub(super) struct Bundle<'v> {
+    pub(super) run: &'v str,
+    pub(super) manifests: Vec<Manifest<'v>>,
+    pub(super) records: Vec<Record<'v>>,
+    pub(super) root: Root<'v>,
+    /// The items with their statuses, as the bundle displays them.
+    pub(super) items: Vec<(&'v str, &'v str)>,
+}
+
+/// What one dispatch was.
+pub(super) struct Manifest<'v> {
+    map: &'v Map<String, Value>,
+    pub(super) run: &'v str,
+    pub(super) item: &'v str,
+    pub(super) inputs: BTreeMap<&'v str, &'v str>,
+    pub(super) hash: &'v str,
+}
+
+/// One entry of its log.
+pub(super) struct Record<'v> {
+    map: &'v Map<String, Value>,
+    pub(super) run: &'v str,
+    pub(super) seq: u64,
+    pub(super) kind: &'v str,
+    pub(super) at: Moment,
+    pub(super) actor: Option<&'v str>,
+    pub(super) item: Option<&'v str>,
+    pub(super) status: Option<&'v str>,
+    pub(super) manifest: Option<&'v str>,
+    /// Every reference that it hands over.
+    pub(super) products: Vec<&'v str>,
+    pub(super) hash: &'v str,
+    pub(super) prev: &'v str,
+}
+
+/// The root, and who vouches for it.
+pub(super) struct Root<'v> {
+    pub(super) epoch: &'v str,
+    pub(super) bytes: Vec<u8>,
+    pub(super) signature: Option<RootSignature<'v>>,
+    /// Where the bundle says that its root is anchored, and how strong that is.
+    pub(super) receipt: Option<(&'v str, &'v str)>,
+}
+
+/// The signature over the root's bytes.
+pub(super) struct RootSignature<'v> {
+    pub(super) algorithm: &'v str,
+    pub(super) bytes: Vec<u8>,
+    pub(super) key: Option<&'v str>,
+}
+
+impl Record<'_> {
+    /// Returns the bytes that the entry's hash is over: a JSON array in a fixed order, absent fields as null.
+    pub(super) fn canonical(&self) -> Vec<u8> {
+        const FIELDS: [&str; 9] =
+            ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
+        let field = |key: &&str| self.map.get(*key).cloned().unwrap_or(Value::Null);
+        let mut array: Vec<Value> = FIELDS.iter().map(field).collect();
+        for key in ["authorization", "outputRefs"] {
+            if let Some(value) = present(self.map, key) {
+                array.push(String::from_utf8_lossy(&format::canonical(value)).into_owned().into());
+            }
+        }
+        format::canonical(&array)
+    }
+}
+
+impl Manifest<'_> {
+    /// Returns the bytes that `manifestHash` is over: all other fields, a signature aside.
+    pub(super) fn canonical(&self) -> Vec<u8> {
+        let mut rest = self.map.clone();
+        rest.remove("manifestHash");
+        rest.remove("signature");
+        format::canonical(&rest)
+    }
+
+    /// Returns the bytes of the whole manifest, which some references are over.
+    pub(super) fn whole(&self) -> Vec<u8> {
+        format::canonical(self.map)
+    }
+}
+
+/// Reads a bundle, and every problem of its shape.
+pub(super) fn read(value: &Value) -> Result<Bundle<'_>, Vec<Problem>> {
+    let mut reader = Reader { problems: Vec::new() };
+    match reader.bundle(value) {
+        Some(bundle) if reader.problems.is_empty() => Ok(bundle),
+        _ => Err(reader.problems),
+    }
+}
+
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn bundle<'v>(&mut self, value: &'v Value) -> Option<Bundle<'v>> {
+        let root = JsonPath::root();
+        let fields = Fields::open(self.map(value, &root)?, root);
+        let run = self.text(&fields, "runId");
+        let manifests = self.each(&fields, "manifests", Self::manifest);
+        let log = self.required(&fields, "auditLog")?;
+        let log = Fields::open(self.map(log, &fields.at("auditLog"))?, fields.at("auditLog"));
+        let records = self.each(&log, "entries", Self::record);
+        let sealed = self.required(&log, "root")?;
+        let sealed = self.root(sealed, &log.at("root"));
+        let items = if fields.get("items").is_some() { self.each(&fields, "items", Self::item) } else { Vec::new() };
+        Some(Bundle { run: run?, manifests, records, root: sealed?, items })
+    }
+
+    fn manifest<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Manifest<'v>> {
+        let map = self.map(value, at)?;
+        let fields = Fields::open(map, at.clone());
+        let (run, item) = (self.text(&fields, "runId"), self.text(&fields, "itemId"));
+        let (inputs, hash) = (self.refs(&fields, "inputRefs"), self.text(&fields, "manifestHash"));
+        Some(Manifest { map, run: run?, item: item?, inputs, hash: hash? })
+    }
+
+    fn record<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Record<'v>> {
+        let map = self.map(value, at)?;
+        let fields = Fields::open(map, at.clone());
+        let mut products: Vec<&str> = self.refs(&fields, "outputRefs").into_values().collect();
+        products.extend(self.optional(&fields, "resultRef"));
+        let (run, kind) = (self.text(&fields, "runId"), self.text(&fields, "kind"));
+        let (hash, time) = (self.text(&fields, "entryHash"), self.text(&fields, "at"));
+        let prev = self.required(&fields, "prevHash");
+        let prev = prev.and_then(|_| fields.string("prevHash", &mut self.problems));
+        self.required(&fields, "seq")?;
+        let seq = fields.integer("seq", &(0..=u64::from(u32::MAX)), &mut self.problems);
+        let time: Option<Moment> = time.and_then(|text| text.parse().ok());
+        if time.is_none() {
+            self.wrong(&fields, "at", "a time like 2026-06-04T02:00:00.000Z");
+        }
+        Some(Record {
+            map,
+            run: run?,
+            seq: seq?,
+            kind: kind?,
+            at: time?,
+            actor: self.optional(&fields, "actor"),
+            item: self.optional(&fields, "itemId"),
+            status: self.optional(&fields, "status"),
+            manifest: self.optional(&fields, "manifestRef"),
+            products,
+            hash: hash?,
+            prev: prev?,
+        })
+    }
+
+    fn root<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Root<'v>> {
+        let fields = Fields::open(self.map(value, at)?, at.clone());
+        let (epoch, bytes) = (self.text(&fields, "epochId"), self.bytes(&fields, "root"));
+        let signature = match present(fields.map(), "signature") {
+            None => None,
+            Some(value) => {
+                let signed = Fields::open(self.map(value, &fields.at("signature"))?, fields.at("signature"));
+                let (algorithm, bytes) = (self.text(&signed, "alg"), self.bytes(&signed, "bytes"));
+                Some(RootSignature { algorithm: algorithm?, bytes: bytes?, key: self.optional(&signed, "keyRef") })
+            }
+        };
+        let receipt = present(fields.map(), "receipt").and_then(|value| {
+            let said = Fields::open(value.as_object()?, fields.at("receipt"));
+            Some((said.get("anchorId")?.as_str()?, said.get("guarantee")?.as_str()?))
+        });
+        Some(Root { epoch: epoch?, bytes: bytes?, signature, receipt })
+    }
+
+    fn item<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<(&'v str, &'v str)> {
+        let fields = Fields::open(self.map(value, at)?, at.clone());
+        self.text(&fields, "id").zip(self.text(&fields, "status"))
+    }
+
+    fn map<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<&'v Map<String, Value>> {
+        if !value.is_object() {
+            self.problems.push(wrong_type(at, "an object", value));
+        }
+        value.as_object()
+    }
+
+    fn each<'v, T>(
+        &mut self,
+        fields: &Fields<'v>,
+        key: &str,
+        read: impl Fn(&mut Self, &'v Value, &JsonPath) -> Option<T>,
+    ) -> Vec<T> {
+        self.required(fields, key);
+        let list = fields.list(key, &mut self.problems).unwrap_or_default();
+        list.iter().enumerate().filter_map(|(index, value)| read(self, value, &fields.at(key).index(index))).collect()
+    }
+
+    fn required<'v>(&mut self, fields: &Fields<'v>, key: &str) -> Option<&'v Value> {
+        fields.required(key, &mut self.problems)
+    }
+
+    fn text<'v>(&mut self, fields: &Fields<'v>, key: &str) -> Option<&'v str> {
+        self.required(fields, key)?;
+        fields.text(key, &mut self.problems)
+    }
+
+    fn optional<'v>(&mut self, fields: &Fields<'v>, key: &str) -> Option<&'v str> {
+        present(fields.map(), key)?;
+        fields.string(key, &mut self.problems)
+    }
+
+    /// Reads an object of texts that may be left out.
+    fn refs<'v>(&mut self, fields: &Fields<'v>, key: &str) -> BTreeMap<&'v str, &'v str> {
+        if present(fields.map(), key).is_none() {
+            return BTreeMap::new();
+        }
+        let map = fields.object(key, &mut self.problems);
+        let inner = map.map(|map| Fields::open(map, fields.at(key)));
+        let inner = inner.iter().flat_map(|inner| inner.map().keys().map(move |key| (inner, key.as_str())));
+        inner.filter_map(|(inner, key)| Some((key, inner.string(key, &mut self.problems)?))).collect()
+    }
+
+    /// Reads bytes: base64, or, as that system's own command writes them, an object of them by their index.
+    fn bytes(&mut self, fields: &Fields<'_>, key: &str) -> Option<Vec<u8>> {
+        let value = self.required(fields, key)?;
+        let bytes = match value {
+            Value::String(text) => Base64::decode_vec(text).ok(),
+            Value::Array(list) => octets(list.iter()),
+            Value::Object(map) => match map.get("data").and_then(Value::as_array) {
+                Some(list) => octets(list.iter()),
+                None => (0..map.len()).map(|at| map.get(&at.to_string())?.as_u64()?.try_into().ok()).collect(),
+            },
+            _ => None,
+        };
+        if bytes.is_none() {
+            self.wrong(fields, key, "bytes in base64, as an array, or as an object by index");
+        }
+        bytes
+    }
+
+    fn wrong(&mut self, fields: &Fields<'_>, key: &str, wanted: &str) {
+        self.problems.push(Problem::new(Code::WrongType, &fields.at(key), format!("expected {wanted}")));
+    }
+}
+
+/// Returns a field that is there and not null.
+fn present<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    map.get(key).filter(|value| !value.is_null())
+}
+
+fn octets<'v>(list: impl Iterator<Item = &'v Value>) -> Option<Vec<u8>> {
+    list.map(|value| value.as_u64()?.try_into().ok()).collect()
+}

@@ -1,0 +1,128 @@
+//! Threads are pushed, fetched, bundled and refused like runs.
+
+use std::fs;
+
+use super::{RUN, clone, json, refs, shared};
+use crate::common::{Environment, assert_output};
+
+/// The ref of the thread.
+const THREAD: &str = "refs/handoff/threads/research";
+
+/// Saves a state in `repo`.
+fn save(env: &Environment, state: &str, more: &[&str]) {
+    env.write("state", state);
+    env.handoff(["checkpoint", "research", "--state", "../state"].iter().chain(more)).success();
+}
+
+/// An environment with a run, and a thread of two checkpoints that is tied to it, both pushed; `clone` has fetched nothing yet.
+fn pushed() -> Environment {
+    let env = shared();
+    save(&env, "draft", &[]);
+    env.write("repo/notes", "not committed");
+    save(&env, "gathered", &["--run", RUN, "--worktree"]);
+    env.handoff(["push"]).success();
+    clone(&env, "clone");
+    env
+}
+
+#[test]
+fn a_thread_is_pushed_and_fetched_by_its_name() {
+    let env = shared();
+    save(&env, "draft", &[]);
+    assert_output!("thread_push", env.handoff(["push", "origin", "research"]));
+    assert!(!refs(&env, "hub").contains("/runs/"), "only the named thread goes");
+    clone(&env, "clone");
+    assert_output!("thread_fetch", env.handoff_in("clone", ["fetch", "origin", "research"]));
+    assert_output!("thread_fetched_verify", env.handoff_in("clone", ["thread", "verify", "origin/research"]));
+    save(&env, "gathered", &[]);
+    env.handoff(["push", "origin", "research"]).success();
+    let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));
+    let threads = fetched["refs"].as_array().unwrap().iter().filter(|r| r["kind"] == "thread");
+    assert_eq!(threads.map(|r| r["status"].as_str().unwrap()).collect::<Vec<_>>(), ["updated"]);
+    assert_eq!(env.handoff_in("clone", ["thread", "cat", "origin/research"]).exit(0).raw, b"gathered");
+    assert_output!("thread_push_unknown", env.handoff(["push", "origin", "reserch"]).exit(1));
+    assert_output!("thread_push_as_remote", env.handoff(["push", "research"]).exit(1));
+}
+
+#[test]
+fn what_a_thread_is_tied_to_comes_along() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch", "origin", "research"]).success();
+    assert!(!refs(&env, "clone").contains("/runs/"));
+    let report = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(0).stdout;
+    assert!(report.contains("tied to 1 run") && report.contains("✓ INTACT"), "{report}");
+}
+
+#[test]
+fn a_partial_clone_has_the_evidence_of_a_thread() {
+    let env = pushed();
+    env.git_in(
+        ".",
+        ["clone", "--quiet", "--filter=blob:none", &format!("file://{}/hub", env.path().display()), "part"],
+    )
+    .success();
+    env.handoff_in("part", ["fetch", "origin", "research"]).success();
+    fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
+    assert_eq!(env.handoff_in("part", ["thread", "cat", "origin/research"]).exit(0).raw, b"gathered");
+    let report = env.handoff_in("part", ["thread", "verify", "origin/research"]).exit(0).stdout;
+    assert!(report.contains("objects are not in this partial clone"), "{report}");
+}
+
+#[test]
+fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
+    let env = pushed();
+    let ours = env.git(["rev-parse", THREAD]).success();
+    let tree = format!("{THREAD}^{{tree}}");
+    let theirs = env.git_in("hub", ["commit-tree", &tree, "-p", &format!("{THREAD}^"), "-m", "x"]).success();
+    env.git_in("hub", ["update-ref", THREAD, theirs.trim()]).success();
+    let before = refs(&env, "hub");
+    let said = env.handoff(["push"]).exit(1).stderr;
+    assert!(said.contains(ours.trim()) && said.contains(theirs.trim()), "{said}");
+    let hint = "git handoff fetch origin research && git handoff thread verify origin/research";
+    assert!(said.contains(hint), "{said}");
+    assert_eq!(refs(&env, "hub"), before);
+    // What the hint brings to light.
+    let _ = env.handoff(["fetch", "origin", "research"]).exit(0);
+    assert!(env.handoff(["thread", "verify", "origin/research"]).exit(3).stdout.contains("✗ TAMPERED"));
+}
+
+#[test]
+fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch"]).success();
+    let before = refs(&env, "clone");
+    let old = env.git(["rev-parse", THREAD]).success();
+    env.git_in("hub", ["update-ref", THREAD, &format!("{THREAD}^")]).success();
+    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    assert!(said.contains("thread \"research\" was rewritten on origin: it was at"), "{said}");
+    let tree = format!("{THREAD}^{{tree}}");
+    let merge = env.git_in("hub", ["commit-tree", &tree, "-p", THREAD, "-p", old.trim(), "-m", "x"]).success();
+    env.git_in("hub", ["update-ref", THREAD, merge.trim()]).success();
+    let _ = env.handoff_in("clone", ["fetch"]).exit(1);
+    assert_eq!(refs(&env, "clone"), before);
+    env.handoff_in("clone", ["thread", "verify", "origin/research"]).success();
+}
+
+#[test]
+fn a_bundle_holds_threads_and_is_verified_anywhere() {
+    let env = pushed();
+    assert_output!("thread_bundle", env.handoff(["bundle", "--all", "--output", "../all.bundle"]));
+    fs::create_dir(env.path().join("nowhere")).unwrap();
+    assert_output!("thread_bundle_verify", env.handoff_in("nowhere", ["verify", "--bundle", "../all.bundle"]));
+    env.handoff(["bundle", "research", "--output", "../thread.bundle"]).exit(0).success();
+    let one = env.handoff_in("nowhere", ["verify", "--json", "--bundle", "../thread.bundle", "research"]).exit(0);
+    assert_eq!((&json(&one)["schema"], &json(&one)["intact"]), (&"git-handoff.thread-verify/1".into(), &true.into()));
+    let _ = env.handoff_in("nowhere", ["verify", "--bundle", "../thread.bundle", RUN]).exit(1);
+    // From the file, it can be adopted; and one that was fetched is handed on under its own name.
+    env.write("descriptor.json", &env.handoff(["offer", "research"]).success());
+    let adopt = ["adopt", "../descriptor.json", "--as", "mine", "--from", "../thread.bundle"];
+    env.handoff_in("clone", adopt.iter().chain(&["--accept-unknown-signer"])).success();
+    env.handoff_in("clone", ["fetch"]).success();
+    env.handoff_in("clone", ["bundle", "origin/research", "--output", "../again.bundle"]).exit(0).success();
+    env.handoff_in("nowhere", ["verify", "--bundle", "../again.bundle"]).success();
+    // One that was altered is found out.
+    let other = env.git(["commit-tree", &format!("{THREAD}^{{tree}}"), "-p", THREAD, "-m", "x"]).success();
+    env.git(["update-ref", THREAD, other.trim()]).success();
+    env.handoff(["bundle", "--all", "--output", "../bad.bundle"]).exit(0).success();
+    assert!(env.handoff_in("nowhere", ["verify", "--bundle", "../bad.bundle"]).exit(3).stdout.contains("✗ TAMPERED"));
+}

@@ -1,0 +1,192 @@
+//! Audit bundles of another orchestrator: its own, as `tests/interop/make_bundle.py` writes one, and ours.
+
+use std::fmt::Write as _;
+
+use git_handoff::model::digest::Digest;
+use git_handoff::verify::{Failure, Options, Report, Signers, State, verify_bundle_json};
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use crate::common::{Environment, assert_output};
+
+const BUNDLE: &str = include_str!("../fixtures/foreign-bundle.json");
+
+/// The key that signed it.
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs";
+
+fn bundle() -> Value {
+    serde_json::from_str(BUNDLE).expect("the fixture is JSON")
+}
+
+fn trusting() -> Options {
+    let signers = Signers::parse(&format!("bo@example.com {KEY}"), &TimeZone::UTC).expect("a good line");
+    Options { signers: Some(signers), strict_signers: true, ..Options::default() }
+}
+
+fn check(bundle: &Value) -> Report {
+    let bytes = serde_json::to_vec(bundle).expect("JSON");
+    verify_bundle_json(&bytes, None, None, &trusting()).expect("it is a bundle")
+}
+
+/// A forgery: its name, what it does, the failure it leads to, and a part of what a row says.
+type Case = (&'static str, fn(&mut Value), Failure, &'static str);
+
+/// Recomputes hashes and root as whoever can write the bundle would; signs nothing.
+fn relinked(mut bundle: Value) -> Value {
+    let mut previous = String::new();
+    let mut leaves = Vec::new();
+    for (seq, entry) in bundle["auditLog"]["entries"].as_array_mut().expect("entries").iter_mut().enumerate() {
+        entry["seq"] = seq.into();
+        let names = ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
+        let mut array: Vec<Value> = names.iter().map(|name| entry[name].clone()).collect();
+        for name in ["authorization", "outputRefs"] {
+            array.extend(entry.get(name).map(|value| Value::from(value.to_string())));
+        }
+        let text = Value::from(array).to_string() + &previous;
+        entry["prevHash"] = previous.into();
+        let hash = Digest::of(text.as_bytes());
+        previous = hash.hex();
+        entry["entryHash"] = previous.clone().into();
+        leaves.push(git_handoff::model::format::leaf_hash(hash.as_bytes()));
+    }
+    bundle["auditLog"]["root"]["root"] = json!(git_handoff::merkle::root(leaves).as_bytes());
+    bundle
+}
+
+#[test]
+fn a_bundle_from_elsewhere_is_read_with_our_rows() {
+    let report = check(&bundle());
+    assert_output!("bundle_json", report.to_text(false));
+    let known: Vec<_> = report.signers.iter().map(|signer| signer.principal.as_deref()).collect();
+    assert_eq!(known, [Some("bo@example.com")]);
+    assert!(check(&relinked(bundle())).intact, "the tests' own algorithm is the one of the script");
+}
+
+#[test]
+fn every_changed_value_shows() {
+    let mut pointers = Vec::new();
+    let whole = bundle();
+    let mut stack = vec![(String::new(), &whole)];
+    while let Some((at, value)) = stack.pop() {
+        match value {
+            Value::Object(map) => stack.extend(map.iter().map(|(key, value)| (format!("{at}/{key}"), value))),
+            Value::Array(list) => stack.extend(list.iter().enumerate().map(|(n, value)| (format!("{at}/{n}"), value))),
+            _ => pointers.push(at),
+        }
+    }
+    // What the format itself says is no evidence: the report, attempts that are shown, its word on its anchor and its key.
+    let shown = ["/report", "/attempts", "/receipt", "/keyRef"];
+    let evidence = pointers.iter().filter(|at| !shown.iter().any(|part| at.contains(part)));
+    let mut tried = 0;
+    for at in evidence {
+        let mut bundle = bundle();
+        let value = bundle.pointer_mut(at).expect("the pointer is of this bundle");
+        *value = match value {
+            Value::String(text) => format!("{text}x").into(),
+            Value::Number(number) => json!(number.as_f64().expect("a number") + 1.0),
+            Value::Bool(flag) => json!(!*flag),
+            _ => json!("x"),
+        };
+        let bytes = serde_json::to_vec(&bundle).expect("JSON");
+        let passed = verify_bundle_json(&bytes, None, None, &trusting()).is_ok_and(|report| report.intact);
+        assert!(!passed, "{at}");
+        tried += 1;
+    }
+    assert!(tried > 150, "{tried}");
+}
+
+#[test]
+fn forged_stories_are_told_apart() {
+    let cases: [Case; 12] = [
+        ("renamed", |b| b["runId"] = "other".into(), Failure::Chain, "the root is of another run"),
+        ("entry dropped", |b| drop(entries(b).remove(2)), Failure::Signature, "by \"key-1\""),
+        ("truncated", |b| entries(b).truncate(7), Failure::Signature, "the run is not completed"),
+        ("begun in the middle", |b| drop(entries(b).remove(0)), Failure::Chain, "entry 0 is item.fired"),
+        ("gone on", |b| entries(b).swap(7, 8), Failure::Chain, "entry 8 follows run.completed"),
+        (
+            "no manifest",
+            |b| drop(entry(b, 5).remove("manifestRef")),
+            Failure::Signature,
+            "manifest: entry 5: no manifest here",
+        ),
+        (
+            "one too many",
+            |b| {
+                let other = entry(b, 1)["manifestRef"].clone();
+                entry(b, 3)["manifestRef"] = other;
+            },
+            Failure::Signature,
+            "manifest: a manifest of edit belongs to no dispatch",
+        ),
+        ("done before", |b| drop(entries(b).remove(3)), Failure::Signature, "plan: entry 3: item.reconciled"),
+        (
+            "consumed before",
+            |b| entries(b).swap(4, 5),
+            Failure::Signature,
+            "handoff: review consumed as \"work\" what no item had produced",
+        ),
+        ("shown otherwise", |b| b["items"][1]["status"] = "done".into(), Failure::Plan, "review is shown as done"),
+        (
+            "never ended",
+            |b| drop(entries(b).remove(6)),
+            Failure::Signature,
+            "plan: review was dispatched and never ended",
+        ),
+        (
+            "unsigned",
+            |b| b["auditLog"]["root"]["signature"] = Value::Null,
+            Failure::Signature,
+            "the root is not signed",
+        ),
+    ];
+    let mut told = String::new();
+    for (name, forge, failure, says) in cases {
+        let mut bundle = bundle();
+        forge(&mut bundle);
+        let report = check(&relinked(bundle));
+        let rows = report.rows.iter().filter(|row| row.state == State::Failed);
+        let all: Vec<String> = rows.map(|row| format!("{}: {}", row.name, row.detail)).collect();
+        writeln!(told, "{name}: {all:?}").expect("a string takes it");
+        assert_eq!(report.failure, Some(failure), "{told}");
+        assert!(all.iter().any(|row| row.contains(says)), "{says}\n{told}");
+    }
+}
+
+fn entries(bundle: &mut Value) -> &mut Vec<Value> {
+    bundle["auditLog"]["entries"].as_array_mut().expect("entries")
+}
+
+fn entry(bundle: &mut Value, at: usize) -> &mut serde_json::Map<String, Value> {
+    entries(bundle)[at].as_object_mut().expect("an object")
+}
+
+#[test]
+fn a_root_known_from_elsewhere_vouches_where_no_key_does() {
+    let bytes = BUNDLE.as_bytes();
+    let ask = |root| verify_bundle_json(bytes, None, root, &Options::default()).expect("it is a bundle");
+    let open = ask(None);
+    assert_eq!((open.failure, open.headline), (Some(Failure::Incomplete), "INCOMPLETE"));
+    let root = open.root.expect("a root");
+    assert!(ask(Some(root)).intact);
+    assert_eq!(ask(Some(Digest::of(b"another"))).failure, Some(Failure::Root));
+}
+
+#[test]
+fn ours_are_read_back() {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["run", "plan.json"]).success();
+    let ours = env.handoff(["export", "handoff-dag-1", "--format", "bundle-json"]).success();
+    env.write("bundle.json", &ours);
+    env.write("changed.json", &ours.replacen("human:ada", "human:eve", 1));
+    env.write("foreign.json", BUNDLE);
+    env.write("signers", &format!("bo@example.com {KEY}\n"));
+    env.write("nothing.json", r#"{"runId": 3, "auditLog": {"entries": [{}]}}"#);
+    env.handoff(["verify", "--bundle-json", "../bundle.json"]).success();
+    let changed = env.handoff(["verify", "--json", "--bundle-json", "../changed.json"]).exit(3).stdout;
+    assert!(changed.contains(r#""failure":"chain""#), "{changed}");
+    // No repository is needed.
+    env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json", "--signers", "../signers"]).success();
+    let unknown = env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json"]).exit(3);
+    assert!(unknown.stdout.contains("✗ INCOMPLETE"), "{unknown}");
+    assert_output!("bundle_json_refused", env.handoff(["verify", "--bundle-json", "../nothing.json"]));
+}
