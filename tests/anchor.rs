@@ -3,7 +3,7 @@
 
 mod answers;
 mod git;
-mod moto;
+pub(crate) mod moto;
 mod rfc3161;
 mod s3;
 mod settings;

@@ -14,14 +14,14 @@ const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=x/20260604/us-e
                       SignedHeaders=host, Signature=x\r\nx-amz-sdk-checksum-algorithm: SHA256\r\n";
 
 /// A server that forgets everything when it is dropped.
-pub(super) struct Moto {
+pub(crate) struct Moto {
     child: Child,
     host: String,
 }
 
 impl Moto {
     /// Starts one on a port of its own choice.
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut child = Command::new(installed().join("bin/moto_server"))
             .args(["-H", "127.0.0.1", "-p", "0"])
             .stdout(Stdio::null())
@@ -38,12 +38,12 @@ impl Moto {
         Self { child, host: host.expect("moto's server says where it runs") }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.host)
     }
 
     /// Sends a request whose signature is none, which it takes all the same; returns the answer's body.
-    pub(super) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         let headers = headers.iter().fold(String::new(), |all, (name, value)| format!("{all}{name}: {value}\r\n"));
         let (host, length) = (&self.host, body.len());
@@ -59,12 +59,12 @@ impl Moto {
     }
 
     /// Makes a bucket whose objects can be locked.
-    pub(super) fn bucket(&self, name: &str) {
+    pub(crate) fn bucket(&self, name: &str) {
         self.send("PUT", &format!("/{name}"), &[("x-amz-bucket-object-lock-enabled", "true")], "");
     }
 
     /// Returns the path of the only object of a bucket.
-    pub(super) fn only_object(&self, bucket: &str) -> String {
+    pub(crate) fn only_object(&self, bucket: &str) -> String {
         let listed = self.send("GET", &format!("/{bucket}?list-type=2"), &[], "");
         let keys: Vec<&str> = listed.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()).collect();
         assert_eq!(keys.len(), 1, "{listed}");
