@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::program;
 use crate::git::store::{Durability, Store};
+use crate::model::schema::Schema;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Queue {
     pub concurrency: Option<usize>,
     /// The execution pattern.
     pub pattern: Option<String>,
+    /// The file of the rules that it adds to those of its runs.
+    pub rules: Option<PathBuf>,
     /// How many attempts an item gets.
     pub max_attempts: Option<u32>,
 }
@@ -54,6 +57,8 @@ pub struct Config {
     pub anchors: BTreeMap<String, BTreeMap<String, String>>,
     /// `handoff.shape.<id>.path`
     pub shapes: BTreeMap<String, PathBuf>,
+    /// `handoff.schema.<id>@<version>.path`
+    pub schemas: BTreeMap<Schema, PathBuf>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
     /// `handoff.signers`: the allowed-signers file that verify is strict about.
@@ -96,6 +101,7 @@ impl Default for Config {
             queues: BTreeMap::new(),
             anchors: BTreeMap::new(),
             shapes: BTreeMap::new(),
+            schemas: BTreeMap::new(),
             signing_key: None,
             signers: None,
             revoked: None,
@@ -185,6 +191,11 @@ impl Config {
                     self.shapes.insert(name, value.into());
                     return Ok(());
                 }
+                "schema" if field == "path" => {
+                    let schema = name.parse().map_err(|_| Error::bad(setting, "is not of a schema `id@version`"))?;
+                    self.schemas.insert(schema, value.into());
+                    return Ok(());
+                }
                 _ => {}
             }
         }
@@ -240,6 +251,7 @@ fn set_queue(queue: &mut Queue, field: &str, setting: &Setting) -> Result<(), Er
             count => queue.concurrency = Some(count),
         },
         "pattern" => queue.pattern = Some(setting.value.clone()),
+        "rules" => queue.rules = Some(setting.value.clone().into()),
         "maxattempts" => queue.max_attempts = Some(attempts(setting)?),
         _ => {}
     }

@@ -10,6 +10,9 @@
 //! [`engine`] drives it: a pure function decides, one conductor dispatches, records and reconciles. The [`worker`] is one
 //! attempt: a worktree of its own, the consumed bytes under `inputs/`, one child process, and the capture of what it made.
 //!
+//! A run can grow while it goes on. [`coordinate`] holds its rules against the documents that it holds, and adds the items that
+//! they create, each exactly once.
+//!
 //! [`chain`] appends entries: objects first, then one swap of one ref. [`merkle`] folds their hashes into the root that seals
 //! the run, and [`log`] notes in the repository's own log that it was submitted and sealed.
 //!
@@ -20,6 +23,9 @@
 //!
 //! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
 //! mends what crashes left half-done, and [`clean`] what they left on the disk.
+//!
+//! A [`document`] is a file on a run with a history of revisions: put there by whoever writes, or handed over by an item; each is
+//! held against its JSON Schema ([`schemas`]), and refused to a reader who wants another version.
 //!
 //! A [`thread`] is the other handoff: a chain of saved states, of which one agent offers a checkpoint and another adopts it, only if
 //! the bytes, the chain and the signatures are what was offered.
@@ -36,11 +42,14 @@
 pub mod model;
 
 pub mod plan;
+pub mod schemas;
 pub mod validate;
 
 pub mod submit;
 
 pub mod run;
+
+pub mod coordinate;
 
 pub mod engine;
 
@@ -56,6 +65,8 @@ pub mod verify;
 pub mod prove;
 
 pub mod export;
+
+pub mod document;
 
 pub mod apply;
 

@@ -1,12 +1,11 @@
 //! `git handoff checkpoint`
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::work_tree;
-use git_handoff::model::entry::{Content, Product, RunTie};
+use git_handoff::model::entry::{Content, RunTie};
 use git_handoff::model::thread::MAX_SUMMARY;
-use git_handoff::thread::checkpoint::{self as stage, save};
+use git_handoff::thread::checkpoint as stage;
 use git_handoff::thread::worktree;
 
 use super::context::Context;
@@ -50,9 +49,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;
     let save_worktree = || worktree::save(&context.store, context.config.max_product_size);
     let content = Content {
-        state: product(context, &arguments.state)?,
+        state: context.save(&arguments.state)?,
         summary: arguments.summary.clone(),
-        packet: arguments.packet.as_deref().map(|path| product(context, path)).transpose()?,
+        packet: arguments.packet.as_deref().map(|path| context.save(path)).transpose()?,
         worktree: arguments.worktree.then(save_worktree).transpose()?,
         base: base.map(|(commit, _)| commit),
     };
@@ -68,17 +67,6 @@ fn check_summary(summary: Option<&str>) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Writes a file, or standard input, into the repository.
-fn product(context: &Context, path: &Path) -> Result<Product, Failure> {
-    let name = path.display();
-    let file = if path == Path::new("-") { super::context::stdin_file() } else { File::open(path) };
-    let file = file.map_err(|e| Failure::io(&format!("{name} could not be read"), &e))?;
-    save(&context.store, file, context.config.max_product_size).map_err(|error| {
-        let failure = Failure::from(error);
-        Failure { message: format!("{name}: {}", failure.message), ..failure }
-    })
 }
 
 fn tie(context: &Context, text: &str) -> Result<RunTie, Failure> {

@@ -15,8 +15,11 @@ mod cat;
 mod check;
 mod checkpoint;
 mod clean;
+mod coordinate;
+mod doc;
 mod doctor;
 mod export;
+mod extend;
 mod fetch;
 mod fork;
 mod key;
@@ -77,7 +80,10 @@ enum Command {
     Cancel(steer::Cancel),
     Retry(steer::Retry),
     Close(steer::Close),
+    Extend(extend::Arguments),
+    Coordinate(coordinate::Arguments),
     Apply(apply::Arguments),
+    Doc(doc::Arguments),
     Checkpoint(checkpoint::Arguments),
     Resume(resume::Arguments),
     Offer(offer::Arguments),
@@ -187,7 +193,10 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Cancel(arguments) => steer::cancel(&arguments, context, output),
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
+        Command::Extend(arguments) => extend::run(&arguments, context, output),
+        Command::Coordinate(arguments) => coordinate::run(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Doc(arguments) => doc::run(&arguments, context, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
         Command::Resume(arguments) => resume::run(&arguments, context, output),
         Command::Offer(arguments) => offer::run(&arguments, context, output),

@@ -210,16 +210,10 @@ fn surroundings(context: &Context, view: &View) -> Result<auto::Surroundings, Fa
             past_base = count.parse().ok();
         }
     }
-    Ok(auto::Surroundings { head, base_is_here, past_base, documents: documents(view) })
-}
-
-/// Returns the names of the documents that items of a run produced.
-fn documents(view: &View) -> Vec<String> {
-    use git_handoff::model::plan::ProductKey;
-    let products = view.state.items.iter().flat_map(|item| item.products.keys());
-    let names = products.filter_map(|key| match key {
-        ProductKey::Document(name) => Some(name.to_string()),
-        ProductKey::Patch | ProductKey::Output(_) => None,
-    });
-    names.collect()
+    Ok(auto::Surroundings {
+        head,
+        base_is_here,
+        past_base,
+        documents: view.state.documents.names().map(ToString::to_string).collect(),
+    })
 }

@@ -64,7 +64,7 @@ pub(crate) fn submit(
     context: &Context,
 ) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
     let bytes = validate::read_plan(path)?;
-    let valid = match validate::check(context, &bytes, wanted.base.as_deref()) {
+    let valid = match validate::check(context, &bytes, wanted) {
         Ok(valid) => valid,
         Err(problems) => return Ok(Err(problems)),
     };

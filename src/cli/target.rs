@@ -18,6 +18,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Returns whether the run is ours, and not one that was fetched.
+    pub(crate) fn is_own(&self) -> bool {
+        self.reference == format::run_ref(&self.run)
+    }
+
     /// Finds a run by its id, or by `<remote>/<id>` among those fetched.
     pub(crate) fn find(store: &Store, text: &str) -> Result<Self, Failure> {
         match Self::look_up(store, text)? {
@@ -26,7 +31,8 @@ impl Target {
         }
     }
 
-    fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
+    /// Finds a run that may not be there.
+    pub(crate) fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
         if let Ok(run) = RunId::parse(text) {
             let own = format::run_ref(&run);
             if refs::read(store, &own)?.is_some() {

@@ -7,6 +7,7 @@ use crate::model::json::JsonPath;
 use crate::model::plan::Produced;
 use crate::model::problem::Problem;
 use crate::model::read::{Fields, read_products};
+use crate::model::schema::Schema;
 
 /// Everything a plan may refer to, and the limits it is held to.
 #[derive(Clone, Debug)]
@@ -17,8 +18,12 @@ pub struct Catalog {
     pub subagents: BTreeSet<String>,
     /// The queues that runs may be placed on.
     pub queues: BTreeSet<String>,
+    /// The file of rules of the queue that the run is to be placed on, if it has one.
+    pub queue_rules: Option<Vec<u8>>,
     /// The registered shapes.
     pub shapes: BTreeMap<String, Shape>,
+    /// The registered schemas of documents.
+    pub schemas: BTreeMap<Schema, Value>,
     /// The registered pipelines.
     pub pipelines: BTreeSet<String>,
     /// The most items of a plan.
@@ -38,7 +43,9 @@ impl Default for Catalog {
             executors: ["command", "dispatch"].map(str::to_owned).into(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
+            queue_rules: None,
             shapes: BTreeMap::new(),
+            schemas: BTreeMap::new(),
             pipelines: BTreeSet::new(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),

@@ -25,6 +25,9 @@ pub const FAN_OUT_ABOVE: usize = 256;
 /// The run's plan, byte for byte, in the run's tree.
 pub const PLAN: &str = "plan.json";
 
+/// The rules that the queue adds to the plan's, byte for byte, in the run's tree.
+pub const RULES: &str = "rules.json";
+
 /// Returns the RFC 8785 (JCS) form of a value.
 ///
 /// Every number that this format itself writes is an integer, and what people wrote was checked to be finite when it was
@@ -76,9 +79,9 @@ pub fn stamps_ref(run: &RunId) -> String {
     format!("refs/handoff/stamps/{}", run.encoded())
 }
 
-/// Returns `refs/handoff/logs/<fingerprint>`.
-pub fn log_ref(fingerprint: &str) -> String {
-    format!("refs/handoff/logs/{}", encode_segment(fingerprint))
+/// Returns `refs/handoff/logs/<name>`; a log's name is the fingerprint of its key, or [`super::log_name::LogName`] says what.
+pub fn log_ref(name: &str) -> String {
+    format!("refs/handoff/logs/{}", encode_segment(name))
 }
 
 /// Returns where a repository log's tree keeps what it knows of a run: `<2 hex of sha256(run)>/<run>`.
@@ -121,6 +124,11 @@ impl Layout {
         } else {
             format!("items/{}", item.encoded())
         }
+    }
+
+    /// Returns the path of the normalised item, for one that was added after submit.
+    pub fn definition(self, item: &ItemId) -> String {
+        self.item(item) + "/item.json"
     }
 
     /// Returns the path of the item's `state.json`.

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
+use git_handoff::model::format::Layout;
+use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::sign::Signer;
 use git_handoff::verify::{Options, Signers, State};
 
 use super::run::{End, PLAN, Scene, failing};
 use super::table;
-use crate::verify::lab::{Lab, blob, key};
+use crate::verify::lab::{Lab, blob, key, path};
 use crate::verify::teller::Told;
 
 pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
@@ -130,7 +132,7 @@ fn every_two_entries_exchanged() {
 fn what_was_handed_over_exchanged() {
     let scene = Scene::new(End::Closed);
     let mut found = Found::default();
-    let mut tell = |what: &str, bend: &dyn Fn(&Lab, &mut Tale)| {
+    let mut tell = |what: &str, bend: Bend<'_>| {
         let mut tale = scene.tale();
         bend(&scene.lab, &mut tale);
         found.tell(&scene, what, &tale);
@@ -153,16 +155,41 @@ fn what_was_handed_over_exchanged() {
         let other = done(tale, "other");
         let stolen = patch(tale, other).sha256;
         refire(&scene.lab, tale, "use", &|manifest| {
-            manifest.input_refs.values_mut().next().unwrap().digest = stolen;
+            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = stolen;
         });
     });
     tell("an item that consumed another artifact", &|_, tale| {
         refire(&scene.lab, tale, "use", &|manifest| {
-            manifest.input_refs.values_mut().nth(1).unwrap().digest = Digest::of(b"# Another\n");
+            manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another\n");
         });
     });
     tell("an item that did not consume what it needs", &|_, tale| {
         refire(&scene.lab, tale, "use", &|manifest| drop(manifest.input_refs.pop_last()));
+    });
+    for (what, revision) in [("an older revision", b"first\n".as_slice()), ("a later revision", b"third\n")] {
+        tell(&format!("an item that consumed {what} of a document"), &|_, tale| {
+            refire(&scene.lab, tale, "use", &|manifest| {
+                manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(revision);
+            });
+        });
+    }
+    tell("a revision of a document exchanged for other bytes", &|lab, tale| {
+        let at = tale.iter().position(|(event, _)| matches!(event, Event::DocumentWritten(_))).unwrap();
+        let (Event::DocumentWritten(e), edits) = &mut tale[at] else { panic!() };
+        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), lab.store.write_blob(b"evil\n").unwrap(), 5);
+        edits[0].1 = Edit::Blob(e.oid);
+    });
+    tell("the document of an item that is not its output", &|lab, tale| {
+        let other = done(tale, "other");
+        let (Event::ItemReconciled(e), edits) = &mut tale[other] else { panic!() };
+        let document = e.products.get_mut(&"documents/score".parse().unwrap()).unwrap();
+        document.sha256 = Digest::of(b"evil\n");
+        document.oid = lab.store.write_blob(b"evil\n").unwrap();
+        document.size = 5;
+        edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = Edit::Blob(document.oid);
+    });
+    tell("a document in the tree that no entry wrote", &|lab, tale| {
+        tale[3].1.push(("documents/more".to_owned(), blob(lab, b"evil\n")));
     });
     tell("a manifest of another command", &|_, tale| {
         refire(&scene.lab, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
@@ -172,8 +199,9 @@ fn what_was_handed_over_exchanged() {
     });
     tell("a manifest in the tree that the entry does not name", &|lab, tale| {
         let at = tale.iter().position(|(event, _)| matches!(event, Event::ItemFired(_))).unwrap();
-        tale[at].1 = vec![("items/make/manifest.json".to_owned(), blob(lab, b"{}"))];
+        tale[at].1 = vec![(LAYOUT.manifest(&id("make")), blob(lab, b"{}"))];
     });
+    what_was_added(&mut tell);
     tell("a plan of other commands, named by entry 0", &|lab, tale| {
         replace_plan(lab, tale, &PLAN.replace("[\"make\"]", "[\"evil\"]"));
     });
@@ -196,9 +224,44 @@ fn what_was_handed_over_exchanged() {
         e.artifacts.values_mut().for_each(|digest| *digest = Digest::of(b"# Another\n"));
     });
     tell("a file smuggled into the tree", &|lab, tale| {
-        tale[3].1.push(("items/make/outputs/more".to_owned(), blob(lab, b"evil\n")));
+        tale[3].1.push((LAYOUT.outputs(&id("make")) + "/more", blob(lab, b"evil\n")));
     });
     found.check("exchanges", "the story");
+}
+
+/// What is done to a tale before it is told.
+type Bend<'a> = &'a dyn Fn(&Lab, &mut Tale);
+
+/// The item that a rule added exchanged, and the document that the rule saw.
+fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
+    let extended = |tale: &Tale| tale.iter().position(|(event, _)| matches!(event, Event::RunExtended(_))).unwrap();
+    tell("an added item of another command, named by its entry", &|lab, tale| {
+        let at = extended(tale);
+        let (Event::RunExtended(e), edits) = &mut tale[at] else { panic!() };
+        let Edit::Blob(oid) = edits[0].1 else { panic!() };
+        let bytes = lab.store.read_blob(oid).unwrap();
+        let bytes = String::from_utf8(bytes).unwrap().replace("[\"again\"]", "[\"evil\"]");
+        e.items.values_mut().for_each(|digest| *digest = Digest::of(bytes.as_bytes()));
+        edits[0].1 = blob(lab, bytes.as_bytes());
+    });
+    tell("an added item of another command, not named by its entry", &|lab, tale| {
+        let at = extended(tale);
+        tale[at].1[0].1 = blob(lab, b"{}");
+    });
+    tell("a document that would not have made its rule add anything", &|lab, tale| {
+        let at = done(tale, "other");
+        let (Event::ItemReconciled(e), edits) = &mut tale[at] else { panic!() };
+        let high = b"{\"score\":9}\n";
+        let Edit::Blob(oid) = blob(lab, high) else { panic!() };
+        for product in e.products.iter_mut().filter(|(key, _)| **key != ProductKey::Patch).map(|(_, product)| product) {
+            (product.sha256, product.oid) = (Digest::of(high), oid);
+        }
+        edits.iter_mut().filter(|(path, _)| path.contains("score")).for_each(|edit| edit.1 = Edit::Blob(oid));
+        refire(lab, tale, "use", &|manifest| {
+            let score = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
+            score.1.digest = Digest::of(high);
+        });
+    });
 }
 
 /// A run that somebody else made from the first entry on, with a log of their own: what it reads as.
@@ -243,6 +306,13 @@ fn a_whole_run_by_another_key() {
     table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
 }
 
+/// Where the items of the run stand.
+const LAYOUT: Layout = Layout { fan_out: true };
+
+fn id(item: &str) -> ItemId {
+    ItemId::parse(item).unwrap()
+}
+
 fn done(tale: &Tale, item: &str) -> usize {
     let made = |event: &Event| matches!(event, Event::ItemReconciled(e) if e.item.as_str() == item);
     tale.iter().position(|(event, _)| made(event)).unwrap()
@@ -274,7 +344,7 @@ fn refire(lab: &Lab, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_handoff
     let Event::ItemFired(mut fired) = teller.drafts.remove(at).event else { panic!() };
     fired.manifest = Digest::of(&bytes);
     fired.input_refs = manifest.input_refs;
-    tale[at] = (Event::ItemFired(fired), vec![(format!("items/{item}/manifest.json"), blob(lab, &bytes))]);
+    tale[at] = (Event::ItemFired(fired), vec![(LAYOUT.manifest(&id(item)), blob(lab, &bytes))]);
 }
 
 fn replace_plan(lab: &Lab, tale: &mut Tale, plan: &str) {

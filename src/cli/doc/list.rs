@@ -1,0 +1,40 @@
+//! `git handoff doc list`
+
+use git_handoff::document::{self, Change};
+use serde_json::{Value, json};
+
+use super::super::show::printable;
+use super::super::table;
+use super::{Context, Ending, Failure, Output};
+
+/// List the documents of a run, each at its highest revision
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+}
+
+/// Prints one line a document.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let view = super::view(context, &arguments.run)?;
+    let documents = document::list(&view);
+    if output.json {
+        let documents: Vec<Value> = documents.iter().map(super::value).collect();
+        output.value(&json!({ "schema": "git-handoff.documents/1", "run": view.run, "documents": documents }));
+        return Ok(Ending::Done);
+    }
+    let row = |change: &Change| {
+        let revision = &change.revision;
+        vec![
+            change.name.to_string(),
+            format!("revision {}", revision.number),
+            revision.is(),
+            table::size(revision.product.size),
+            change.at.to_string(),
+            printable(&revision.author.to_string()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = documents.iter().map(row).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    Ok(Ending::Done)
+}
