@@ -4,17 +4,28 @@
 //! The verifier's own configuration alone says which there are. Each is asked live, within bounds of time and size; what it
 //! answers is hostile until it was compared. Nothing that an anchor says is kept.
 
+mod credentials;
 mod git;
+mod http;
+mod rfc3161;
+mod s3;
 mod settings;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::git::remote::Reach;
 use crate::git::store::Store;
+use crate::model::digest::Digest;
+use crate::model::name::RunId;
 use crate::share::push;
-use crate::verify::{Answer, Guarantee, Question, Witness};
+use crate::verify::{self, Answer, Guarantee, Question, Seal, Witness};
 
+pub use credentials::{Environment, Error as CredentialsError};
+pub use http::Error as HttpError;
+pub use rfc3161::{StampsError, TokenError};
+pub use s3::WireError as S3Error;
 pub use settings::{KINDS, SettingError, read};
 
 /// How long one question may take where the configuration does not say it.
@@ -35,7 +46,11 @@ pub struct Anchor {
 /// The kinds of anchors.
 pub enum Place {
     /// Another repository that holds the logs.
-    Git(git::GitPlace),
+    Git(Box<git::GitPlace>),
+    /// A bucket that locks what is put there.
+    S3(s3::S3Place),
+    /// A time-stamping authority.
+    Rfc3161(rfc3161::Authority),
 }
 
 /// What it takes to reach anything outside.
@@ -47,6 +62,8 @@ pub struct Means {
     pub reach: Reach,
     /// Where moments come from.
     pub clock: Clock,
+    /// What the environment says of AWS.
+    pub environment: Environment,
 }
 
 impl Anchor {
@@ -54,6 +71,8 @@ impl Anchor {
     pub fn kind(&self) -> &'static str {
         match self.place {
             Place::Git(_) => "git",
+            Place::S3(_) => "s3",
+            Place::Rfc3161(_) => "rfc3161",
         }
     }
 
@@ -61,6 +80,8 @@ impl Anchor {
     pub fn place(&self) -> String {
         match &self.place {
             Place::Git(git) => git.shown(),
+            Place::S3(s3) => s3.shown(),
+            Place::Rfc3161(authority) => authority.shown(),
         }
     }
 
@@ -69,35 +90,61 @@ impl Anchor {
         match self.place {
             // Whether its host rewrites nothing is what the verifier knows of it, or does not; it cannot be seen from here.
             Place::Git(_) => self.stated.unwrap_or(Guarantee::External),
+            // What the lock makes it is checked at every answer; the configuration can only say less.
+            Place::S3(_) => self.stated.unwrap_or(Guarantee::ExternalImmutable),
+            // It says when, and nothing more.
+            Place::Rfc3161(_) => Guarantee::Detect,
         }
     }
 
     /// Asks it about a run.
     pub fn ask(&self, means: &Means, question: &Question<'_>) -> Witness {
-        let answer = match &self.place {
-            Place::Git(git) => git.ask(&self.patient(means), question),
-        };
-        Witness {
+        let mut witness = Witness {
             anchor: self.name.clone(),
             kind: self.kind(),
             guarantee: self.guarantee(),
             since: None,
             notes: Vec::new(),
-            answer: answer.unwrap_or_else(|error| Answer::None(in_a_line(&error))),
-        }
+            answer: Answer::None(String::new()),
+        };
+        let answer = match &self.place {
+            Place::Git(git) => git.ask(&self.patient(means), question),
+            Place::S3(s3) => s3.ask(means, self.within, question).map(|answered| {
+                witness.guarantee = witness.guarantee.min(answered.guarantee);
+                (witness.since, witness.notes) = (answered.since, answered.notes);
+                Answer::Seals(answered.seals)
+            }),
+            Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
+        };
+        witness.answer = answer.unwrap_or_else(|error| Answer::None(in_a_line(&error)));
+        witness
     }
 
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
     pub fn probe(&self, means: &Means) -> Result<(), Error> {
         match &self.place {
             Place::Git(git) => git.probe(&self.patient(means)),
+            Place::S3(s3) => s3.probe(means, self.within),
+            Place::Rfc3161(authority) => authority.probe(self.within),
         }
     }
 
     /// Hands over what it lacks; returns what became of each thing that it is to hold.
-    pub fn publish(&self, means: &Means) -> Result<Vec<Published>, Error> {
+    ///
+    /// `unsure` is asked about a run before anything is written of it that could never be taken back.
+    pub fn publish(&self, means: &Means, sealings: &[Sealing], unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
         match &self.place {
             Place::Git(git) => git.publish(&self.patient(means)),
+            Place::S3(s3) => s3.publish(means, self.within, sealings, unsure),
+            Place::Rfc3161(authority) => authority.publish(means, self.within, sealings),
+        }
+    }
+
+    /// Returns the file that says whom to trust about it, if one does.
+    pub fn trust_file(&mut self) -> Option<&mut PathBuf> {
+        match &mut self.place {
+            Place::Rfc3161(authority) => Some(&mut authority.ca),
+            Place::Git(_) | Place::S3(_) => None,
         }
     }
 
@@ -112,10 +159,24 @@ pub fn ask_all(anchors: &[Anchor], means: &Means, question: &Question<'_>) -> Ve
     anchors.iter().map(|anchor| anchor.ask(means, question)).collect()
 }
 
+/// A sealed run that anchors are to hold.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The run.
+    pub run: RunId,
+    /// Its seal.
+    pub seal: Seal,
+    /// The fingerprint of the key that sealed it.
+    pub fingerprint: String,
+}
+
+/// Says why a run must not be published, if it must not.
+pub type Unsure<'a> = &'a dyn Fn(&RunId) -> Result<(), Error>;
+
 /// What became of one thing that an anchor is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// `log`.
+    /// `log`, `run` or `time stamp`.
     pub kind: &'static str,
     /// The name of the log or run.
     pub name: String,
@@ -143,6 +204,69 @@ pub enum Error {
     /// It is this repository itself.
     #[error("{0} is this repository itself, which anchors nothing for itself")]
     Itself(String),
+    /// It holds another run by this name.
+    #[error("it holds the root {} of run {run}, ours is {}; what it holds was there first", .held.short(), .ours.short())]
+    Differs {
+        /// The run.
+        run: RunId,
+        /// The root that it holds.
+        held: Digest,
+        /// Ours.
+        ours: Digest,
+    },
+    /// It took something and does not show it.
+    #[error("what was put of run {0} is not there")]
+    NotKept(RunId),
+    /// What is there is no object of ours.
+    #[error("what it holds in the place of the run is not what we write")]
+    NotOurs,
+    /// What is there is about something else.
+    #[error("what it holds in the place of the run is about run {run} of the key {fingerprint}")]
+    Elsewhere {
+        /// The other run.
+        run: RunId,
+        /// The other key.
+        fingerprint: String,
+    },
+    /// A run that does not verify is not published.
+    #[error("run {0} does not verify: {1}")]
+    Unsound(RunId, String),
+    /// A run could not be looked at.
+    #[error(transparent)]
+    Verify(#[from] verify::Error),
+    /// There is no seal to be stamped.
+    #[error("the run is not sealed")]
+    NoRoot,
+    /// Nobody got a token.
+    #[error("no time stamp is at hand")]
+    NoToken,
+    /// The CA certificates cannot be read.
+    #[error("the CA certificates in {} could not be read", .0.display())]
+    Ca(PathBuf, #[source] std::io::Error),
+    /// A token proves nothing.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The authority answered something else.
+    #[error("it answers with status {0}")]
+    Status(u16),
+    /// The authority refused.
+    #[error("it grants no time stamp (status {0})")]
+    Refused(u32),
+    /// The token answers another request.
+    #[error("its time stamp answers another request")]
+    Nonce,
+    /// Tokens could not be read or kept.
+    #[error(transparent)]
+    Stamps(#[from] StampsError),
+    /// There was no answer.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// S3 did not answer as it should.
+    #[error(transparent)]
+    S3(#[from] s3::WireError),
+    /// There are no credentials.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
     /// Our logs could not be handed over.
     #[error(transparent)]
     Push(#[from] push::Error),

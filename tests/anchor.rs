@@ -1,8 +1,13 @@
 //! Anchors: places outside the repository, honest, absent, lying and forged.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod answers;
 mod git;
+pub(crate) mod moto;
+mod rfc3161;
+mod s3;
 mod settings;
+mod tsa;
 
 use serde_json::Value;
 

@@ -42,7 +42,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("apply", &["git", "model", "run"]),
     ("share", &["git", "log", "model", "plan"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
-    ("anchor", &["clock", "git", "model", "share", "verify"]),
+    ("anchor", &["clock", "git", "model", "share", "sign", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.

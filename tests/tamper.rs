@@ -4,6 +4,7 @@
 //! `HANDOFF_UPDATE_DOCS=1 cargo nextest run tamper` writes what is found now.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod anchored;
 mod bytes;
 pub(crate) mod edits;
 mod places;

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::credentials::Named;
 use super::git::GitPlace;
+use super::rfc3161::Authority;
+use super::s3::{self, S3Place};
 use super::{Anchor, PATIENCE, Place};
 use crate::share::Space;
 use crate::verify::{Guarantee, LOCAL};
 
 /// The kinds of anchors that can be configured.
-pub const KINDS: [&str; 1] = ["git"];
+pub const KINDS: [&str; 3] = ["git", "s3", "rfc3161"];
 
 /// The longest that one question may take.
 const MOST_PATIENCE: u64 = 600;
@@ -40,7 +43,12 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
         },
     };
     let place = match kind {
-        "git" => Place::Git(settings.git()?),
+        "git" => Place::Git(Box::new(settings.git()?)),
+        "s3" => Place::S3(settings.s3()?),
+        "rfc3161" if stated.is_some() => {
+            return Err(settings.bad("guarantee", "says nothing: a time stamp changes no claim"));
+        }
+        "rfc3161" => Place::Rfc3161(settings.rfc3161()?),
         _ => return Err(settings.bad("type", "is no kind of anchor")),
     };
     match settings.values.keys().next() {
@@ -69,6 +77,47 @@ impl<'a> Settings<'a> {
             .ok_or_else(|| self.bad("branches", "cannot begin the name of a branch"))?;
         Ok(GitPlace::new(url, space))
     }
+
+    fn s3(&mut self) -> Result<S3Place, SettingError> {
+        let bucket = self.required("bucket")?.to_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+        let prefix = self.take("prefix").unwrap_or(s3::PREFIX).to_owned();
+        if !prefix.chars().all(plain) || prefix.starts_with('/') || prefix.contains("//") {
+            return Err(self.bad("prefix", "is not made of letters, digits, `-`, `_`, `.` and `/`"));
+        }
+        let endpoint = self.take("endpoint").map(str::to_owned);
+        if endpoint.as_deref().is_some_and(|url| !safe(url)) {
+            return Err(self.bad(
+                "endpoint",
+                "is neither an https:// URL nor one of this machine: answers could be changed on the way",
+            ));
+        }
+        let retention_days = match self.take("retentiondays").map(str::parse) {
+            None => s3::RETENTION_DAYS,
+            Some(Ok(days @ 1..=36_500)) => days,
+            Some(_) => return Err(self.bad("retentionDays", "is not between 1 and 36500")),
+        };
+        let named =
+            Named { file: self.take("credentials").map(Into::into), profile: self.take("profile").map(str::to_owned) };
+        let region = self.take("region").map(str::to_owned);
+        Ok(S3Place { bucket, prefix, endpoint, region, named, retention_days })
+    }
+
+    fn rfc3161(&mut self) -> Result<Authority, SettingError> {
+        let url = self.required("url")?.to_owned();
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            return Err(self.bad("url", "is no URL of HTTP"));
+        }
+        Ok(Authority { url, ca: self.required("ca")?.into() })
+    }
+}
+
+/// Returns whether what a URL answers cannot be changed on the way.
+fn safe(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = |rest: &str| rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| host.strip_prefix(own).is_some_and(port))
 }
 
 /// Why an anchor's settings make no sense.

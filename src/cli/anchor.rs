@@ -5,7 +5,9 @@ mod check;
 mod list;
 mod push;
 
-use git_handoff::anchor::{self, Anchor};
+use std::collections::BTreeMap;
+
+use git_handoff::anchor::{self, Anchor, Place};
 use git_handoff::verify::LOCAL;
 
 use super::context::Context;
@@ -39,6 +41,26 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     }
 }
 
+/// Returns what an anchor is good for in a word: its guarantee, or the time.
+fn strength(anchor: &Anchor) -> &'static str {
+    match anchor.place {
+        Place::Rfc3161(_) => TIME,
+        Place::Git(_) | Place::S3(_) => anchor.guarantee().as_str(),
+    }
+}
+
+/// What stands for a guarantee where an anchor says when, and nothing more.
+const TIME: &str = "time";
+
+/// Reads one anchor's settings; no file inside the work tree says whom to trust about it.
+fn read(name: &str, settings: &BTreeMap<String, String>, context: &Context) -> Result<Anchor, Failure> {
+    let mut anchor = anchor::read(name, settings)?;
+    if let Some(file) = anchor.trust_file() {
+        *file = super::verify::outside(&format!("handoff.anchor.{name}.ca"), file, context)?;
+    }
+    Ok(anchor)
+}
+
 /// Returns the anchors of some names; all that are configured where none is named. `local` is always there and needs no asking.
 pub(super) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>, Failure> {
     let configured = &context.config.anchors;
@@ -49,5 +71,5 @@ pub(super) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>,
         return Err(failure.hint("git handoff anchor list"));
     }
     let wanted = configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
-    wanted.map(|(name, settings)| Ok(anchor::read(name, settings)?)).collect()
+    wanted.map(|(name, settings)| read(name, settings, context)).collect()
 }

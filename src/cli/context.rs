@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use git_handoff::anchor::Means;
+use git_handoff::anchor::{Environment, Means};
 use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::config::Config;
@@ -142,7 +142,12 @@ impl Context {
 
     /// Returns what it takes to reach anchors.
     pub(crate) fn means(&self, output: &Output) -> Means {
-        Means { store: self.store.clone(), reach: self.reach(output), clock: self.clock }
+        let aws = |(name, value): (&String, &OsString)| {
+            Some((name.clone(), value.to_str().filter(|value| !value.is_empty())?.to_owned()))
+        };
+        let variables = self.ambient.iter().filter(|(name, _)| name.starts_with("AWS_")).filter_map(aws).collect();
+        let environment = Environment { variables, home: self.variable("HOME").map(PathBuf::from) };
+        Means { store: self.store.clone(), reach: self.reach(output), clock: self.clock, environment }
     }
 
     /// Returns the public half of the signing key, without making one.

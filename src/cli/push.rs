@@ -98,7 +98,7 @@ fn explain(error: Error, request: &Request) -> Failure {
                 Kind::Log => {
                     format!("git handoff fetch {to} && git handoff push {to}   # the same key writes a log in another clone, too")
                 }
-                Kind::Transcripts => format!("git handoff fetch {to}"),
+                Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
             })
         }
         Error::Declined { .. } if request.space.folder() == "refs/handoff/" => Some(format!(

@@ -15,7 +15,7 @@ use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::submit;
 use git_handoff::verify::{
-    Ask, AtHand, Claim, Logs, Options, Question, Report, Signers, revoked, verify_bundle_json, verify_proof,
+    Ask, AtHand, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json, verify_proof,
     verify_with,
 };
 
@@ -289,7 +289,7 @@ pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
     };
     let revoked = match &revoked_file {
         Some(path) => revoked(&text(path)?).map_err(|e| bad(path, &e))?,
-        None => BTreeSet::new(),
+        None => Revoked::new(),
     };
     Ok(Options {
         own_key: context.own_fingerprint(),
@@ -301,7 +301,7 @@ pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
 }
 
 /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
-fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
+pub(super) fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
     let path = context.expand(path);
     let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
     let git_dirs = [context.store.git_dir(), context.store.common_dir()];

@@ -13,4 +13,5 @@ pub mod remote;
 pub mod save;
 pub mod scratch;
 pub mod store;
+pub mod tree;
 pub mod work_tree;

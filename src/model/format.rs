@@ -74,6 +74,11 @@ pub fn transcripts_ref(run: &RunId) -> String {
     format!("refs/handoff/transcripts/{}", run.encoded())
 }
 
+/// Returns `refs/handoff/stamps/<run>`.
+pub fn stamps_ref(run: &RunId) -> String {
+    format!("refs/handoff/stamps/{}", run.encoded())
+}
+
 /// Returns `refs/handoff/logs/<name>`; a log's name is the fingerprint of its key, or [`super::log_name::LogName`] says what.
 pub fn log_ref(name: &str) -> String {
     format!("refs/handoff/logs/{}", encode_segment(name))

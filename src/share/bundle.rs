@@ -33,6 +33,11 @@ pub fn write(store: &Store, chains: &[(Place, String)], out: &mut dyn Write) -> 
             return Err(Error::Twice(place.kind.word(), place.name.clone()));
         }
         let folder = reference.strip_suffix(&place.below("")).unwrap_or(FOLDER);
+        if let Some(stamps) = place.stamps()
+            && let Some(tree) = refs::read(store, &stamps.below(folder))?
+        {
+            put.insert(stamps, tree);
+        }
         for (name, oid) in refs::list(store, folder)? {
             let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
             if let Some(log) = log
@@ -107,7 +112,7 @@ fn name(opened: &mut Opened, head: &BundleHead) -> Result<(), Error> {
         match place.kind {
             Kind::Run => opened.runs.extend(RunId::parse(&place.name).ok()),
             Kind::Thread => opened.threads.extend(ThreadId::parse(&place.name).ok()),
-            Kind::Log | Kind::Transcripts => {}
+            Kind::Log | Kind::Transcripts | Kind::Stamps => {}
         }
     }
     Ok(())

@@ -44,7 +44,7 @@ pub(super) fn missing(
     content: bool,
 ) -> Result<Vec<Oid>, store::Error> {
     let mut walk = Walk { repo: store.local(), content, seen: HashSet::new(), wanted: Vec::new() };
-    if kind == Kind::Transcripts {
+    if !kind.is_chain() {
         walk.tree(head, Spot::All)?;
         return Ok(walk.absent());
     }

@@ -157,7 +157,8 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
     }
     match (place.kind, store.kind(new)?) {
         (_, None) => return Err(store::Error::Missing(new).into()),
-        (Kind::Transcripts, Some(Object::Tree)) | (Kind::Run | Kind::Thread | Kind::Log, Some(Object::Commit)) => {}
+        (Kind::Transcripts | Kind::Stamps, Some(Object::Tree))
+        | (Kind::Run | Kind::Thread | Kind::Log, Some(Object::Commit)) => {}
         (_, Some(Object::Commit)) => return Ok(Status::Unfit("a commit")),
         (_, Some(Object::Tree)) => return Ok(Status::Unfit("a tree")),
         (_, Some(Object::Blob)) => return Ok(Status::Unfit("a blob")),

@@ -15,6 +15,8 @@ pub enum Kind {
     Log,
     /// The transcripts of a run: a tree, no chain, and no evidence.
     Transcripts,
+    /// The time stamps of a run: a tree that only gets more; each proves itself.
+    Stamps,
 }
 
 /// One ref that travels, without the folder of refs that it lies in.
@@ -35,6 +37,7 @@ impl Kind {
             Self::Thread => "thread",
             Self::Log => "log",
             Self::Transcripts => "transcripts",
+            Self::Stamps => "time stamps",
         }
     }
 
@@ -44,12 +47,13 @@ impl Kind {
             Self::Thread => "threads",
             Self::Log => "logs",
             Self::Transcripts => "transcripts",
+            Self::Stamps => "stamps",
         }
     }
 
     /// Returns whether it is a chain, which only grows.
     pub fn is_chain(self) -> bool {
-        self != Self::Transcripts
+        !matches!(self, Self::Transcripts | Self::Stamps)
     }
 }
 
@@ -57,8 +61,9 @@ impl Place {
     /// Reads `runs/<run>` and the like; none where the name is not exactly what one of ours encodes to.
     pub fn parse(below: &str) -> Option<Self> {
         let (folder, segment) = below.split_once('/')?;
-        let kind =
-            [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts].into_iter().find(|k| k.folder() == folder)?;
+        let kind = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps]
+            .into_iter()
+            .find(|k| k.folder() == folder)?;
         let name = match kind {
             Kind::Log => LogName::decode(segment)?.to_string(),
             _ => RunId::decode(segment)?.as_str().to_owned(),
@@ -69,6 +74,11 @@ impl Place {
     /// Returns the place of a run.
     pub fn of_run(run: &RunId) -> Self {
         Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
+    }
+
+    /// Returns the place of the time stamps of what lies here, if that is a run.
+    pub fn stamps(&self) -> Option<Self> {
+        (self.kind == Kind::Run).then(|| Self { kind: Kind::Stamps, ..self.clone() })
     }
 
     /// Returns the place of a thread.
@@ -91,7 +101,7 @@ impl Place {
     pub(super) fn is_asked(&self, names: &[String], transcripts: bool) -> bool {
         let named = names.is_empty() || names.iter().any(|name| self.is_called(name));
         match self.kind {
-            Kind::Run | Kind::Thread => named,
+            Kind::Run | Kind::Thread | Kind::Stamps => named,
             Kind::Log => true,
             Kind::Transcripts => transcripts && named,
         }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
-use crate::git::store::{self, Store};
-use crate::git::{history, refs};
+use crate::git::store::{self, Edit, Store};
+use crate::git::{history, refs, tree};
 use crate::log;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
@@ -90,8 +90,9 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, 
     let has = held(store, reach, &url, &request.space)?;
     let (mut moves, mut diverged, mut renamed) = (Vec::new(), Vec::new(), Vec::new());
     let named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
-    for (mut place, new) in wanted {
+    for (mut place, ours) in wanted {
         let mut old = has.get(&place).copied();
+        let new = united(store, &place, old, ours)?;
         if let Some((from, to)) = another_name(store, &place, old, new)? {
             place = Place::of_log(&to);
             old = has.get(&place).copied();
@@ -165,6 +166,17 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
     }
 }
 
+/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here.
+fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid) -> Result<Oid, Error> {
+    match theirs.filter(|_| place.kind == Kind::Stamps) {
+        Some(theirs) if store.contains(theirs) => {
+            let more = tree::files(store, ours)?.into_iter().map(|(name, blob)| (name, Edit::Blob(blob)));
+            Ok(store.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?)
+        }
+        _ => Ok(ours),
+    }
+}
+
 /// Returns the names, old and new, of a log of ours in whose place the remote has what the same key wrote in another clone.
 fn another_name(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Option<(LogName, LogName)>, Error> {
     let (Kind::Log, Some(theirs), Some(log)) = (place.kind, old, LogName::parse(&place.name)) else { return Ok(None) };
@@ -181,7 +193,9 @@ fn compare(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<O
         return Ok(Some(Status::UpToDate));
     }
     if !place.kind.is_chain() {
-        return Ok(Some(Status::Updated));
+        // Somebody else's time stamps are not thrown away unseen.
+        let unseen = place.kind == Kind::Stamps && !store.contains(old);
+        return Ok(Some(if unseen { Status::Behind } else { Status::Updated }));
     }
     if !store.contains(old) {
         return Ok(None);

@@ -1,14 +1,16 @@
 //! The row `anchor`: something outside the run holds its root, and holds the same.
 
+use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::name::RunId;
+use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
 use super::logs::{Log, Said};
 use super::objects::Objects;
 use super::root;
 use super::story::Link;
-use super::witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Witness};
+use super::witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Timed, Witness};
 use super::{Case, Guarantee, State};
 
 /// The row, and what each anchor said.
@@ -18,6 +20,17 @@ pub(super) struct Anchor {
     pub(super) missing: bool,
     /// The logs at hand, and every place outside that was asked.
     pub(super) anchored: Vec<Anchored>,
+    /// What time-stamping authorities say, which neither makes the row hold nor fail.
+    pub(super) times: Vec<Timed>,
+}
+
+impl Anchor {
+    /// Returns when the root was there at the latest, by the clock of somebody else.
+    pub(super) fn held_since(&self) -> Option<Moment> {
+        let places =
+            self.anchored.iter().filter(|one| one.guarantee >= Guarantee::External).filter_map(|one| one.since);
+        places.chain(self.times.iter().filter_map(|timed| timed.at.clone().ok())).min()
+    }
 }
 
 /// What anchors are held against.
@@ -34,7 +47,7 @@ pub(super) struct Facts<'a> {
 /// outside must hold it; where there is none, a log must.
 pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     if let Some(verdict) = case.cut_off() {
-        return Anchor { verdict, missing: false, anchored: Vec::new() };
+        return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new() };
     }
     let links = &case.story.links;
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
@@ -48,8 +61,8 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     let objects = Objects::new(case.store);
     let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
     let local = facts.logs(at_hand.logs.logs.iter().filter(counts), &spoilt).local();
-    let outside = facts.ask(at_hand.ask, case.store.object_format());
-    let anchor = sum_up(&facts, case.options.alone, local, outside);
+    let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
+    let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
         return Anchor { verdict: Verdict::not_applicable("no entry could be read"), missing: false, ..anchor };
     }
@@ -59,11 +72,12 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
 /// Asks the places outside alone, about what a proof shows: it comes without any log.
 pub(super) fn of_proof(facts: &Facts<'_>, ask: Ask<'_>, object_format: &str) -> Anchor {
     let alone = || Verdict::not_applicable("a proof carries no anchor");
-    let outside = if facts.seal.is_some() { facts.ask(ask, object_format) } else { Vec::new() };
+    let (outside, times) =
+        if facts.seal.is_some() { facts.ask(ask, object_format, None) } else { (Vec::new(), Vec::new()) };
     if outside.is_empty() {
-        return Anchor { verdict: alone(), missing: false, anchored: Vec::new() };
+        return Anchor { verdict: alone(), missing: false, anchored: Vec::new(), times };
     }
-    sum_up(facts, true, Word::default().local(), outside)
+    Anchor { times, ..sum_up(facts, true, Word::default().local(), outside) }
 }
 
 /// Sums up for a run: the strongest that holds is named.
@@ -101,15 +115,21 @@ fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     } else {
         (Verdict::failed(own + &notes), true)
     };
-    Anchor { verdict, missing, anchored }
+    Anchor { verdict, missing, anchored, times: Vec::new() }
 }
 
 impl Facts<'_> {
-    fn ask(&self, ask: Ask<'_>, object_format: &str) -> Vec<Weighed> {
+    /// Asks everybody; a time is no anchor.
+    fn ask(&self, ask: Ask<'_>, object_format: &str, store: Option<&Store>) -> (Vec<Weighed>, Vec<Timed>) {
         let root = self.seal.as_ref().map(|seal| seal.root);
-        let question = Question { run: self.run, writers: self.writers, root, object_format };
-        let weigh = |witness: Witness| {
+        let question = Question { store, run: self.run, writers: self.writers, root, object_format };
+        let (mut outside, mut times) = (Vec::new(), Vec::new());
+        for witness in ask(&question) {
             let word = match &witness.answer {
+                Answer::Time(at) => {
+                    times.push(Timed { authority: witness.anchor, at: at.clone() });
+                    continue;
+                }
                 Answer::Logs(logs) => {
                     let counts = |log: &&Log| self.writers.contains(&log.fingerprint);
                     self.logs(logs.iter().flat_map(|logs| &logs.logs).filter(counts), &|_| None)
@@ -117,9 +137,9 @@ impl Facts<'_> {
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => Word { silent: Some(why.clone()), ..Word::default() },
             };
-            word.outside(witness)
-        };
-        ask(&question).into_iter().map(weigh).collect()
+            outside.push(word.outside(witness));
+        }
+        (outside, times)
     }
 
     /// All logs must agree; those that are themselves broken are named and count for nothing.

@@ -73,7 +73,14 @@ pub fn verify_bundle_json(
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,
     };
-    let judged = Judged { verdicts, signers, missing_anchor: false, anchored: Vec::new(), sandbox: BTreeMap::new() };
+    let judged = Judged {
+        verdicts,
+        signers,
+        missing_anchor: false,
+        anchored: Vec::new(),
+        times: Vec::new(),
+        sandbox: BTreeMap::new(),
+    };
     Ok(judged.report(facts, distrust))
 }
 
@@ -168,7 +175,7 @@ fn signed(bundle: &Bundle<'_>, found: Digest, own: Option<&PublicKey>, options: 
     match (made, bundle.records.last()) {
         (Some((key, _)), Some(last)) => {
             let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key) };
-            signature::judge(std::iter::once(signed), None, options)
+            signature::judge(std::iter::once(signed), None, options, None)
         }
         _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),
         _ if named.is_some_and(|named| known.contains_key(named)) => bad("the signature does not match the root"),

@@ -45,7 +45,7 @@ impl Continuable {
 pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Continuable, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
     let case = Case::open(store, run, reference, &options)?;
-    let evidence = Evidence::gather(&case);
+    let evidence = Evidence::gather(&case, None);
     let chain = chain::row(&case);
     let checked = [&chain, &evidence.signature, &evidence.plan, &evidence.handoff, &evidence.manifest];
     let broken = checked.iter().any(|verdict| verdict.state == State::Failed || verdict.incomplete);
@@ -100,6 +100,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         signers: evidence.signers,
         missing_anchor: false,
         anchored: anchor.anchored,
+        times: anchor.times,
         sandbox: evidence.sandbox,
     };
     judged.report(super::report::Facts::of(case), evidence.distrust)

@@ -33,18 +33,19 @@ pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
 pub use proof::{Bytes, verify_proof};
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State};
-pub use revoked::{RevokedError, revoked};
+pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
 pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
-pub use witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Witness, nobody};
+pub use witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::git::history;
 use crate::git::store::{self, Store};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
+use crate::model::time::Moment;
 
 use findings::Verdict;
 use report::{Facts, Judged};
@@ -61,8 +62,8 @@ pub struct Options {
     pub strict_signers: bool,
     /// The only principal whose keys count, if not all of them do.
     pub signer: Option<String>,
-    /// The fingerprints of keys that are revoked, whoever else trusts them.
-    pub revoked: BTreeSet<String>,
+    /// The fingerprints of keys that are revoked, whoever else trusts them; since when, where somebody says.
+    pub revoked: Revoked,
     /// The bytes of the plan that the run must be of.
     pub plan: Option<Vec<u8>>,
     /// The commit that the run must start from.
@@ -88,8 +89,8 @@ pub fn verify_with(
 ) -> Result<Report, Error> {
     let case =
         Case::open(store, run, reference, options).map_err(|error| at_hand.logs.remember(error, run, reference))?;
-    let evidence = Evidence::gather(&case);
     let anchor = anchor::row(&case, at_hand);
+    let evidence = Evidence::gather(&case, anchor.held_since());
     let verdicts = [
         chain::row(&case),
         root::row(&case, anchor.verdict.state),
@@ -105,6 +106,7 @@ pub fn verify_with(
         signers: evidence.signers,
         missing_anchor: anchor.missing,
         anchored: anchor.anchored,
+        times: anchor.times,
         sandbox: evidence.sandbox,
     };
     Ok(judged.report(Facts::of(&case), evidence.distrust))
@@ -158,8 +160,9 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn gather(case: &Case<'_>) -> Self {
-        let signature = signature::row(case);
+    /// `held_since` is when the root was there at the latest, by the clock of somebody else.
+    fn gather(case: &Case<'_>, held_since: Option<Moment>) -> Self {
+        let signature = signature::row(case, held_since);
         let replay = plan::replay(case);
         let (manifest, sandbox) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
         Self {

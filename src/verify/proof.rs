@@ -32,7 +32,7 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask:
     let content = content(proof, bytes);
     let rest = || Verdict::not_applicable("a proof shows single entries; this needs the run");
     let plan = plan(&first, options);
-    let Anchor { verdict: anchor, missing, anchored } = anchors(proof, &first, &last, ask);
+    let Anchor { verdict: anchor, missing, anchored, times } = anchors(proof, &first, &last, ask);
     let verdicts = [chain, root, signature, anchor, rest(), plan, rest(), content];
     let failed = |at: usize| verdicts[at].state == State::Failed;
     let order = [
@@ -74,6 +74,7 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask:
         }),
         signers,
         anchors: anchored,
+        times,
         sandbox: BTreeMap::new(),
         pinned_clock: pinned,
     }
@@ -240,7 +241,7 @@ fn signatures(first: &Ends, last: &Ends, options: &Options) -> Signature {
         at: decoded.entry.at,
         signer: signer.as_deref(),
     });
-    signature::judge(signed, Some(writers), options)
+    signature::judge(signed, Some(writers), options, None)
 }
 
 /// Asks the places outside about the seal that the proof shows.

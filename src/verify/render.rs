@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, State};
+use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, State, Timed};
 
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
@@ -30,6 +30,9 @@ impl Report {
         if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
             report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
         }
+        if !self.times.is_empty() {
+            report["times"] = self.times.iter().map(Timed::to_json).collect();
+        }
         if self.pinned_clock {
             report["clock"] = "pinned".into();
         }
@@ -46,6 +49,13 @@ impl Report {
         for row in &self.rows {
             let mark = painted(mark(row.state), row.state, color);
             lines.push(format!("{mark} {:<10} {}", row.name, plain(&row.detail)));
+        }
+        for timed in &self.times {
+            let (state, said) = match &timed.at {
+                Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
+                Err(why) => (State::NotApplicable, format!("{}: {why}", timed.authority)),
+            };
+            lines.push(format!("{} {:<10} {}", painted(mark(state), state, color), "time", plain(&said)));
         }
         lines.extend(Some(self.footer()).filter(|footer| !footer.is_empty()));
         lines.join("\n") + "\n"
@@ -92,6 +102,16 @@ impl Anchored {
             value["since"] = since.to_string().into();
         }
         value
+    }
+}
+
+impl Timed {
+    /// Returns what the authority says as part of an answer.
+    pub fn to_json(&self) -> Value {
+        match &self.at {
+            Ok(at) => json!({ "authority": self.authority, "at": at }),
+            Err(why) => json!({ "authority": self.authority, "at": null, "detail": why }),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
-use super::witness::{Anchored, Standing};
+use super::witness::{Anchored, Standing, Timed};
 use super::{Case, root};
 
 /// How strong the place is that holds a run's root outside the run.
@@ -127,6 +127,8 @@ pub struct Report {
     pub signers: Vec<SignerSeen>,
     /// What each anchor says: the logs at hand, and every place outside that was asked.
     pub anchors: Vec<Anchored>,
+    /// What time-stamping authorities say of the run. It changes no claim.
+    pub times: Vec<Timed>,
     /// What confined the dispatched attempts, counted.
     pub sandbox: BTreeMap<String, u64>,
     /// Whether entries were dated by a pinned test clock.
@@ -142,6 +144,7 @@ pub(super) struct Judged {
     pub(super) signers: Vec<SignerSeen>,
     pub(super) missing_anchor: bool,
     pub(super) anchored: Vec<Anchored>,
+    pub(super) times: Vec<Timed>,
     pub(super) sandbox: BTreeMap<String, u64>,
 }
 
@@ -213,6 +216,7 @@ impl Judged {
             }),
             signers: self.signers,
             anchors: self.anchored,
+            times: self.times,
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
         }

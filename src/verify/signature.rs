@@ -21,11 +21,12 @@ pub(super) struct Signed<'a> {
     pub(super) signer: Result<&'a str, &'a String>,
 }
 
-pub(super) fn row(case: &Case<'_>) -> Signature {
+/// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
+pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     let links = case.story.links.iter();
     let signed = links.map(|link| Signed { seq: link.entry.seq, at: link.entry.at, signer: link.signer.as_deref() });
-    let mut row = judge(signed, (!case.story.cut).then_some(writers), case.options);
+    let mut row = judge(signed, (!case.story.cut).then_some(writers), case.options, held_since);
     if case.story.links.is_empty() {
         row.verdict = Verdict::not_applicable("no entry could be read");
     } else if let (true, Some(cut_off)) = (row.verdict.state != State::Failed, case.cut_off()) {
@@ -39,6 +40,7 @@ pub(super) fn judge<'a>(
     signed: impl Iterator<Item = Signed<'a>>,
     writers: Option<&[String]>,
     options: &Options,
+    held_since: Option<Moment>,
 ) -> Signature {
     let mut bad = Findings::default();
     let mut distrusted = Findings::default();
@@ -54,7 +56,7 @@ pub(super) fn judge<'a>(
         if writers.is_some_and(|writers| !writers.iter().any(|writer| writer == key)) {
             bad.add(format!("entry {seq} is signed by {key}, which is not among the run's writers"));
         }
-        let (principal, distrust) = standing(options, key, at);
+        let (principal, distrust) = standing(options, key, at, held_since);
         let own = options.own_key.as_deref() == Some(key) && options.signer.is_none();
         let trusted = distrust.is_none() && (principal.is_some() || own);
         match signers.iter_mut().find(|seen| seen.fingerprint == *key) {
@@ -75,7 +77,12 @@ pub(super) fn judge<'a>(
 }
 
 /// Returns whom the verifier knows the key as, and why it must not be trusted.
-pub(super) fn standing(options: &Options, key: &str, at: Moment) -> (Option<String>, Option<String>) {
+pub(super) fn standing(
+    options: &Options,
+    key: &str,
+    at: Moment,
+    held_since: Option<Moment>,
+) -> (Option<String>, Option<String>) {
     let wanted = options.signer.as_deref();
     let known = options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at, wanted));
     let (principal, outside) = match known {
@@ -83,8 +90,11 @@ pub(super) fn standing(options: &Options, key: &str, at: Moment) -> (Option<Stri
         Standing::Outside(principal) => (Some(principal.to_owned()), true),
         Standing::Unknown => (None, false),
     };
-    let distrust = if options.revoked.contains(key) {
-        Some("is revoked".to_owned())
+    // Only the word of somebody else about when it was there helps a run whose key was revoked later: its own times are the key's.
+    let before = |since: Moment| held_since.is_some_and(|held| held < since);
+    let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
+    let distrust = if let Some(since) = revoked {
+        Some(since.map_or_else(|| "is revoked".to_owned(), |since| format!("is revoked since {since}")))
     } else if outside {
         // The time is the entry's own word, as is the whole order of entries before an anchor of another's vouches for it.
         Some(format!("was not valid at {at}, the time that the entry asserts"))

@@ -143,7 +143,7 @@ pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Option
 
 /// Returns whether the verifier knows a key as good at a time, and refuses one that its own words speak against.
 pub fn knows_key(options: &Options, key: &str, at: Moment) -> Result<bool, String> {
-    let (principal, distrust) = standing(options, key, at);
+    let (principal, distrust) = standing(options, key, at, None);
     distrust.map_or(Ok(principal.is_some() || options.own_key.as_deref() == Some(key)), Err)
 }
 
@@ -163,7 +163,7 @@ fn signature(told: &Told, options: &Options) -> (Verdict, Vec<SignerSeen>, bool)
         if signers.first().is_some_and(|owner| owner.fingerprint != *key) {
             bad.add(format!("entry {seq} is signed by {key}, but the thread belongs to the key of its first entry"));
         }
-        let (principal, distrust) = standing(options, key, link.entry.at);
+        let (principal, distrust) = standing(options, key, link.entry.at, None);
         let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_ref() == Some(key));
         match signers.iter_mut().find(|seen| seen.fingerprint == *key) {
             Some(seen) => seen.trusted &= trusted,

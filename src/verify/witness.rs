@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
 use crate::model::time::Moment;
@@ -10,6 +11,8 @@ use super::{Guarantee, Logs};
 
 /// What a place outside is asked about.
 pub struct Question<'a> {
+    /// Where the run lies; of a proof, nowhere.
+    pub store: Option<&'a Store>,
     /// The run.
     pub run: &'a RunId,
     /// The fingerprints of its writers, as entry 0 says.
@@ -37,7 +40,7 @@ pub struct Seal {
 pub struct Witness {
     /// The name that the verifier's configuration gives to it.
     pub anchor: String,
-    /// What kind of place it is: `git`, `s3`.
+    /// What kind of place it is: `git`, `s3`, `rfc3161`.
     pub kind: &'static str,
     /// How strong its word is: as the verifier's configuration states it, and not more than was checked.
     pub guarantee: Guarantee,
@@ -55,6 +58,8 @@ pub enum Answer {
     Logs(Vec<Rc<Logs>>),
     /// What it holds of the run's seal, perhaps nothing.
     Seals(Vec<Seal>),
+    /// When the root was there at the latest, by a time-stamping authority's word; or why nothing says so.
+    Time(Result<Moment, String>),
     /// It could not be asked, or gave no answer that can be understood.
     None(String),
 }
@@ -80,6 +85,15 @@ impl<'a> AtHand<'a> {
     pub fn logs(logs: &'a Logs) -> Self {
         Self { logs, ask: &nobody }
     }
+}
+
+/// What a time-stamping authority says of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// Its name in the verifier's configuration.
+    pub authority: String,
+    /// When the run's root was there at the latest; or why nothing says so.
+    pub at: Result<Moment, String>,
 }
 
 /// How an anchor stands to a run.

@@ -58,7 +58,7 @@ fn strict_signers_refuse_an_unknown_key_and_our_own() {
 fn a_revoked_or_expired_key_is_not_trusted() {
     let lab = Lab::new();
     lab.honest();
-    let revoked = Options { revoked: [lab.signer.fingerprint()].into(), ..lab.options() };
+    let revoked = Options { revoked: [(lab.signer.fingerprint(), None)].into(), ..lab.options() };
     assert_fails(&lab.verify_with(&revoked), "signature", "is revoked");
     for (option, valid) in [
         ("valid-after=\"20260604\"", true),

@@ -1,8 +1,8 @@
 //! `git handoff anchor add`
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use git_handoff::anchor;
 use git_handoff::git::remote::{self, Remotes};
 use serde_json::json;
 
@@ -32,6 +32,8 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum Kind {
     Git(Git),
+    S3(S3),
+    Rfc3161(Rfc3161),
 }
 
 /// Another repository, to which the logs are only fast-forwarded
@@ -42,6 +44,41 @@ struct Git {
     /// Keep the logs in branches PREFIX/logs/KEY, which a host can protect
     #[arg(long, value_name = "PREFIX")]
     branches: Option<String>,
+}
+
+/// A bucket with S3 Object Lock, in which each sealed run gets a small object that nobody can change
+#[derive(clap::Args)]
+struct S3 {
+    /// The bucket, made with Object Lock
+    bucket: String,
+    /// What the names of objects begin with [default: git-handoff/]
+    #[arg(long)]
+    prefix: Option<String>,
+    /// The address of the service, if it is not Amazon's
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// The region [default: `$AWS_REGION`, else us-east-1]
+    #[arg(long)]
+    region: Option<String>,
+    /// Take the credentials from this section of the credentials file
+    #[arg(long)]
+    profile: Option<String>,
+    /// The credentials file [default: ~/.aws/credentials]
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<String>,
+    /// For how many days nobody can take an object away [default: 3650]
+    #[arg(long, value_name = "DAYS")]
+    retention_days: Option<u64>,
+}
+
+/// A time-stamping authority, which says when a root was there
+#[derive(clap::Args)]
+struct Rfc3161 {
+    /// Where it is asked
+    url: String,
+    /// The CA certificates that you trust about it, in PEM; a file outside the work tree
+    #[arg(long, value_name = "FILE")]
+    ca: PathBuf,
 }
 
 impl Arguments {
@@ -58,6 +95,23 @@ impl Arguments {
                 set("url", Some(remote::push_destination(&context.store, &remote)?));
                 set("branches", git.branches.clone());
             }
+            Kind::S3(s3) => {
+                set("type", Some("s3".into()));
+                set("bucket", Some(s3.bucket.clone()));
+                set("prefix", s3.prefix.clone());
+                set("endpoint", s3.endpoint.clone());
+                set("region", s3.region.clone());
+                set("profile", s3.profile.clone());
+                set("credentials", s3.credentials.clone());
+                set("retentionDays", s3.retention_days.map(|days| days.to_string()));
+            }
+            Kind::Rfc3161(authority) => {
+                set("type", Some("rfc3161".into()));
+                set("url", Some(authority.url.clone()));
+                let ca = authority.ca.canonicalize();
+                let ca = ca.map_err(|e| Failure::io(&format!("{} could not be read", authority.ca.display()), &e))?;
+                set("ca", Some(ca.to_string_lossy().into_owned()));
+            }
         }
         Ok(settings)
     }
@@ -72,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     }
     let settings = arguments.settings(context)?;
     let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
-    let anchor = anchor::read(name, &lower)?;
+    let anchor = super::read(name, &lower, context)?;
     anchor.probe(&context.means(output))?;
     write(name, &settings, arguments.global, context)?;
     if output.json {
@@ -80,11 +134,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             "schema": "git-handoff.anchor/1",
             "name": name,
             "type": anchor.kind(),
-            "guarantee": anchor.guarantee().as_str(),
+            "guarantee": super::strength(&anchor),
             "place": anchor.place(),
         }));
     } else {
-        output.line(&format!("{name}: {} ({}) at {}", anchor.kind(), anchor.guarantee().as_str(), anchor.place()));
+        output.line(&format!("{name}: {} ({}) at {}", anchor.kind(), super::strength(&anchor), anchor.place()));
         output.hint(&format!("git handoff anchor push {name}"));
     }
     Ok(Ending::Done)

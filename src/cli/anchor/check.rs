@@ -1,7 +1,7 @@
 //! `git handoff anchor check`
 
 use git_handoff::anchor::ask_all;
-use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Options, Question, Report, Standing, verify_with};
+use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Options, Question, Report, Standing, Timed, verify_with};
 use serde_json::json;
 
 use super::super::context::Context;
@@ -35,12 +35,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         if !report.sealed && arguments.runs.is_empty() {
             continue;
         }
-        let holds = report.sealed && holds(&report.anchors);
+        let holds = report.sealed && holds(&report.anchors) && report.times.iter().all(|timed| timed.at.is_ok());
         fine &= holds;
         if output.json {
             output.value(&value(&report, holds));
         } else {
             rows.extend(report.anchors.iter().map(|anchored| row(&report, anchored)));
+            rows.extend(report.times.iter().map(|timed| time_row(&report, timed)));
         }
         if !report.sealed {
             output.note(&format!("the run {:?} is not sealed, so that no anchor can hold it yet", report.run.as_str()));
@@ -72,6 +73,7 @@ fn value(report: &Report, holds: bool) -> serde_json::Value {
         "root": report.root,
         "ok": holds,
         "anchors": report.anchors.iter().map(Anchored::to_json).collect::<Vec<_>>(),
+        "times": report.times.iter().map(Timed::to_json).collect::<Vec<_>>(),
     })
 }
 
@@ -83,4 +85,13 @@ fn row(report: &Report, anchored: &Anchored) -> Vec<String> {
         anchored.standing.as_str().to_owned(),
         anchored.detail.clone(),
     ]
+}
+
+fn time_row(report: &Report, timed: &Timed) -> Vec<String> {
+    let (standing, detail) = match &timed.at {
+        Ok(at) => (Standing::Holds, format!("sealed by {at}")),
+        Err(why) => (Standing::Missing, why.clone()),
+    };
+    let run = report.run.clone();
+    vec![run, timed.authority.clone(), super::TIME.to_owned(), standing.as_str().to_owned(), detail]
 }

@@ -17,9 +17,11 @@ pub(crate) fn run(context: &Context, output: &mut Output) -> Result<Ending, Fail
     let anchors = super::chosen(&[], context)?;
     let local = [LOCAL, LOCAL, Guarantee::Detect.as_str(), "the logs in this repository"].map(str::to_owned);
     let mut rows = vec![local.to_vec()];
-    rows.extend(anchors.iter().map(|anchor| {
-        vec![anchor.name.clone(), anchor.kind().into(), anchor.guarantee().as_str().into(), anchor.place()]
-    }));
+    rows.extend(
+        anchors.iter().map(|anchor| {
+            vec![anchor.name.clone(), anchor.kind().into(), super::strength(anchor).into(), anchor.place()]
+        }),
+    );
     if output.json {
         let value = |row: &Vec<String>| json!({"name": row[0], "type": row[1], "guarantee": row[2], "place": row[3]});
         output.value(&json!({

@@ -1,8 +1,11 @@
 //! `git handoff anchor push`
 
-use git_handoff::anchor::Published;
+use git_handoff::anchor::{Error, Published, Sealing};
+use git_handoff::log;
+use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
+use git_handoff::verify::{Options, Seal, State, verify};
 use serde_json::json;
 
 use super::super::context::Context;
@@ -11,60 +14,94 @@ use super::super::{Ending, Failure, Output, table};
 
 /// Hand the roots of sealed runs over to anchors
 ///
-/// What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
+/// A time-stamping authority's token is kept here, beside the run. What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The anchors and the runs [default: all anchors, all sealed runs]
+    /// The anchors and the runs [default: all anchors, all runs that your key sealed]
     #[arg(value_name = "ANCHOR|RUN")]
     names: Vec<String>,
 }
 
 /// Publishes and prints what became of it.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let is_anchor = |name: &&String| context.config.anchors.contains_key(*name);
-    let (anchors, runs): (Vec<String>, Vec<String>) =
-        arguments.names.iter().cloned().partition(|name| is_anchor(&name));
+    let is_anchor = |name: &String| context.config.anchors.contains_key(name);
+    let (anchors, runs): (Vec<String>, Vec<String>) = arguments.names.iter().cloned().partition(is_anchor);
     let anchors = super::chosen(&anchors, context)?;
     if anchors.is_empty() {
         return Err(Failure::refused("no-anchors", "no anchor is configured".into())
             .hint("git handoff anchor add NAME git URL"));
     }
-    sealed(&runs, context)?;
+    let sealings = sealings(&runs, context)?;
     let means = context.means(output);
-    let mut rows = Vec::new();
-    let mut values = Vec::new();
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    let mut failed = None;
     for anchor in &anchors {
-        for Published { kind, name, status } in anchor.publish(&means)? {
-            values.push(json!({"anchor": anchor.name, "kind": kind, "name": name, "status": status}));
-            rows.push(vec![anchor.name.clone(), status.to_owned(), kind.to_owned(), name]);
+        match anchor.publish(&means, &sealings, &|run| unsure(run, context)) {
+            Ok(published) => {
+                for Published { kind, name, status } in published {
+                    values.push(json!({"anchor": anchor.name, "kind": kind, "name": name, "status": status}));
+                    rows.push(vec![anchor.name.clone(), status.to_owned(), kind.to_owned(), name]);
+                }
+            }
+            Err(error) => {
+                let failure = Failure::from(error);
+                failed = Some(Failure { message: format!("{}: {}", anchor.name, failure.message), ..failure });
+                break;
+            }
         }
     }
-    if output.json {
+    if output.json && failed.is_none() {
         output.value(&json!({ "schema": "git-handoff.anchor-push/1", "published": values }));
-    } else {
+    } else if !output.json {
         table::lines(&rows).iter().for_each(|line| output.line(line));
     }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
     if rows.is_empty() {
-        output.note("there is nothing to publish yet: no run was submitted here");
+        output.note("there is nothing to publish yet: your key sealed no run here");
     }
     Ok(Ending::Done)
 }
 
-/// Returns the runs that were named, each of which must be sealed and logged.
-fn sealed(names: &[String], context: &Context) -> Result<Vec<RunId>, Failure> {
+/// Returns the runs that our key sealed, all or those that were named.
+fn sealings(names: &[String], context: &Context) -> Result<Vec<Sealing>, Failure> {
     let runs = own_runs(&context.store)?;
-    let mut found = Vec::new();
-    for name in names {
-        let Some(run) = runs.iter().find(|run| run.as_str() == name) else {
-            let message = format!("{name:?} is neither an anchor in your configuration nor a run here");
-            return Err(Failure::refused("unknown-name", message).hint("git handoff anchor list && git handoff runs"));
-        };
-        let key = context.signer()?.fingerprint();
-        if git_handoff::log::find(&context.store, &key, run)?.is_none_or(|record| record.root.is_none()) {
-            let failure = Failure::refused("not-sealed", format!("your log holds no seal of the run {name:?}"));
-            return Err(failure.hint(format!("git handoff verify {}", quoted(name))));
-        }
-        found.push(run.clone());
+    if let Some(unknown) = names.iter().find(|name| !runs.iter().any(|run| run.as_str() == *name)) {
+        let message = format!("{unknown:?} is neither an anchor in your configuration nor a run here");
+        return Err(Failure::refused("unknown-name", message).hint("git handoff anchor list && git handoff runs"));
     }
-    Ok(found)
+    let Some(fingerprint) = context.own_fingerprint() else { return Ok(Vec::new()) };
+    let mut sealings = Vec::new();
+    for run in runs {
+        let named = names.iter().any(|name| name == run.as_str());
+        if !named && !names.is_empty() {
+            continue;
+        }
+        let record = log::find(&context.store, &fingerprint, &run)?;
+        let seal = record.and_then(|record| {
+            Some(Seal { root: record.root?, entries: record.entries?, seal: record.seal?, commit: record.commit? })
+        });
+        match seal {
+            Some(seal) => sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() }),
+            None if named => {
+                let message = format!("your log holds no seal of the run {:?}", run.as_str());
+                let hint = format!("git handoff verify {}", quoted(run.as_str()));
+                return Err(Failure::refused("not-sealed", message).hint(hint));
+            }
+            None => {}
+        }
+    }
+    Ok(sealings)
+}
+
+/// Refuses a run that does not hold by itself and against the logs here.
+fn unsure(run: &RunId, context: &Context) -> Result<(), Error> {
+    let options = Options { own_key: context.own_fingerprint(), ..Options::default() };
+    let report = verify(&context.store, run, &format::run_ref(run), &options)?;
+    // Evidence that a partial clone lacks is no reason, as long as what is published was recomputed.
+    match report.rows.iter().find(|row| row.state == State::Failed) {
+        Some(row) => Err(Error::Unsound(run.clone(), format!("{}: {}", row.name, row.detail))),
+        None => Ok(()),
+    }
 }

@@ -1,6 +1,7 @@
 //! What asking and writing anchors can fail of.
 
-use git_handoff::anchor::{Error, SettingError};
+use git_handoff::anchor::{Error, S3Error, SettingError, StampsError, TokenError};
+use git_handoff::model::quote::quoted;
 use git_handoff::share::push;
 
 use super::Failure;
@@ -19,12 +20,35 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             // Somebody told the anchor another story: that is no mishap.
-            Error::Push(push::Error::Diverged(_)) => Self { exit: 3, ..Self::of("anchor-differs", &error) },
+            Error::Push(push::Error::Diverged(_)) | Error::NotOurs | Error::Elsewhere { .. } => {
+                Self { exit: 3, ..Self::of("anchor-differs", &error) }
+            }
             Error::Push(inner) => inner.into(),
             Error::Remote(inner) => inner.into(),
             Error::Scratch(inner) => inner.into(),
-            Error::Ref(inner) => inner.into(),
+            Error::Ref(inner) | Error::Stamps(StampsError::Ref(inner)) => inner.into(),
             Error::Itself(_) => Self::of("anchor-itself", &error),
+            Error::Differs { ref run, .. } => Self { exit: 3, ..Self::of("anchor-differs", &error) }
+                .hint(format!("git handoff anchor check {}", quoted(run.as_str()))),
+            Error::Unsound(ref run, _) => Self { exit: 3, ..Self::of("not-intact", &error) }
+                .hint(format!("git handoff verify {}", quoted(run.as_str()))),
+            Error::Verify(inner) => inner.into(),
+            Error::Credentials(_) => Self::of("credentials", &error),
+            Error::S3(S3Error::Refused { status: 403, .. }) => Self::of("s3", &error).hint(
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE",
+            ),
+            Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error)
+                .hint("aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME"),
+            Error::S3(_) | Error::NotKept(_) => Self::of("s3", &error),
+            Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
+            Error::Stamps(StampsError::Store(inner)) => inner.into(),
+            Error::Token(_)
+            | Error::Status(_)
+            | Error::Refused(_)
+            | Error::Nonce
+            | Error::NoRoot
+            | Error::NoToken
+            | Error::Http(_) => Self::of("time-stamp", &error),
         }
     }
 }

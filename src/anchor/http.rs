@@ -1,0 +1,97 @@
+//! The only speaker of HTTP: one question, one answer, within bounds of time and size. Redirects are not followed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::http::{Method, Request, Response, StatusCode};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+/// Asks one place.
+pub(super) struct Client {
+    agent: Agent,
+    within: Duration,
+}
+
+/// What was answered.
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) body: Vec<u8>,
+    headers: ureq::http::HeaderMap,
+}
+
+impl Reply {
+    /// Returns a header, where it is text.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+impl Client {
+    /// Makes one whose questions take no longer than this.
+    pub(super) fn new(within: Duration) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
+        let tls = tls.root_certs(RootCerts::PlatformVerifier).build();
+        let config = Agent::config_builder()
+            .tls_config(tls)
+            .timeout_global(Some(within))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(crate::model::format::TOOL)
+            .build();
+        Self { agent: config.new_agent(), within }
+    }
+
+    /// Asks; an answer of more than `limit` bytes is an error, as is one that sends us elsewhere.
+    pub(super) fn ask(
+        &self,
+        (method, url): (Method, &str),
+        headers: &[(&str, &str)],
+        body: &[u8],
+        limit: u64,
+    ) -> Result<Reply, Error> {
+        let mut request = Request::builder().method(method).uri(url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let failed = |error| Error::of(error, self.within, limit);
+        let request = request.body(body).map_err(|error| failed(error.into()))?;
+        let answer: Response<Body> = self.agent.run(request).map_err(failed)?;
+        let (parts, mut body) = answer.into_parts();
+        if parts.status.is_redirection() {
+            return Err(Error::Redirect(parts.status.as_u16()));
+        }
+        let body = body.with_config().limit(limit).read_to_vec().map_err(failed)?;
+        Ok(Reply { status: parts.status, body, headers: parts.headers })
+    }
+}
+
+/// Why there is no answer. None of this names a URL, which may hold a signature.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It took too long.
+    #[error("there was no answer after {0} seconds")]
+    Late(u64),
+    /// It is too much.
+    #[error("the answer is longer than {0} bytes")]
+    Long(u64),
+    /// It points elsewhere, where nobody said that we should ask.
+    #[error("the answer is a redirect (status {0}), which is not followed")]
+    Redirect(u16),
+    /// It could not be reached, or does not speak HTTP.
+    #[error("it could not be reached: {0}")]
+    Unreachable(String),
+}
+
+impl Error {
+    fn of(error: ureq::Error, within: Duration, limit: u64) -> Self {
+        match error {
+            ureq::Error::Timeout(_) => Self::Late(within.as_secs()),
+            ureq::Error::BodyExceedsLimit(_) => Self::Long(limit),
+            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Self::Late(within.as_secs()),
+            other => Self::Unreachable(other.to_string()),
+        }
+    }
+}

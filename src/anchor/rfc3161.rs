@@ -1,0 +1,131 @@
+//! The anchor `rfc3161`: a time-stamping authority's signed word that a root was there by some time. It makes no claim
+//! stronger; it says when, where everything else in a run is dated by the machine that recorded it.
+//!
+//! A token proves itself to whoever trusts the authority's CA. It lies beside the run and travels with it.
+
+mod stamps;
+mod token;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use der::asn1::{Int, OctetString};
+use der::oid::db::rfc5912::ID_SHA_256;
+use der::{Decode as _, Encode as _};
+use x509_cert::spki::AlgorithmIdentifier;
+use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
+
+use super::http::Client;
+use super::{Error, Means, Published, Sealing};
+use crate::model::digest::Digest;
+use crate::model::time::Moment;
+use crate::verify::Question;
+
+pub use stamps::Error as StampsError;
+pub use token::Error as TokenError;
+
+/// The longest token, and the longest answer, that is read.
+const LONGEST: u64 = 256 << 10;
+
+/// A time-stamping authority.
+pub struct Authority {
+    pub(super) url: String,
+    /// The file of the CA certificates that its own must lead to.
+    pub(super) ca: PathBuf,
+}
+
+impl Authority {
+    pub(super) fn shown(&self) -> String {
+        crate::git::remote::without_password(&self.url)
+    }
+
+    fn roots(&self) -> Result<token::Roots, Error> {
+        let text = std::fs::read(&self.ca).map_err(|error| Error::Ca(self.ca.clone(), error))?;
+        Ok(token::Roots::read(&text)?)
+    }
+
+    /// Asks for a stamp on something that is nothing, and checks it.
+    pub(super) fn probe(&self, within: Duration) -> Result<(), Error> {
+        let root = Digest::of(crate::sign::nonce().as_bytes());
+        self.request(&self.roots()?, root, within).map(drop)
+    }
+
+    /// Returns the earliest time that a token at hand proves, or why there is none.
+    pub(super) fn time(&self, question: &Question<'_>) -> Result<Moment, Error> {
+        let roots = self.roots()?;
+        let root = question.root.ok_or(Error::NoRoot)?;
+        let tokens = question.store.map_or_else(|| Ok(Vec::new()), |store| stamps::read(store, question.run))?;
+        let mut first_error = None;
+        let mut earliest: Option<Moment> = None;
+        for bytes in tokens {
+            match token::check(&bytes, &root, &roots) {
+                Ok(stamp) => earliest = Some(earliest.map_or(stamp.at, |at| at.min(stamp.at))),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        match (earliest, first_error) {
+            (Some(at), _) => Ok(at),
+            (None, Some(error)) => Err(error.into()),
+            (None, None) => Err(Error::NoToken),
+        }
+    }
+
+    /// Gets a token for each run that has none of this authority's, and keeps it beside the run.
+    pub(super) fn publish(
+        &self,
+        means: &Means,
+        within: Duration,
+        sealings: &[Sealing],
+    ) -> Result<Vec<Published>, Error> {
+        let roots = self.roots()?;
+        let mut published = Vec::new();
+        for sealing in sealings {
+            let root = sealing.seal.root;
+            let known = stamps::read(&means.store, &sealing.run)?;
+            let mut status = "up-to-date";
+            if !known.iter().any(|bytes| token::check(bytes, &root, &roots).is_ok()) {
+                stamps::keep(&means.store, &sealing.run, &self.request(&roots, root, within)?)?;
+                status = "new";
+            }
+            published.push(Published { kind: "time stamp", name: sealing.run.to_string(), status });
+        }
+        Ok(published)
+    }
+
+    /// Requests a token over a root; what comes back is checked before anything is made of it.
+    fn request(&self, roots: &token::Roots, root: Digest, within: Duration) -> Result<Vec<u8>, Error> {
+        let nonce = Digest::of(crate::sign::nonce().as_bytes());
+        // Positive, and without a leading zero.
+        let mut number = nonce.as_bytes()[..8].to_vec();
+        number[0] = number[0] & 0x3f | 0x40;
+        let nonce = Int::new(&number).map_err(token::Error::Der)?;
+        let request = TimeStampReq {
+            version: TspVersion::V1,
+            message_imprint: MessageImprint {
+                hash_algorithm: AlgorithmIdentifier { oid: ID_SHA_256, parameters: None },
+                hashed_message: OctetString::new(root.as_bytes().as_slice()).map_err(token::Error::Der)?,
+            },
+            req_policy: None,
+            nonce: Some(nonce.clone()),
+            cert_req: true,
+            extensions: None,
+        };
+        let body = request.to_der().map_err(token::Error::Der)?;
+        let headers = [("content-type", "application/timestamp-query"), ("accept", "application/timestamp-reply")];
+        let post = (ureq::http::Method::POST, self.url.as_str());
+        let reply = Client::new(within).ask(post, &headers, &body, LONGEST)?;
+        if !reply.status.is_success() {
+            return Err(Error::Status(reply.status.as_u16()));
+        }
+        let answer = TimeStampResp::from_der(&reply.body).map_err(token::Error::Der)?;
+        let status = answer.status.status as u32;
+        // Granted, or granted with modifications.
+        let token = answer.time_stamp_token.filter(|_| status <= 1).ok_or(Error::Refused(status))?;
+        let bytes = token.to_der().map_err(token::Error::Der)?;
+        let stamp = token::check(&bytes, &root, roots)?;
+        if stamp.nonce != Some(nonce) {
+            return Err(Error::Nonce);
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,368 @@
+//! A time-stamp token, and the check of everything that it rests on: what it is about, who signed it, and that this was a
+//! time-stamping authority then, by certificates that lead to a CA that the verifier named.
+
+use cms::cert::CertificateChoices;
+use cms::content_info::ContentInfo;
+use cms::signed_data::{SignedData, SignerIdentifier, SignerInfo};
+use der::asn1::{Int, OctetString};
+use der::oid::ObjectIdentifier;
+use der::oid::db::{rfc5280, rfc5911, rfc5912, rfc8410};
+use der::{Any, Decode as _, Encode as _, Sequence, Tag, Tagged as _};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm as Algorithm, TrustAnchor, UnixTime};
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
+use webpki::ring as algorithms;
+use webpki::{EndEntityCert, KeyUsage};
+use x509_cert::Certificate;
+use x509_cert::ext::pkix::ExtendedKeyUsage;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::spki::AlgorithmIdentifierOwned;
+use x509_tsp::{Accuracy, MessageImprint};
+
+use crate::model::digest::Digest;
+use crate::model::time::Moment;
+
+/// `id-kp-timeStamping`, as certificates hold it.
+const TIME_STAMPING: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 8];
+
+/// `id-ct-TSTInfo`
+const TST_INFO: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.1.4");
+/// `id-aa-signingCertificate`
+const SIGNING_CERTIFICATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.12");
+/// `id-aa-signingCertificateV2`
+const SIGNING_CERTIFICATE_V2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.47");
+
+/// The algorithms that certificates and tokens may be signed with.
+static ALGORITHMS: &[&dyn Algorithm] = &[
+    algorithms::RSA_PKCS1_2048_8192_SHA256,
+    algorithms::RSA_PKCS1_2048_8192_SHA384,
+    algorithms::RSA_PKCS1_2048_8192_SHA512,
+    algorithms::ECDSA_P256_SHA256,
+    algorithms::ECDSA_P256_SHA384,
+    algorithms::ECDSA_P384_SHA256,
+    algorithms::ECDSA_P384_SHA384,
+    algorithms::ED25519,
+];
+
+/// The CA certificates that the verifier named.
+pub(super) struct Roots(Vec<CertificateDer<'static>>);
+
+impl Roots {
+    /// Reads them from PEM.
+    pub(super) fn read(text: &[u8]) -> Result<Self, Error> {
+        let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+        let roots = roots.ok().filter(|roots| !roots.is_empty()).ok_or(Error::NoRoots)?;
+        let read = Self(roots);
+        read.anchors()?;
+        Ok(read)
+    }
+
+    fn anchors(&self) -> Result<Vec<TrustAnchor<'_>>, Error> {
+        let anchor = |root| webpki::anchor_from_trusted_cert(root).map_err(|_| Error::NoRoots);
+        self.0.iter().map(anchor).collect()
+    }
+}
+
+/// What a token that holds says.
+pub(super) struct Stamp {
+    pub(super) at: Moment,
+    pub(super) nonce: Option<Int>,
+}
+
+/// `TSTInfo`; the time as it is written, since its syntax allows fractions that `GeneralizedTime` of the library does not.
+#[derive(Sequence)]
+struct Info {
+    version: u8,
+    policy: ObjectIdentifier,
+    message_imprint: MessageImprint,
+    serial_number: Int,
+    gen_time: Any,
+    #[asn1(optional = "true")]
+    accuracy: Option<Accuracy>,
+    #[asn1(default = "Default::default")]
+    ordering: bool,
+    #[asn1(optional = "true")]
+    nonce: Option<Int>,
+    #[asn1(context_specific = "0", tag_mode = "EXPLICIT", optional = "true")]
+    tsa: Option<GeneralName>,
+    #[asn1(context_specific = "1", tag_mode = "IMPLICIT", optional = "true")]
+    extensions: Option<x509_cert::ext::Extensions>,
+}
+
+/// `SigningCertificate`, of which only the first certificate counts.
+#[derive(Sequence)]
+struct SigningCertificate {
+    certs: Vec<EssCertId>,
+    #[asn1(optional = "true")]
+    policies: Option<Any>,
+}
+
+#[derive(Sequence)]
+struct EssCertId {
+    hash: OctetString,
+    #[asn1(optional = "true")]
+    issuer_serial: Option<Any>,
+}
+
+/// `SigningCertificateV2`
+#[derive(Sequence)]
+struct SigningCertificateV2 {
+    certs: Vec<EssCertIdV2>,
+    #[asn1(optional = "true")]
+    policies: Option<Any>,
+}
+
+/// `ESSCertIDv2`; its algorithm and its issuer are both sequences, told apart by what stands between them.
+#[derive(Sequence)]
+struct EssCertIdV2 {
+    #[asn1(optional = "true")]
+    algorithm: Option<AlgorithmIdentifierOwned>,
+    hash: OctetString,
+    #[asn1(optional = "true")]
+    issuer_serial: Option<Any>,
+}
+
+/// Checks that a token is about a root, and by an authority that the roots vouch for.
+pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp, Error> {
+    let content = ContentInfo::from_der(token)?;
+    if content.content_type != rfc5911::ID_SIGNED_DATA {
+        return Err(Error::NoToken);
+    }
+    let signed: SignedData = content.content.decode_as()?;
+    let inner =
+        signed.encap_content_info.econtent.as_ref().filter(|_| signed.encap_content_info.econtent_type == TST_INFO);
+    let inner = inner.ok_or(Error::NoToken)?.decode_as::<OctetString>()?;
+    let info = Info::from_der(inner.as_bytes())?;
+    let imprint = &info.message_imprint;
+    if imprint.hash_algorithm.oid != rfc5912::ID_SHA_256 || imprint.hashed_message.as_bytes() != root.as_bytes() {
+        return Err(Error::Imprint);
+    }
+    let at = gen_time(&info.gen_time)?;
+    let [signer] = signed.signer_infos.0.as_slice() else { return Err(Error::NoToken) };
+    let certificates: Vec<&Certificate> = signed
+        .certificates
+        .iter()
+        .flat_map(|set| set.0.iter())
+        .filter_map(|choice| match choice {
+            CertificateChoices::Certificate(certificate) => Some(certificate),
+            CertificateChoices::Other(_) => None,
+        })
+        .collect();
+    let own = certificates.iter().find(|certificate| is_by(signer, certificate)).ok_or(Error::NoCertificate)?;
+    let raw = own.to_der()?;
+    check_usage(own)?;
+    let attributes = check_attributes(signer, inner.as_bytes(), &raw)?;
+    let ders: Vec<CertificateDer<'static>> =
+        certificates.iter().filter_map(|certificate| Some(CertificateDer::from(certificate.to_der().ok()?))).collect();
+    let raw = CertificateDer::from(raw);
+    let end = EndEntityCert::try_from(&raw).map_err(|error| Error::Certificate(error.to_string()))?;
+    let seconds = u64::try_from(at.seconds()).map_err(|_| Error::Time)?;
+    let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+    let usage = KeyUsage::required(TIME_STAMPING);
+    end.verify_for_usage(ALGORITHMS, &roots.anchors()?, &ders, time, usage, None, None)
+        .map_err(|error| Error::Certificate(error.to_string()))?;
+    let signature = signer.signature.as_bytes();
+    let matches = |algorithm: &&dyn Algorithm| end.verify_signature(*algorithm, &attributes, signature).is_ok();
+    if !candidates(signer)?.iter().any(matches) {
+        return Err(Error::Signature);
+    }
+    Ok(Stamp { at, nonce: info.nonce })
+}
+
+/// Reads `YYYYMMDDhhmmss[.f…]Z`; fractions of a second are rounded up, so that no time is claimed before its own.
+fn gen_time(any: &Any) -> Result<Moment, Error> {
+    let text = std::str::from_utf8(any.value()).ok().filter(|_| any.tag() == Tag::GeneralizedTime);
+    let text = text.and_then(|text| text.strip_suffix('Z')).ok_or(Error::Time)?;
+    let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() != 14 || !digits(whole) || fraction.is_some_and(|fraction| !digits(fraction)) {
+        return Err(Error::Time);
+    }
+    let part = |from: usize, to: usize| &whole[from..to];
+    let (date, clock) = (
+        format!("{}-{}-{}", part(0, 4), part(4, 6), part(6, 8)),
+        format!("{}:{}:{}", part(8, 10), part(10, 12), part(12, 14)),
+    );
+    let stamp: jiff::Timestamp = format!("{date}T{clock}Z").parse().map_err(|_| Error::Time)?;
+    let more = if fraction.is_some() { 1000 } else { 0 };
+    Ok(Moment::from_millis(stamp.as_millisecond()).plus_millis(more))
+}
+
+fn is_by(signer: &SignerInfo, certificate: &Certificate) -> bool {
+    match &signer.sid {
+        SignerIdentifier::IssuerAndSerialNumber(id) => {
+            id.issuer == certificate.tbs_certificate.issuer
+                && id.serial_number == certificate.tbs_certificate.serial_number
+        }
+        SignerIdentifier::SubjectKeyIdentifier(id) => {
+            let extensions = certificate.tbs_certificate.extensions.iter().flatten();
+            let mut own = extensions.filter(|e| e.extn_id == rfc5280::ID_CE_SUBJECT_KEY_IDENTIFIER);
+            own.any(|e| id.to_der().is_ok_and(|id| id == e.extn_value.as_bytes()))
+        }
+    }
+}
+
+/// The certificate must be for time stamps, for nothing else, and critically so.
+fn check_usage(certificate: &Certificate) -> Result<(), Error> {
+    let mut usages = certificate.tbs_certificate.extensions.iter().flatten();
+    let usage = usages.find(|e| e.extn_id == rfc5280::ID_CE_EXT_KEY_USAGE).ok_or(Error::Usage)?;
+    let purposes = ExtendedKeyUsage::from_der(usage.extn_value.as_bytes())?;
+    let only = matches!(purposes.0.as_slice(), [one] if *one == rfc5280::ID_KP_TIME_STAMPING);
+    if usage.critical && only { Ok(()) } else { Err(Error::Usage) }
+}
+
+/// The signed attributes must be about this content and this certificate; returns the bytes that are signed.
+fn check_attributes(signer: &SignerInfo, content: &[u8], certificate: &[u8]) -> Result<Vec<u8>, Error> {
+    let attributes = signer.signed_attrs.as_ref().ok_or(Error::Attributes)?;
+    let one = |oid: ObjectIdentifier| {
+        let mut of = attributes.iter().filter(|attribute| attribute.oid == oid);
+        match (of.next().map(|attribute| attribute.values.as_slice()), of.next()) {
+            (Some([value]), None) => Some(value),
+            _ => None,
+        }
+    };
+    let kind = one(rfc5911::ID_CONTENT_TYPE).ok_or(Error::Attributes)?.decode_as::<ObjectIdentifier>()?;
+    let digest = one(rfc5911::ID_MESSAGE_DIGEST).ok_or(Error::Attributes)?.decode_as::<OctetString>()?;
+    if kind != TST_INFO || digest.as_bytes() != hash(signer.digest_alg.oid, content)? {
+        return Err(Error::Attributes);
+    }
+    let named = match (one(SIGNING_CERTIFICATE_V2), one(SIGNING_CERTIFICATE)) {
+        (Some(v2), _) => {
+            let named: SigningCertificateV2 = v2.decode_as()?;
+            let first = named.certs.first().ok_or(Error::NotItsCertificate)?;
+            let algorithm = first.algorithm.as_ref().map_or(rfc5912::ID_SHA_256, |algorithm| algorithm.oid);
+            first.hash.as_bytes() == hash(algorithm, certificate)?
+        }
+        (None, Some(v1)) => {
+            let named: SigningCertificate = v1.decode_as()?;
+            let mut sha1 = gix::hash::hasher(gix::hash::Kind::Sha1);
+            sha1.update(certificate);
+            let sha1 = sha1.try_finalize().map_err(|_| Error::NotItsCertificate)?;
+            named.certs.first().is_some_and(|first| first.hash.as_bytes() == sha1.as_slice())
+        }
+        (None, None) => false,
+    };
+    if !named {
+        return Err(Error::NotItsCertificate);
+    }
+    Ok(attributes.to_der()?)
+}
+
+fn hash(algorithm: ObjectIdentifier, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    match algorithm {
+        rfc5912::ID_SHA_256 => Ok(Sha256::digest(bytes).to_vec()),
+        rfc5912::ID_SHA_384 => Ok(Sha384::digest(bytes).to_vec()),
+        rfc5912::ID_SHA_512 => Ok(Sha512::digest(bytes).to_vec()),
+        other => Err(Error::Algorithm(other)),
+    }
+}
+
+/// Returns what the signature may be made with, by the names that the token gives.
+fn candidates(signer: &SignerInfo) -> Result<&'static [&'static dyn Algorithm], Error> {
+    // `rsaEncryption` leaves the digest to the field before it.
+    let algorithm = match (signer.signature_algorithm.oid, signer.digest_alg.oid) {
+        (rfc5912::RSA_ENCRYPTION, rfc5912::ID_SHA_256) => rfc5912::SHA_256_WITH_RSA_ENCRYPTION,
+        (rfc5912::RSA_ENCRYPTION, rfc5912::ID_SHA_384) => rfc5912::SHA_384_WITH_RSA_ENCRYPTION,
+        (rfc5912::RSA_ENCRYPTION, rfc5912::ID_SHA_512) => rfc5912::SHA_512_WITH_RSA_ENCRYPTION,
+        (other, _) => other,
+    };
+    match algorithm {
+        rfc5912::SHA_256_WITH_RSA_ENCRYPTION => Ok(&ALGORITHMS[0..1]),
+        rfc5912::SHA_384_WITH_RSA_ENCRYPTION => Ok(&ALGORITHMS[1..2]),
+        rfc5912::SHA_512_WITH_RSA_ENCRYPTION => Ok(&ALGORITHMS[2..3]),
+        rfc5912::ECDSA_WITH_SHA_256 | rfc5912::ECDSA_WITH_SHA_384 => Ok(&ALGORITHMS[3..7]),
+        rfc8410::ID_ED_25519 => Ok(&ALGORITHMS[7..8]),
+        other => Err(Error::Algorithm(other)),
+    }
+}
+
+/// Why a token proves nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The verifier's own file is no list of certificates.
+    #[error("the file of CA certificates holds none that can be read")]
+    NoRoots,
+    /// It is not what a token is made of.
+    #[error("the time stamp cannot be read: {0}")]
+    Der(#[from] der::Error),
+    /// It is something else.
+    #[error("it is no time stamp")]
+    NoToken,
+    /// It is over something else.
+    #[error("the time stamp is over something else than the root")]
+    Imprint,
+    /// Its time makes no sense.
+    #[error("the time in the time stamp makes no sense")]
+    Time,
+    /// Its signer is not in it.
+    #[error("the certificate of its signer is not in the time stamp")]
+    NoCertificate,
+    /// Its signer is no time-stamping authority.
+    #[error("the certificate of its signer is not critically, and only, for time stamps")]
+    Usage,
+    /// The signed attributes are wrong.
+    #[error("what is signed is not about the content of the time stamp")]
+    Attributes,
+    /// The signed attributes name another certificate.
+    #[error("the time stamp does not name the certificate of its signer")]
+    NotItsCertificate,
+    /// The certificate does not lead to the CA.
+    #[error("the certificate of its signer is not vouched for: {0}")]
+    Certificate(String),
+    /// An algorithm that is not known here.
+    #[error("the algorithm {0} is not supported")]
+    Algorithm(ObjectIdentifier),
+    /// The signature does not match.
+    #[error("the signature of the time stamp does not match")]
+    Signature,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by OpenSSL 3.0 for this root, by an authority whose certificates have ended since.
+    const TOKEN: &[u8] = include_bytes!("../../../tests/fixtures/timestamp.tst");
+    const CA: &[u8] = include_bytes!("../../../tests/fixtures/timestamp-ca.pem");
+    const ROOT: &str = "sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5";
+
+    #[test]
+    fn whatever_is_changed_in_a_token_it_proves_the_same_or_nothing() {
+        let roots = Roots::read(CA).expect("a certificate");
+        let root: Digest = ROOT.parse().expect("a digest");
+        let at = check(TOKEN, &root, &roots).expect("it holds").at;
+        let mut same = 0;
+        for (byte, bit) in (0..TOKEN.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
+            let mut token = TOKEN.to_vec();
+            token[byte] ^= 1 << bit;
+            if let Ok(stamp) = check(&token, &root, &roots) {
+                assert_eq!(stamp.at, at, "byte {byte}, bit {bit}");
+                same += 1;
+            }
+        }
+        // Versions and the list of algorithms are signed by nobody.
+        assert!(same < 100, "{same} of {} changes go unnoticed", TOKEN.len() * 8);
+        for length in 0..TOKEN.len() {
+            assert!(check(&TOKEN[..length], &root, &roots).is_err());
+        }
+        assert!(matches!(check(TOKEN, &Digest::of(b"another"), &roots), Err(Error::Imprint)));
+    }
+
+    #[test]
+    fn times_are_read_in_every_form_that_is_allowed() {
+        let read = |text: &str| gen_time(&Any::new(Tag::GeneralizedTime, text.as_bytes()).expect("short")).ok();
+        let moment = |text: &str| text.parse::<Moment>().ok();
+        assert_eq!(read("20260604020000Z"), moment("2026-06-04T02:00:00.000Z"));
+        assert_eq!(read("20260604020000.5Z"), moment("2026-06-04T02:00:01.000Z"));
+        for bad in [
+            "20260604020000",
+            "20260604020000+0200",
+            "202606040200Z",
+            "20261304020000Z",
+            "20260604020000.Z",
+            "2026060402000xZ",
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}

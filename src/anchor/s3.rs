@@ -1,0 +1,175 @@
+//! The anchor `s3`: one small object for each sealed run, put under Object Lock in compliance mode. Of an object's versions
+//! the earliest counts: nobody can take it away, and whatever was put over it came later.
+
+mod wire;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::credentials::{self, Named};
+use super::{Error, Means, Published, Sealing, Unsure};
+use crate::model::digest::{Digest, Oid};
+use crate::model::format;
+use crate::model::name::{RunId, encode_segment};
+use crate::model::time::Moment;
+use crate::verify::{Guarantee, Question, Seal};
+
+pub use wire::Error as WireError;
+use wire::{Bucket, Stored};
+
+/// The schema of an object.
+const SCHEMA: &str = "git-handoff.anchor/1";
+
+/// Where objects lie in a bucket unless the configuration says otherwise.
+pub(super) const PREFIX: &str = "git-handoff/";
+
+/// How many days an object is kept from everybody unless the configuration says otherwise.
+pub(super) const RETENTION_DAYS: u64 = 3650;
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// A bucket, and how it is used.
+pub struct S3Place {
+    pub(super) bucket: String,
+    pub(super) prefix: String,
+    pub(super) endpoint: Option<String>,
+    pub(super) region: Option<String>,
+    pub(super) named: Named,
+    pub(super) retention_days: u64,
+}
+
+/// What an object holds, in canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Object {
+    schema: String,
+    run: RunId,
+    root: Digest,
+    entries: u64,
+    seal: Digest,
+    commit: Oid,
+    fingerprint: String,
+}
+
+/// What was found of a run.
+struct Found {
+    object: Object,
+    stored: Stored,
+}
+
+/// What was found of a run, with what it is worth.
+pub(super) struct Answered {
+    pub(super) seals: Vec<Seal>,
+    pub(super) guarantee: Guarantee,
+    pub(super) since: Option<Moment>,
+    pub(super) notes: Vec<String>,
+}
+
+impl S3Place {
+    pub(super) fn shown(&self) -> String {
+        let at = self.endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
+        format!("s3://{}/{}{at}", self.bucket, self.prefix)
+    }
+
+    fn open(&self, means: &Means, within: Duration) -> Result<Bucket, Error> {
+        let around = &means.environment;
+        let region = self.region.as_deref().or_else(|| around.get("AWS_REGION"));
+        let region = region.or_else(|| around.get("AWS_DEFAULT_REGION")).unwrap_or("us-east-1");
+        let credentials = credentials::find(&self.named, around)?;
+        Ok(Bucket::new(&self.bucket, self.endpoint.as_deref(), region, credentials, within, means.clock)?)
+    }
+
+    pub(super) fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
+        let bucket = self.open(means, within)?;
+        bucket.check_lock()?;
+        Ok(bucket.check_list(&self.prefix)?)
+    }
+
+    /// Returns the key of what a writer says of a run: like their refs, with `!` in the place of `%`.
+    fn key(&self, fingerprint: &str, run: &RunId) -> String {
+        let path = format!("{}/{}.json", encode_segment(fingerprint), run.encoded());
+        format!("{}{}", self.prefix, path.replace('%', "!"))
+    }
+
+    fn find(&self, bucket: &Bucket, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
+        let Some(stored) = bucket.earliest(&self.key(fingerprint, run))? else { return Ok(None) };
+        let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
+        let object =
+            object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
+        let object = object.ok_or(Error::NotOurs)?;
+        if object.run != *run || object.fingerprint != fingerprint {
+            return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint });
+        }
+        Ok(Some(Found { object, stored }))
+    }
+
+    pub(super) fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Answered, Error> {
+        let bucket = self.open(means, within)?;
+        let mut answered =
+            Answered { seals: Vec::new(), guarantee: Guarantee::ExternalImmutable, since: None, notes: Vec::new() };
+        for writer in question.writers {
+            let Some(Found { object, stored }) = self.find(&bucket, writer, question.run)? else { continue };
+            if let Some(why) = stored.is_loose(means.clock.now()) {
+                answered.guarantee = Guarantee::External;
+                answered.notes.push(why);
+            }
+            if stored.later > 0 {
+                answered.notes.push(format!("{} put over it later, which do not count", plural(stored.later)));
+            }
+            answered.since = answered.since.max(Some(stored.at));
+            let Object { root, entries, seal, commit, .. } = object;
+            answered.seals.push(Seal { root, entries, seal, commit });
+        }
+        Ok(answered)
+    }
+
+    /// Puts what is not there yet, once the run was found sound: what is put can never be taken back.
+    pub(super) fn publish(
+        &self,
+        means: &Means,
+        within: Duration,
+        sealings: &[Sealing],
+        unsure: Unsure<'_>,
+    ) -> Result<Vec<Published>, Error> {
+        let bucket = self.open(means, within)?;
+        let mut published = Vec::new();
+        for sealing in sealings {
+            let Seal { root, entries, seal, commit } = sealing.seal;
+            let fingerprint = sealing.fingerprint.clone();
+            let object = Object {
+                schema: SCHEMA.to_owned(),
+                run: sealing.run.clone(),
+                root,
+                entries,
+                seal,
+                commit,
+                fingerprint,
+            };
+            let mut status = "up-to-date";
+            let mut found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
+            if found.is_none() {
+                unsure(&sealing.run)?;
+                let until = means.clock.now().plus_millis(self.retention_days * DAY);
+                bucket.put(&self.key(&sealing.fingerprint, &sealing.run), &format::canonical(&object), until)?;
+                // Somebody may have been faster, and only what is there first counts.
+                found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
+                status = "new";
+            }
+            let held = found.ok_or_else(|| Error::NotKept(sealing.run.clone()))?.object;
+            if held != object {
+                return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root });
+            }
+            published.push(Published { kind: "run", name: sealing.run.to_string(), status });
+        }
+        Ok(published)
+    }
+}
+
+fn plural(later: usize) -> String {
+    if later == 1 {
+        "1 version or delete marker was".to_owned()
+    } else {
+        format!("{later} versions or delete markers were")
+    }
+}

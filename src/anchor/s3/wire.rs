@@ -1,0 +1,281 @@
+//! What is said to S3, and how its answers are read. Requests are signed in their URL, which is never shown.
+
+use std::time::Duration;
+
+use base64ct::{Base64, Encoding as _};
+use rusty_s3::{Credentials, Method, UrlStyle};
+use serde::Deserialize;
+use ureq::http::StatusCode;
+
+use crate::anchor::http::{self, Client, Reply};
+use crate::clock::Clock;
+use crate::git::porcelain::plain;
+use crate::model::digest::Digest;
+use crate::model::time::Moment;
+
+/// How long a signed request holds, in seconds.
+const VALID: u64 = 300;
+
+/// The longest list of versions, and the longest object, that is read.
+const LONGEST: u64 = 4 << 20;
+
+/// More pages of versions than this are not read: whoever may write can make any number of them.
+const MOST_PAGES: usize = 20;
+
+/// A bucket that can be asked.
+pub(super) struct Bucket {
+    at: rusty_s3::Bucket,
+    credentials: Option<Credentials>,
+    client: Client,
+    clock: Clock,
+}
+
+/// The earliest version of an object.
+pub(super) struct Stored {
+    pub(super) bytes: Vec<u8>,
+    /// When it was put, by the clock of S3.
+    pub(super) at: Moment,
+    /// How many versions and delete markers were put over it.
+    pub(super) later: usize,
+    mode: Option<String>,
+    until: Option<Moment>,
+}
+
+impl Stored {
+    /// Returns why somebody could take it away now, if somebody could.
+    pub(super) fn is_loose(&self, now: Moment) -> Option<String> {
+        match (self.mode.as_deref(), self.until) {
+            (Some("COMPLIANCE"), Some(until)) if until > now => None,
+            (Some("COMPLIANCE"), Some(until)) => Some(format!("its retention ended at {until}")),
+            (Some(mode), _) => Some(format!("its retention mode is {}, which can be lifted", plain(mode))),
+            (None, _) => Some("it is under no retention".to_owned()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(rename = "Version", default)]
+    versions: Vec<Version>,
+    #[serde(rename = "DeleteMarker", default)]
+    markers: Vec<Marker>,
+    #[serde(rename = "IsTruncated", default)]
+    truncated: bool,
+    #[serde(rename = "NextKeyMarker")]
+    next_key: Option<String>,
+    #[serde(rename = "NextVersionIdMarker")]
+    next_version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    #[serde(rename = "Key")]
+    key: String,
+    #[serde(rename = "VersionId")]
+    id: String,
+    #[serde(rename = "LastModified")]
+    at: String,
+}
+
+#[derive(Deserialize)]
+struct Marker {
+    #[serde(rename = "Key")]
+    key: String,
+}
+
+#[derive(Deserialize)]
+struct Lock {
+    #[serde(rename = "ObjectLockEnabled")]
+    enabled: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(rename = "Code")]
+    code: String,
+    #[serde(rename = "Message", default)]
+    message: String,
+}
+
+impl Bucket {
+    pub(super) fn new(
+        name: &str,
+        endpoint: Option<&str>,
+        region: &str,
+        credentials: Option<Credentials>,
+        within: Duration,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        // A bucket of Amazon's own has a host of its own; that of others is a folder of the endpoint.
+        let style = if endpoint.is_some() { UrlStyle::Path } else { UrlStyle::VirtualHost };
+        let amazon = format!("https://s3.{region}.amazonaws.com");
+        let endpoint = endpoint.unwrap_or(&amazon).parse().map_err(|_| Error::Endpoint)?;
+        let bucket = rusty_s3::Bucket::new(endpoint, style, name.to_owned(), region.to_owned());
+        Ok(Self { at: bucket.map_err(|_| Error::Endpoint)?, credentials, client: Client::new(within), clock })
+    }
+
+    /// Asks about an object, or about the bucket where there is none; query and headers are sorted by name.
+    fn ask(
+        &self,
+        method: Method,
+        object: &str,
+        query: &[(&str, &str)],
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Reply, Error> {
+        let mut url = self.at.object_url(object).map_err(|_| Error::Endpoint)?;
+        match &self.credentials {
+            Some(credentials) => {
+                let now = jiff::Timestamp::from_millisecond(self.clock.now().millis()).map_err(|_| Error::Endpoint)?;
+                url = rusty_s3::signing::sign(
+                    &now,
+                    method,
+                    url,
+                    credentials.key(),
+                    credentials.secret(),
+                    credentials.token(),
+                    self.at.region(),
+                    VALID,
+                    query.iter().copied(),
+                    headers.iter().copied(),
+                );
+            }
+            None => drop(url.query_pairs_mut().extend_pairs(query)),
+        }
+        let method = if method == Method::Put { ureq::http::Method::PUT } else { ureq::http::Method::GET };
+        Ok(self.client.ask((method, url.as_str()), headers, body, LONGEST)?)
+    }
+
+    fn get(&self, object: &str, query: &[(&str, &str)]) -> Result<Reply, Error> {
+        let reply = self.ask(Method::Get, object, query, &[], &[])?;
+        if reply.status == StatusCode::OK { Ok(reply) } else { Err(Error::refused(&reply)) }
+    }
+
+    /// Makes sure that the bucket can lock objects, where we may ask for that.
+    pub(super) fn check_lock(&self) -> Result<(), Error> {
+        let reply = match self.get("", &[("object-lock", "")]) {
+            Err(Error::Refused { status: 403, .. }) => return Ok(()),
+            Err(Error::Refused { code, .. }) if code.starts_with("ObjectLockConfigurationNotFound") => {
+                return Err(Error::NoLock);
+            }
+            other => other?,
+        };
+        let lock: Lock = xml(&reply.body)?;
+        if lock.enabled.as_deref() == Some("Enabled") { Ok(()) } else { Err(Error::NoLock) }
+    }
+
+    /// Makes sure that versions can be listed.
+    pub(super) fn check_list(&self, prefix: &str) -> Result<(), Error> {
+        self.page(prefix, None).map(drop)
+    }
+
+    fn page(&self, prefix: &str, from: Option<&(String, String)>) -> Result<Listed, Error> {
+        let mut query = vec![("max-keys", "1000"), ("prefix", prefix), ("versions", "")];
+        if let Some((key, version)) = from {
+            query.extend([("key-marker", key.as_str()), ("version-id-marker", version.as_str())]);
+            query.sort_unstable();
+        }
+        xml(&self.get("", &query)?.body)
+    }
+
+    /// Returns the earliest version of an object. Delete markers, and what was put over it, are counted.
+    pub(super) fn earliest(&self, key: &str) -> Result<Option<Stored>, Error> {
+        let mut versions: Vec<(Moment, String)> = Vec::new();
+        let mut markers = 0;
+        let mut from = None;
+        for page in 0.. {
+            if page == MOST_PAGES {
+                return Err(Error::TooMany);
+            }
+            let listed = self.page(key, from.as_ref())?;
+            // Another object's name may begin like this one's.
+            markers += listed.markers.iter().filter(|marker| marker.key == key).count();
+            for version in listed.versions.into_iter().filter(|version| version.key == key) {
+                versions.push((moment(&version.at)?, version.id));
+            }
+            if !listed.truncated {
+                break;
+            }
+            from = Some(listed.next_key.zip(listed.next_version).ok_or(Error::Answer)?);
+        }
+        let later = (versions.len() + markers).saturating_sub(1);
+        // Newest first; of two that were put in one moment, the one that is listed last.
+        let earliest = versions.into_iter().rev().min_by_key(|(at, _)| *at);
+        earliest.map(|(at, version)| self.read(key, at, &version, later)).transpose()
+    }
+
+    fn read(&self, key: &str, at: Moment, version: &str, later: usize) -> Result<Stored, Error> {
+        let reply = self.get(key, &[("versionId", version)])?;
+        if reply.header("x-amz-version-id").is_some_and(|given| given != version) {
+            return Err(Error::Answer);
+        }
+        let mode = reply.header("x-amz-object-lock-mode").map(str::to_owned);
+        let until = reply.header("x-amz-object-lock-retain-until-date").map(moment).transpose()?;
+        Ok(Stored { mode, until, at, later, bytes: reply.body })
+    }
+
+    /// Puts an object that nobody can take away or change before a moment.
+    pub(super) fn put(&self, key: &str, bytes: &[u8], until: Moment) -> Result<(), Error> {
+        let until = jiff::Timestamp::from_second(until.seconds()).map_err(|_| Error::Answer)?.to_string();
+        let checksum = Base64::encode_string(Digest::of(bytes).as_bytes());
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-amz-checksum-sha256", checksum.as_str()),
+            ("x-amz-object-lock-mode", "COMPLIANCE"),
+            ("x-amz-object-lock-retain-until-date", until.as_str()),
+            ("x-amz-sdk-checksum-algorithm", "SHA256"),
+        ];
+        let reply = self.ask(Method::Put, key, &[], &headers, bytes)?;
+        if reply.status == StatusCode::OK { Ok(()) } else { Err(Error::refused(&reply)) }
+    }
+}
+
+fn moment(text: &str) -> Result<Moment, Error> {
+    let stamp: jiff::Timestamp = text.parse().map_err(|_| Error::Answer)?;
+    Ok(Moment::from_millis(stamp.as_millisecond()))
+}
+
+fn xml<'x, T: Deserialize<'x>>(bytes: &'x [u8]) -> Result<T, Error> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Error::Answer)?;
+    quick_xml::de::from_str(text).map_err(|_| Error::Answer)
+}
+
+/// Why S3 did not answer as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The endpoint and the bucket do not make a URL.
+    #[error("endpoint and bucket do not make the address of a bucket")]
+    Endpoint,
+    /// The bucket cannot lock what is put there.
+    #[error("the bucket has no Object Lock, without which whoever may write can change what is there")]
+    NoLock,
+    /// It answered something else than S3 does.
+    #[error("the answer is not one of S3's")]
+    Answer,
+    /// Too many versions.
+    #[error("there are more than {} versions of one object", MOST_PAGES * 1000)]
+    TooMany,
+    /// It said no.
+    #[error("S3 answers {code} (status {status}): {message}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// S3's word for why.
+        code: String,
+        /// S3's sentence.
+        message: String,
+    },
+    /// There was no answer.
+    #[error(transparent)]
+    Http(#[from] http::Error),
+}
+
+impl Error {
+    fn refused(reply: &Reply) -> Self {
+        let said = xml::<Refusal>(&reply.body).ok();
+        let (code, message) =
+            said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
+        let short = |text: String| plain(&text.chars().take(200).collect::<String>());
+        Self::Refused { status: reply.status.as_u16(), code: short(code), message: short(message) }
+    }
+}

@@ -1,0 +1,58 @@
+//! A server that answers as it is told, and counts what it is asked.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// What one request is answered with.
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) headers: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(super) fn ok(body: impl Into<Vec<u8>>) -> Self {
+        Self { status: "200 OK", headers: String::new(), body: body.into() }
+    }
+}
+
+/// What was asked: the request line, and the body.
+pub(super) type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// Serves until the test's process ends; returns the URL, and what is asked.
+pub(super) fn serve(answer: impl Fn(&str, &[u8]) -> Answer + Send + Sync + 'static) -> (String, Asked) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Asked::default();
+    let seen = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let _ = handle(stream, &answer, &seen);
+        }
+    });
+    (url, asked)
+}
+
+fn handle(mut stream: TcpStream, answer: &dyn Fn(&str, &[u8]) -> Answer, seen: &Asked) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut request = String::new();
+    reader.read_line(&mut request)?;
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let Answer { status, headers, body: said } = answer(request.trim(), &body);
+    seen.lock().unwrap().push((request.trim().to_owned(), body));
+    write!(stream, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n", said.len())?;
+    stream.write_all(&said)
+}

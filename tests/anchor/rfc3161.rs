@@ -1,0 +1,258 @@
+//! The anchor `rfc3161`: a time-stamping authority.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::answers::{Answer, serve};
+use super::tsa::Authority;
+use super::{RUN, forge, json, refs, sealed, verify};
+use crate::common::Environment;
+
+const P256: &[&str] = &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
+const STAMPS: &str = "refs/handoff/stamps/handoff-dag-1";
+
+fn authority(env: &Environment) -> Authority {
+    Authority::new(&env.path().join("tsa"), P256)
+}
+
+fn add(env: &Environment, authority: &Authority, url: &str) {
+    env.handoff(["anchor", "add", "tsa", "rfc3161", url, "--ca", &authority.ca()]).success();
+}
+
+/// A sealed run with a time stamp.
+fn stamped() -> (Environment, Authority) {
+    let env = sealed();
+    let authority = authority(&env);
+    add(&env, &authority, &authority.serve(|reply| reply));
+    env.handoff(["anchor", "push"]).success();
+    (env, authority)
+}
+
+/// Returns what the report says of the time: a moment, or why there is none.
+fn time(report: &Value) -> &str {
+    let time = &report["times"][0];
+    time["at"].as_str().or(time["detail"].as_str()).unwrap()
+}
+
+fn is_moment(text: &str) -> bool {
+    text.parse::<git_handoff::model::time::Moment>().is_ok()
+}
+
+#[test]
+fn a_time_is_shown_and_changes_no_claim() {
+    let env = sealed();
+    let authority = authority(&env);
+    add(&env, &authority, &authority.serve(|reply| reply));
+    let before = verify(&env, &[], 0);
+    assert_eq!(time(&before), "no time stamp is at hand");
+    let pushed = env.handoff(["anchor", "push"]).success();
+    assert_eq!(pushed, "tsa  new  time stamp  handoff-dag-1\n");
+    let after = verify(&env, &[], 0);
+    assert!(is_moment(time(&after)), "{after}");
+    for same in ["claim", "guarantee", "checks", "failure"] {
+        assert_eq!(before[same], after[same]);
+    }
+    let text = env.handoff(["verify", RUN]).success();
+    assert!(text.contains("✓ time       sealed by 20") && text.contains("Z, says tsa"), "{text}");
+    assert!(env.handoff(["anchor", "push"]).success().contains("up-to-date"));
+    assert!(env.handoff(["anchor", "check"]).success().contains("tsa    time    holds  sealed by"));
+    assert!(env.handoff(["anchor", "list"]).success().contains("tsa    rfc3161  time"));
+}
+
+#[test]
+fn stock_openssl_accepts_what_is_kept() {
+    let (env, authority) = stamped();
+    let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
+    let token = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
+    let path = env.path().join("kept.tst");
+    std::fs::write(&path, token).unwrap();
+    let root = verify(&env, &[], 0)["root"].as_str().unwrap().strip_prefix("sha256:").unwrap().to_owned();
+    let of = ["ts", "-verify", "-digest", &root, "-token_in", "-in", path.to_str().unwrap(), "-CAfile", "ca.pem"];
+    authority.openssl(&of);
+}
+
+#[test]
+fn authorities_sign_with_what_is_in_use() {
+    for (kind, key) in [
+        ("rsa", &["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"][..]),
+        ("p384", &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"]),
+    ] {
+        let env = sealed();
+        let authority = Authority::new(&env.path().join(kind), key);
+        add(&env, &authority, &authority.serve(|reply| reply));
+        env.handoff(["anchor", "push"]).success();
+        assert!(is_moment(time(&verify(&env, &[], 0))), "{kind}");
+    }
+}
+
+/// Makes something else of an answer.
+type Bend = Box<dyn Fn(Vec<u8>) -> Vec<u8> + Send + Sync>;
+
+#[test]
+fn a_token_that_proves_nothing_is_never_kept() {
+    let env = sealed();
+    let authority = authority(&env);
+    add(&env, &authority, &authority.serve(|reply| reply));
+    let before = refs(&env);
+    let old = {
+        authority.openssl(&["ts", "-query", "-digest", &"ab".repeat(32), "-sha256", "-cert", "-out", "old"]);
+        authority.reply(&std::fs::read(env.path().join("tsa/old")).unwrap())
+    };
+    let other = Authority::new(&env.path().join("other"), P256);
+    let lies: [(&str, Bend); 5] = [
+        ("over something else than the root", Box::new(move |_| old.clone())),
+        ("cannot be read", Box::new(|_| b"<html>".to_vec())),
+        (
+            "cannot be read",
+            Box::new(|mut reply| {
+                reply.truncate(reply.len() / 2);
+                reply
+            }),
+        ),
+        ("longer than 262144 bytes", Box::new(|_| vec![0; 300 << 10])),
+        (
+            "signature",
+            Box::new(|mut reply| {
+                *reply.last_mut().unwrap() ^= 1;
+                reply
+            }),
+        ),
+    ];
+    for (why, lie) in lies {
+        env.git(["config", "handoff.anchor.tsa.url", &authority.serve(lie)]).success();
+        let said = env.handoff(["anchor", "push"]).exit(1);
+        assert!(said.stderr.contains(why), "{why}: {said}");
+        assert_eq!(refs(&env), before);
+    }
+    // An answer to another request about the same root; and an authority that nobody vouches for.
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    for (round, why) in [(1, "cannot be read"), (2, "answers another request")] {
+        let heard = heard.clone();
+        let url = authority.serve(move |reply| {
+            let mut heard = heard.lock().unwrap();
+            if round == 1 { std::mem::replace(&mut *heard, reply) } else { heard.clone() }
+        });
+        env.git(["config", "handoff.anchor.tsa.url", &url]).success();
+        let said = env.handoff(["anchor", "push"]).exit(1);
+        assert!(said.stderr.contains(why), "{said}");
+    }
+    env.git(["config", "handoff.anchor.tsa.url", &other.serve(|reply| reply)]).success();
+    assert!(env.handoff(["anchor", "push"]).exit(1).stderr.contains("is not vouched for"));
+    let (url, _) = serve(|_, _| Answer { status: "302 Found", headers: "Location: /x\r\n".into(), body: Vec::new() });
+    env.git(["config", "handoff.anchor.tsa.url", &url]).success();
+    assert!(env.handoff(["anchor", "push"]).exit(1).stderr.contains("a redirect (status 302)"));
+    assert_eq!(refs(&env), before);
+}
+
+/// Puts tokens beside the run, as whoever may write the repository can.
+fn plant(env: &Environment, token: &[u8]) {
+    std::fs::write(env.path().join("planted"), token).unwrap();
+    let blob = env.git(["hash-object", "-w", "../planted"]).success();
+    let tree = env.shell("repo", &format!("printf '100644 blob %s\\tx.tst\\n' {} | git mktree", blob.trim())).success();
+    env.git(["update-ref", STAMPS, tree.trim()]).success();
+}
+
+#[test]
+fn a_forged_token_proves_nothing() {
+    let (env, authority) = stamped();
+    let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
+    let honest = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
+    let year = |info: Vec<u8>| {
+        let at = info.windows(2).position(|w| w == [0x18, 0x0f]).unwrap() + 2;
+        [&info[..at], b"2020", &info[at + 4..]].concat()
+    };
+    let cases = [
+        ("not critically, and only, for time stamps", authority.forge(&honest, "loose", |info| info)),
+        ("not critically, and only, for time stamps", authority.forge(&honest, "more", |info| info)),
+        ("is not vouched for: CertNotValidYet", authority.forge(&honest, "stamps", year)),
+        ("cannot be read", b"junk".to_vec()),
+    ];
+    for (why, forged) in cases {
+        plant(&env, &forged);
+        let report = verify(&env, &[], 0);
+        assert!(time(&report).contains(why), "{why}: {report}");
+        env.handoff(["anchor", "check"]).ends(3);
+    }
+    // Signed anew by the authority it is a token like any other: the forging itself is not what fails above.
+    plant(&env, &authority.forge(&honest, "stamps", |info| info));
+    assert!(is_moment(time(&verify(&env, &[], 0))));
+    // A token is over one root.
+    plant(&env, &honest);
+    let log = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    env.git(["update-ref", "-d", log.trim()]).success();
+    forge(&env);
+    plant(&env, &honest);
+    assert!(time(&verify(&env, &[], 0)).contains("over something else than the root"));
+}
+
+#[test]
+fn whom_to_trust_is_said_outside_the_work_tree() {
+    let (env, authority) = stamped();
+    std::fs::copy(authority.ca(), env.repo().join("ca.pem")).unwrap();
+    let said = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "ca.pem"]).exit(1);
+    assert!(said.stderr.contains("lies inside the work tree"), "{said}");
+    env.write("empty.pem", "");
+    let said = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "../empty.pem"]).exit(1);
+    assert!(said.stderr.contains("holds none that can be read"), "{said}");
+    for (name, arguments) in [("ftp://host/", "is no URL of HTTP"), ("http://127.0.0.1:1/", "could not be reached")] {
+        let said = env.handoff(["anchor", "add", "x", "rfc3161", name, "--ca", &authority.ca()]).exit(1);
+        assert!(said.stderr.contains(arguments), "{said}");
+    }
+    let ca = env.path().join("moved.pem");
+    env.git(["config", "handoff.anchor.tsa.ca", ca.to_str().unwrap()]).success();
+    assert!(time(&verify(&env, &[], 0)).contains("could not be read"));
+    env.git(["config", "handoff.anchor.tsa.guarantee", "external"]).success();
+    assert!(env.handoff(["verify", RUN]).exit(1).stderr.contains("a time stamp changes no claim"));
+}
+
+#[test]
+fn a_run_from_before_its_key_was_revoked_is_rescued_by_the_time_alone() {
+    let (env, _) = stamped();
+    let key = env.handoff(["key", "--json"]).success();
+    let key = serde_json::from_str::<Value>(&key).unwrap()["fingerprint"].as_str().unwrap().to_owned();
+    let at = json(&env.handoff(["verify", "--json", RUN]).exit(0))["times"][0]["at"].as_str().unwrap().to_owned();
+    let revoked = |since: &str, code: i32| {
+        env.write("revoked", &format!("{since}{key}\n"));
+        let report = verify(&env, &["--revoked", "../revoked"], code);
+        let alone = verify(&env, &["--revoked", "../revoked", "--anchor", "local"], 3);
+        assert_eq!(alone["failure"], "signature");
+        report
+    };
+    assert_eq!(revoked("since=2100-01-01T00:00:00Z ", 0)["failure"], Value::Null);
+    assert_eq!(revoked(&format!("since={at} "), 3)["failure"], "signature");
+    assert_eq!(revoked("", 3)["failure"], "signature");
+    env.write("revoked", &format!("since=never {key}\n"));
+    env.handoff(["verify", RUN, "--revoked", "../revoked"]).ends(1);
+}
+
+#[test]
+fn time_stamps_travel_with_their_run_and_nobody_throws_away_those_of_others() {
+    let (env, authority) = stamped();
+    env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
+    env.git(["push", "--quiet", "../hub", "main"]).success();
+    env.handoff(["push", "../hub"]).success();
+    env.git_in("", ["clone", "--quiet", "--no-local", "--filter=blob:none", "hub", "clone"]).success();
+    env.handoff_in("clone", ["fetch"]).success();
+    for (key, value) in [("type", "rfc3161"), ("url", "http://127.0.0.1:1/"), ("ca", &authority.ca())] {
+        env.git_in("clone", ["config", &format!("handoff.anchor.tsa.{key}"), value]).success();
+    }
+    let there = json(&env.handoff_in("clone", ["verify", "--json", &format!("origin/{RUN}")]));
+    assert!(is_moment(time(&there)), "{there}");
+    // In a bundle, too.
+    env.handoff(["bundle", RUN, "--output", "run.bundle"]).success();
+    assert!(is_moment(time(&json(&env.handoff(["verify", "--bundle", "run.bundle", "--json"])))));
+    // Somebody else's token lies on the remote: it stays there, and so does ours.
+    let honest = env.git(["rev-parse", STAMPS]).success();
+    plant(&env, b"of another");
+    env.git(["push", "--quiet", "--force", "../hub", &format!("{STAMPS}:{STAMPS}")]).success();
+    env.git(["update-ref", STAMPS, honest.trim()]).success();
+    env.handoff(["push", "../hub"]).success();
+    let names = env.git_in("hub", ["ls-tree", "--name-only", STAMPS]).success();
+    assert_eq!(names.lines().count(), 2, "{names}");
+    let unseen =
+        env.shell("hub", "printf '100644 blob %s\\tz.tst\\n' $(echo z | git hash-object -w --stdin) | git mktree");
+    env.git_in("hub", ["update-ref", STAMPS, unseen.success().trim()]).success();
+    assert!(env.handoff(["push", "../hub"]).success().contains("behind  time stamps  handoff-dag-1"));
+    assert_eq!(env.git_in("hub", ["ls-tree", "--name-only", STAMPS]).success(), "z.tst\n");
+}

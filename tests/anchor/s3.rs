@@ -1,0 +1,215 @@
+//! The anchor `s3`: a bucket that locks what is put there.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::answers::{Answer, serve};
+use super::moto::Moto;
+use super::{RUN, forge, json, refs, row, sealed, verify};
+use crate::common::{Environment, assert_output};
+
+/// A secret that must never be shown.
+const SECRET: &str = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY";
+
+/// A sealed run, and the rights to a bucket.
+fn with_rights() -> Environment {
+    let env = sealed();
+    let text = format!("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = {SECRET}\n");
+    env.write("home/.aws/credentials", &text);
+    env
+}
+
+fn add(env: &Environment, url: &str) {
+    env.handoff(["anchor", "add", "lock", "s3", "evidence", "--endpoint", url]).success();
+}
+
+/// A sealed run that a bucket holds.
+fn locked() -> (Environment, Moto) {
+    let (env, moto) = (with_rights(), Moto::start());
+    moto.bucket("evidence");
+    add(&env, &moto.url());
+    env.handoff(["anchor", "push"]).success();
+    (env, moto)
+}
+
+#[test]
+fn from_adding_it_to_the_strongest_claim() {
+    let (env, moto) = (with_rights(), Moto::start());
+    moto.bucket("evidence");
+    moto.send("PUT", "/plain", &[], "");
+    for (bucket, why) in [("plain", "has no Object Lock"), ("nowhere", "NoSuchBucket")] {
+        let said = env.handoff(["anchor", "add", "lock", "s3", bucket, "--endpoint", &moto.url()]).exit(1);
+        assert!(said.stderr.contains(why), "{said}");
+    }
+    add(&env, &moto.url());
+    assert_eq!(row(&verify(&env, &[], 3)), "lock: it holds nothing of the run");
+    assert_output!("anchor_s3_push", env.handoff(["anchor", "push"]));
+    assert_output!("anchor_s3_verify", env.handoff(["verify", RUN]));
+    let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
+    let again = json(&env.handoff(["anchor", "push", "--json"]).exit(0));
+    assert_eq!(again["published"][0]["status"], "up-to-date");
+    // What was put is what the format says, and nobody can take it away.
+    let path = moto.only_object("evidence");
+    assert!(path.ends_with(&format!("/{RUN}.json")), "{path}");
+    let object: Value = serde_json::from_str(&moto.send("GET", &path, &[], "")).unwrap();
+    assert_eq!(object["schema"], "git-handoff.anchor/1");
+    assert_eq!(object["root"], verify(&env, &[], 0)["root"]);
+    let report = verify(&env, &[], 0);
+    assert_eq!((&report["guarantee"], &report["claim"]), (&"external-immutable".into(), &"tamper-evident".into()));
+    assert!(report["anchors"][1]["since"].is_string(), "{report}");
+    // The configuration can say less of it, never more.
+    env.git(["config", "handoff.anchor.lock.guarantee", "detect"]).success();
+    assert_eq!(verify(&env, &[], 0)["guarantee"], "detect");
+}
+
+#[test]
+fn what_is_put_over_it_later_does_not_count() {
+    let (env, moto) = locked();
+    let path = moto.only_object("evidence");
+    let held = moto.send("GET", &path, &[], "");
+    forge(&env);
+    let before = refs(&env);
+    let pushed = env.handoff(["anchor", "push"]).exit(3);
+    assert!(pushed.stderr.contains("what it holds was there first"), "{pushed}");
+    assert_eq!((refs(&env), moto.send("GET", &path, &[], "")), (before, held.clone()));
+    // Whoever may write to the bucket as well puts the forged root over the true one, and marks it as deleted.
+    let forged = verify(&env, &["--anchor", "local"], 0)["root"].as_str().unwrap().to_owned();
+    let true_root = serde_json::from_str::<Value>(&held).unwrap()["root"].as_str().unwrap().to_owned();
+    moto.send("PUT", &path, &[("x-amz-object-lock-mode", "COMPLIANCE"), UNTIL], &held.replace(&true_root, &forged));
+    moto.send("DELETE", &path, &[], "");
+    let report = verify(&env, &[], 3);
+    assert_eq!((&report["failure"], &report["anchors"][1]["standing"]), (&"root".into(), &"differs".into()));
+    assert!(row(&report).starts_with("lock: it holds the root "), "{report}");
+}
+
+const UNTIL: (&str, &str) = ("x-amz-object-lock-retain-until-date", "2036-01-01T00:00:00Z");
+
+#[test]
+fn later_versions_are_reported_and_harmless() {
+    let (env, moto) = locked();
+    let path = moto.only_object("evidence");
+    moto.send("PUT", &path, &[], "something else");
+    moto.send("DELETE", &path, &[], "");
+    let report = verify(&env, &[], 0);
+    let said =
+        "lock: s3 (external-immutable); lock: 2 versions or delete markers were put over it later, which do not count";
+    assert_eq!(row(&report), said);
+}
+
+#[test]
+fn a_retention_that_can_be_lifted_or_has_ended_is_worth_less() {
+    let (env, moto) = locked();
+    let path = moto.only_object("evidence");
+    let object = moto.send("GET", &path, &[], "");
+    let ended = ("x-amz-object-lock-retain-until-date", "2026-05-01T00:00:00Z");
+    let cases: [(&[(&str, &str)], &str); 3] = [
+        (&[("x-amz-object-lock-mode", "GOVERNANCE"), UNTIL], "its retention mode is GOVERNANCE, which can be lifted"),
+        (&[("x-amz-object-lock-mode", "COMPLIANCE"), ended], "its retention ended at 2026-05-01T00:00:00.000Z"),
+        (&[], "it is under no retention"),
+    ];
+    for (at, (headers, why)) in cases.into_iter().enumerate() {
+        let bucket = format!("other-{at}");
+        moto.bucket(&bucket);
+        moto.send("PUT", &path.replace("/evidence/", &format!("/{bucket}/")), headers, &object);
+        env.git(["config", "handoff.anchor.lock.bucket", &bucket]).success();
+        let report = verify(&env, &[], 0);
+        assert_eq!((&report["guarantee"], &report["claim"]), (&"external".into(), &"tamper-detecting".into()));
+        assert_eq!(row(&report), format!("lock: s3 (external); lock: {why}"));
+    }
+}
+
+#[test]
+fn what_does_not_verify_is_not_put_where_it_stays() {
+    let (env, moto) = (with_rights(), Moto::start());
+    moto.bucket("evidence");
+    add(&env, &moto.url());
+    let tree = env.git(["rev-parse", "refs/handoff/runs/handoff-dag-1^{tree}"]).success();
+    let evil = env.git(["commit-tree", tree.trim(), "-p", "refs/handoff/runs/handoff-dag-1", "-m", "evil"]).success();
+    env.git(["update-ref", "refs/handoff/runs/handoff-dag-1", evil.trim()]).success();
+    assert!(env.handoff(["anchor", "push"]).exit(3).stderr.contains("does not verify: chain"));
+    assert!(!moto.send("GET", "/evidence?versions", &[], "").contains("<Version>"));
+}
+
+/// Answers a request with what is not so.
+type Lie = Box<dyn Fn(&str) -> Answer + Send + Sync>;
+
+#[test]
+fn an_answer_that_is_none_is_never_a_pass() {
+    let env = with_rights();
+    let versions = "<ListVersionsResult><IsTruncated>false</IsTruncated></ListVersionsResult>";
+    let (url, _) = serve(move |request, _| {
+        let forbidden = Answer { status: "403 Forbidden", headers: String::new(), body: Vec::new() };
+        if request.contains("object-lock") { forbidden } else { Answer::ok(versions) }
+    });
+    add(&env, &url);
+    let endless = "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker>\
+                   <NextVersionIdMarker>b</NextVersionIdMarker></ListVersionsResult>";
+    let named = |request: &str| request.split("prefix=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let listing = move |request: &str| {
+        let key = named(request).replace("%2F", "/").replace("%21", "!");
+        format!(
+            "<ListVersionsResult><IsTruncated>false</IsTruncated><Version><Key>{key}</Key><VersionId>1</VersionId>\
+             <LastModified>2026-06-01T00:00:00.000Z</LastModified></Version></ListVersionsResult>"
+        )
+    };
+    let object = |text: &'static str| -> Lie {
+        Box::new(
+            move |request| if request.contains("versions=") { Answer::ok(listing(request)) } else { Answer::ok(text) },
+        )
+    };
+    let status = |status: &'static str, headers: &'static str, body: &'static str| -> Lie {
+        Box::new(move |_| Answer { status, headers: headers.to_owned(), body: body.into() })
+    };
+    let other_run = r#"{"commit":"0000000000000000000000000000000000000000","entries":1,"fingerprint":"SHA256:x","root":"sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5","run":"other","schema":"git-handoff.anchor/1","seal":"sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5"}"#;
+    let lies: [(&str, Lie); 8] = [
+        ("longer than 4194304 bytes", Box::new(|_| Answer::ok(vec![b'x'; 5 << 20]))),
+        ("not one of S3's", Box::new(|_| Answer::ok("<html>a page"))),
+        ("not one of S3's", Box::new(|_| Answer::ok(vec![0xff, 0xfe]))),
+        ("more than 20000 versions", Box::new(move |_| Answer::ok(endless))),
+        ("a redirect (status 301)", status("301 Moved", "Location: http://127.0.0.1:1/\r\n", "")),
+        (
+            "AccessDenied (status 403)",
+            status("403 No", "", "<Error><Code>AccessDenied</Code><Message>no</Message></Error>"),
+        ),
+        ("is not what we write", object("{}")),
+        ("is about run other of the key SHA256:x", object(other_run)),
+    ];
+    for (why, lie) in lies {
+        let (url, asked) = serve(move |request, _| lie(request));
+        env.git(["config", "handoff.anchor.lock.endpoint", &url]).success();
+        let output = env.handoff(["verify", "--json", RUN]).exit(3);
+        let report = json(&output);
+        assert_eq!(report["failure"], "anchor-missing");
+        assert!(row(&report).contains(why), "{why}: {report}");
+        assert!(!format!("{output}").contains(SECRET) && !format!("{output}").contains("X-Amz-Signature"), "{output}");
+        assert!(asked.lock().unwrap().iter().all(|(request, _)| !request.contains(SECRET)));
+    }
+}
+
+#[test]
+fn a_place_that_is_down_or_silent_is_given_up() {
+    let env = with_rights();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    for (key, value) in [("type", "s3"), ("bucket", "evidence"), ("timeout", "1"), ("endpoint", &url)] {
+        env.git(["config", &format!("handoff.anchor.lock.{key}"), value]).success();
+    }
+    let start = Instant::now();
+    assert_eq!(row(&verify(&env, &[], 3)), "lock: there was no answer after 1 seconds");
+    drop(silent);
+    assert!(row(&verify(&env, &[], 3)).starts_with("lock: it could not be reached: "));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    // Rights that somebody named must be there.
+    env.git(["config", "handoff.anchor.lock.profile", "nobody"]).success();
+    assert!(row(&verify(&env, &[], 3)).contains("has no access key and secret in its section [nobody]"));
+}
+
+#[test]
+fn an_endpoint_whose_answers_could_be_changed_on_the_way_is_refused() {
+    let env = sealed();
+    for url in ["http://minio.example.com:9000", "http://localhost.example.com", "ftp://localhost", "http://[::1]x"] {
+        let said = env.handoff(["anchor", "add", "lock", "s3", "evidence", "--endpoint", url]).exit(1);
+        assert!(said.stderr.contains("neither an https:// URL nor one of this machine"), "{said}");
+    }
+}

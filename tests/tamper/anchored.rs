@@ -1,0 +1,125 @@
+//! Runs told anew together with their logs, held against places outside that heard the first story.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use git_handoff::anchor::{self, Anchor, Environment, Means, Sealing, ask_all};
+use git_handoff::clock::Clock;
+use git_handoff::git::remote::Reach;
+use git_handoff::model::entry::Event;
+use git_handoff::model::format;
+use git_handoff::model::time::Moment;
+use git_handoff::verify::{AtHand, Logs, Question, Report, Seal, verify_with};
+
+use super::run::{End, Scene, failing};
+use super::table;
+use crate::anchor::moto::Moto;
+use crate::verify::lab::key;
+use crate::verify::teller::Told;
+
+/// Both kinds of places outside, which hold the first story.
+struct Outside {
+    means: Means,
+    git: Anchor,
+    s3: Anchor,
+    // Serves until it is dropped.
+    moto: Moto,
+}
+
+fn settings(of: &[(&str, &str)]) -> BTreeMap<String, String> {
+    of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+impl Outside {
+    fn new(scene: &Scene) -> Self {
+        let lab = &scene.lab;
+        let vault = lab.path().join("vault.git");
+        lab.git(&["init", "-q", "--bare", vault.to_str().unwrap()]);
+        let moto = Moto::start();
+        moto.bucket("evidence");
+        let reach = Reach {
+            protocols: "file".to_owned(),
+            prompt: false,
+            largest: 1 << 30,
+            within: Some(Duration::from_secs(30)),
+        };
+        let variables = settings(&[("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")]);
+        let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
+        let environment = Environment { variables, home: None };
+        let means = Means { store: lab.store.clone(), reach, clock, environment };
+        let git = settings(&[("type", "git"), ("url", vault.to_str().unwrap())]);
+        let s3 = settings(&[("type", "s3"), ("bucket", "evidence"), ("endpoint", &moto.url())]);
+        let own =
+            Self { git: anchor::read("vault", &git).unwrap(), s3: anchor::read("lock", &s3).unwrap(), means, moto };
+        own.publish(&scene.told, &lab.signer.fingerprint());
+        own
+    }
+
+    fn publish(&self, told: &Told, fingerprint: &str) {
+        let last = told.links.last().unwrap();
+        let Event::RunSealed(sealed) = &last.entry.event else { panic!() };
+        let seal = Seal { root: sealed.root, entries: sealed.entries, seal: last.hash, commit: last.commit };
+        let sealing = Sealing { run: told.run.clone(), seal, fingerprint: fingerprint.to_owned() };
+        for anchor in [&self.git, &self.s3] {
+            anchor.publish(&self.means, std::slice::from_ref(&sealing), &|_| Ok(())).unwrap();
+        }
+    }
+
+    /// Returns how the run reads: with the logs alone, and with each of the places.
+    fn read(&self, scene: &Scene, what: &str) -> Vec<String> {
+        let mut row = vec![what.to_owned()];
+        for anchors in [&[][..], std::slice::from_ref(&self.git), std::slice::from_ref(&self.s3)] {
+            let report = self.report(scene, anchors);
+            let fails = failing(&report);
+            let mark = if report.intact { '✓' } else { '✗' };
+            let fails = if fails.is_empty() { String::new() } else { format!(" ({fails})") };
+            row.push(format!("`{mark} {}`{fails}", report.headline));
+        }
+        row
+    }
+
+    fn report(&self, scene: &Scene, anchors: &[Anchor]) -> Report {
+        let lab = &scene.lab;
+        let logs = Logs::read(&lab.store).unwrap();
+        let ask = |question: &Question<'_>| ask_all(anchors, &self.means, question);
+        let (run, at_hand) = (&scene.told.run, AtHand { logs: &logs, ask: &ask });
+        verify_with(&lab.store, &at_hand, run, &format::run_ref(run), &lab.options()).unwrap()
+    }
+}
+
+#[test]
+fn a_run_told_anew_with_its_log_against_places_outside() {
+    let scene = Scene::new(End::Closed);
+    let outside = Outside::new(&scene);
+    let mut rows = vec![outside.read(&scene, "nothing")];
+    let mut tale = scene.tale();
+    for (event, _) in &mut tale {
+        if let Event::ItemReconciled(e) = event {
+            e.duration_ms += 1;
+        }
+    }
+    let told = scene.tell(tale, &scene.lab.signer);
+    scene.rewrite_log(&told, &scene.lab.signer);
+    rows.push(outside.read(&scene, "another story, told from entry 0 on with the right key, and the log with it"));
+    let path = outside.moto.only_object("evidence");
+    let over =
+        [("x-amz-object-lock-mode", "GOVERNANCE"), ("x-amz-object-lock-retain-until-date", "2036-01-01T00:00:00Z")];
+    outside.moto.send("PUT", &path, &over, "{}");
+    outside.moto.send("DELETE", &path, &[], "");
+    rows.push(outside.read(&scene, "the same, and the object in the bucket overwritten and deleted"));
+    let stranger = key(scene.lab.path(), 9);
+    let mut tale = scene.tale();
+    let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
+    e.writers = vec![stranger.fingerprint()];
+    let told = scene.tell(tale, &stranger);
+    let own = super::run::log_ref(&scene.lab);
+    scene.lab.git(&["update-ref", "-d", &own]);
+    scene.lab.log(&told, &stranger);
+    rows.push(
+        outside.read(
+            &scene,
+            "the same story told with another key, with a log of that key in the place of the right one's",
+        ),
+    );
+    table::check("anchored", &["what was done", "the logs at hand", "and a `git` anchor", "and an `s3` anchor"], &rows);
+}
