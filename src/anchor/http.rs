@@ -91,6 +91,8 @@ impl Error {
             ureq::Error::Timeout(_) => Self::Late(within.as_secs()),
             ureq::Error::BodyExceedsLimit(_) => Self::Long(limit),
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Self::Late(within.as_secs()),
+            // It would name the URL.
+            ureq::Error::BadUri(_) => Self::Unreachable("its address makes no sense".to_owned()),
             other => Self::Unreachable(other.to_string()),
         }
     }
