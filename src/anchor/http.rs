@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ureq::http::{Method, Request, Response, StatusCode};
+use ureq::http::{Request, Response};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
+
+pub(super) use ureq::http::{Method, StatusCode};
 
 /// Asks one place.
 pub(super) struct Client {
