@@ -10,7 +10,7 @@ use crate::model::digest::Digest;
 use crate::model::document::Revision;
 use crate::model::entry::Cause;
 use crate::model::judge::{self, Judgement};
-use crate::model::name::{FilePath, RunId};
+use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::Item;
 use crate::model::state::RunState;
 use crate::run::{self, Happening, OpenRun};
@@ -19,7 +19,7 @@ use crate::run::{self, Happening, OpenRun};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
     /// The rule.
-    pub cause: Cause,
+    pub rule: ItemId,
     /// The item.
     pub item: Item,
 }
@@ -32,7 +32,7 @@ pub fn due(store: &Store, state: &RunState) -> Result<Vec<Due>, Error> {
     }
     for rule in &state.rules {
         let item = judge::creates(state, rule, |name, revision| read(store, name, revision))?;
-        due.extend(item.map(|item| Due { cause: Cause::Rule(rule.id().clone()), item }));
+        due.extend(item.map(|item| Due { rule: rule.id().clone(), item }));
     }
     Ok(due)
 }
@@ -54,7 +54,8 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
         if !due.is_empty() && count > max_items {
             return Err(Error::TooMany { run: run.run().clone(), count, most: max_items });
         }
-        let happenings: Vec<_> = due.into_iter().map(|due| Happening::Extended(due.cause, vec![due.item])).collect();
+        let happenings: Vec<_> =
+            due.into_iter().map(|due| Happening::Extended(Cause::Rule(due.rule), vec![due.item])).collect();
         if happenings.is_empty() {
             return Ok(Vec::new());
         }

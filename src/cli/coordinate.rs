@@ -2,9 +2,9 @@
 
 use git_handoff::chain::Link;
 use git_handoff::coordinate;
-use git_handoff::model::entry::{Cause, Event};
+use git_handoff::model::entry::{Cause, Event, RunExtended};
 use git_handoff::model::judge::Judgement;
-use git_handoff::model::name::RunId;
+use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     if reads {
         answer.rules = rules(context, &view.state)?;
         let due = coordinate::due(&context.store, &view.state)?;
-        answer.created = due.into_iter().map(|due| (due.item.id.to_string(), due.cause)).collect();
+        answer.created = due.into_iter().map(|due| (due.item.id, due.rule)).collect();
         answer.print(&view.state, over, output);
         return Ok(Ending::Done);
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let before = open.state.clone();
     answer.rules = rules(context, &before)?;
     let links = coordinate::apply(&mut open, context.config.max_items)?;
-    answer.created = links.iter().flat_map(added).collect();
+    answer.created = links.iter().filter_map(added).collect();
     answer.print(&before, over, output);
     if !links.is_empty() && !output.json {
         output.hint(&format!("git handoff run {}", quoted(target.run.as_str())));
@@ -61,11 +61,10 @@ fn rules(context: &Context, state: &RunState) -> Result<Vec<Judgement>, Failure>
     Ok(coordinate::explain(&context.store, state)?)
 }
 
-fn added(link: &Link) -> Vec<(String, Cause)> {
-    match &link.entry.event {
-        Event::RunExtended(e) => e.items.keys().map(|item| (item.to_string(), e.cause.clone())).collect(),
-        _ => Vec::new(),
-    }
+/// Returns what a rule added, and the rule.
+fn added(link: &Link) -> Option<(ItemId, ItemId)> {
+    let Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items }) = &link.entry.event else { return None };
+    items.keys().next().map(|item| (item.clone(), rule.clone()))
 }
 
 struct Answer<'a> {
@@ -74,8 +73,8 @@ struct Answer<'a> {
     /// Whether nothing was to be recorded.
     dry: bool,
     rules: Vec<Judgement>,
-    /// The items, each with its cause.
-    created: Vec<(String, Cause)>,
+    /// The items, each with the rule that creates it.
+    created: Vec<(ItemId, ItemId)>,
 }
 
 impl Answer<'_> {
@@ -87,8 +86,8 @@ impl Answer<'_> {
         if self.arguments.explain {
             self.rules.iter().for_each(|rule| print_rule(rule, state, over, output));
         } else {
-            for (item, cause) in &self.created {
-                output.line(&printable(&format!("{item}  {}", by(cause))));
+            for (item, rule) in &self.created {
+                output.line(&printable(&format!("{item}  by rule {rule}")));
             }
         }
         if state.rules.is_empty() {
@@ -114,7 +113,7 @@ impl Answer<'_> {
                 "checks": checks.collect::<Vec<_>>(),
             })
         });
-        let items = self.created.iter().map(|(item, cause)| json!({ "id": item, "cause": cause }));
+        let items = self.created.iter().map(|(item, rule)| json!({ "id": item, "rule": rule }));
         json!({
             "schema": "git-handoff.coordinate/1",
             "run": self.run,
@@ -122,13 +121,6 @@ impl Answer<'_> {
             "items": items.collect::<Vec<_>>(),
             "rules": rules.collect::<Vec<_>>(),
         })
-    }
-}
-
-fn by(cause: &Cause) -> String {
-    match cause {
-        Cause::Rule(rule) => format!("by rule {rule}"),
-        Cause::Actor => "by an actor".to_owned(),
     }
 }
 

@@ -137,7 +137,12 @@ fn what_cannot_be_compared_does_not_hold() {
         holds(document, pointer, "==", &json!(1)) || holds(document, pointer, "!=", &json!(2))
     };
     assert!(equal("{\"a\":{\"b\":[0,1]}}", "/a/b/1") && equal("1", "") && equal("{\"~/\":1}", "/~0~1"));
+    let nested = |depth: usize| "[".repeat(depth) + "1" + &"]".repeat(depth);
+    assert!(equal(&nested(127), &"/0".repeat(127)));
+    let (deep, large) = (nested(128), "{\"a\":1,\"b\":1e16}");
     for (document, pointer) in [
+        (deep.as_str(), ""),
+        (large, "/a"),
         ("{\"a\":1}", "/b"),
         ("[1]", "/01"),
         ("[1]", "/-"),
