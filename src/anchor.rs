@@ -11,6 +11,7 @@ mod rfc3161;
 mod s3;
 mod settings;
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub use credentials::{Environment, Error as CredentialsError};
 pub use http::Error as HttpError;
 pub use rfc3161::{StampsError, TokenError};
 pub use s3::WireError as S3Error;
-pub use settings::{KINDS, SettingError, read};
+pub use settings::{SettingError, read};
 
 /// How long one question may take where the configuration does not say it.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,6 +42,8 @@ pub struct Anchor {
     pub within: Duration,
     /// What it is.
     pub place: Place,
+    /// Why it could not be reached when it was last asked: of many runs, only the first waits for that.
+    gave_up: OnceCell<String>,
 }
 
 /// The kinds of anchors.
@@ -107,6 +110,10 @@ impl Anchor {
             notes: Vec::new(),
             answer: Answer::None(String::new()),
         };
+        if let Some(why) = self.gave_up.get() {
+            witness.answer = Answer::None(why.clone());
+            return witness;
+        }
         let answer = match &self.place {
             Place::Git(git) => git.ask(&self.patient(means), question),
             Place::S3(s3) => s3.ask(means, self.within, question).map(|answered| {
@@ -116,7 +123,13 @@ impl Anchor {
             }),
             Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
         };
-        witness.answer = answer.unwrap_or_else(|error| Answer::None(in_a_line(&error)));
+        witness.answer = answer.unwrap_or_else(|error| {
+            let why = in_a_line(&error);
+            if error.is_for_all() {
+                self.gave_up.get_or_init(|| why.clone());
+            }
+            Answer::None(why)
+        });
         witness
     }
 
@@ -279,4 +292,16 @@ pub enum Error {
     /// A ref could not be made in it.
     #[error(transparent)]
     Ref(#[from] crate::git::refs::Error),
+}
+
+impl Error {
+    /// Returns whether it says the same of every run: that the place cannot be reached at all.
+    fn is_for_all(&self) -> bool {
+        let unreachable = |error: &HttpError| matches!(error, HttpError::Late(_) | HttpError::Unreachable(_));
+        match self {
+            Self::Remote(_) | Self::Scratch(_) | Self::Credentials(_) => true,
+            Self::S3(s3::WireError::Http(error)) => unreachable(error),
+            _ => false,
+        }
+    }
 }

@@ -56,6 +56,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
     ("reading the clock", &["SystemTime::now", "Timestamp::now"], &["clock.rs", "git/store.rs"]),
     ("starting a program", &["Command::new"], &["worker/agent.rs", "git/program.rs", "sign.rs"]),
     ("moving a ref", &["edit_reference"], &["git/refs.rs"]),
+    ("speaking HTTP", &["ureq", "TcpStream"], &["anchor/http.rs"]),
     (
         "printing",
         &["io::stdout()", "io::stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],

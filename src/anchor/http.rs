@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ureq::http::{Method, Request, Response, StatusCode};
+use ureq::http::{Request, Response};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
+
+pub(super) use ureq::http::{Method, StatusCode};
 
 /// Asks one place.
 pub(super) struct Client {
@@ -91,6 +93,8 @@ impl Error {
             ureq::Error::Timeout(_) => Self::Late(within.as_secs()),
             ureq::Error::BodyExceedsLimit(_) => Self::Long(limit),
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Self::Late(within.as_secs()),
+            // It would name the URL.
+            ureq::Error::BadUri(_) => Self::Unreachable("its address makes no sense".to_owned()),
             other => Self::Unreachable(other.to_string()),
         }
     }

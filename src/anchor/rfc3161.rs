@@ -15,7 +15,7 @@ use der::{Decode as _, Encode as _};
 use x509_cert::spki::AlgorithmIdentifier;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
-use super::http::Client;
+use super::http::{Client, Method};
 use super::{Error, Means, Published, Sealing};
 use crate::model::digest::Digest;
 use crate::model::time::Moment;
@@ -112,7 +112,7 @@ impl Authority {
         };
         let body = request.to_der().map_err(token::Error::Der)?;
         let headers = [("content-type", "application/timestamp-query"), ("accept", "application/timestamp-reply")];
-        let post = (ureq::http::Method::POST, self.url.as_str());
+        let post = (Method::POST, self.url.as_str());
         let reply = Client::new(within).ask(post, &headers, &body, LONGEST)?;
         if !reply.status.is_success() {
             return Err(Error::Status(reply.status.as_u16()));

@@ -1,5 +1,6 @@
 //! Anchors as the configuration describes them: `handoff.anchor.<name>.*`.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,9 +11,6 @@ use super::s3::{self, S3Place};
 use super::{Anchor, PATIENCE, Place};
 use crate::share::Space;
 use crate::verify::{Guarantee, LOCAL};
-
-/// The kinds of anchors that can be configured.
-pub const KINDS: [&str; 3] = ["git", "s3", "rfc3161"];
 
 /// The longest that one question may take.
 const MOST_PATIENCE: u64 = 600;
@@ -53,7 +51,7 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
     };
     match settings.values.keys().next() {
         Some(key) => Err(settings.bad(key, "is no setting of such an anchor")),
-        None => Ok(Anchor { name: name.to_owned(), stated, within, place }),
+        None => Ok(Anchor { name: name.to_owned(), stated, within, place, gave_up: OnceCell::new() }),
     }
 }
 

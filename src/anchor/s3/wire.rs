@@ -5,9 +5,8 @@ use std::time::Duration;
 use base64ct::{Base64, Encoding as _};
 use rusty_s3::{Credentials, Method, UrlStyle};
 use serde::Deserialize;
-use ureq::http::StatusCode;
 
-use crate::anchor::http::{self, Client, Reply};
+use crate::anchor::http::{self, Client, Reply, StatusCode};
 use crate::clock::Clock;
 use crate::git::porcelain::plain;
 use crate::model::digest::Digest;
@@ -142,7 +141,7 @@ impl Bucket {
             }
             None => drop(url.query_pairs_mut().extend_pairs(query)),
         }
-        let method = if method == Method::Put { ureq::http::Method::PUT } else { ureq::http::Method::GET };
+        let method = if method == Method::Put { http::Method::PUT } else { http::Method::GET };
         Ok(self.client.ask((method, url.as_str()), headers, body, LONGEST)?)
     }
 
