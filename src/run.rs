@@ -13,7 +13,7 @@ use crate::model::format;
 use crate::model::graph::Graph;
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, RunId};
-use crate::model::plan::{Plan, ProductKey};
+use crate::model::plan::{Plan, ProductKey, Selector, Source};
 use crate::model::state::{Illegal, RunState};
 use crate::plan;
 use crate::sign;
@@ -61,6 +61,17 @@ impl Happening {
         match self {
             Self::Plain(event) | Self::Fired(event, _) => event,
         }
+    }
+
+    /// Returns whether the documents that a dispatch consumes are still the highest revisions.
+    fn is_bound(&self, state: &RunState) -> bool {
+        let Event::ItemFired(fired) = self.event() else { return true };
+        fired.input_refs.values().all(|input| match (&input.from, &input.select) {
+            (Source::Documents, Selector::Document { name, .. }) => {
+                state.documents.latest(name).map(|latest| latest.product.sha256) == Some(input.digest)
+            }
+            _ => true,
+        })
     }
 }
 
@@ -209,6 +220,10 @@ impl OpenRun {
     fn try_record(&mut self, happenings: &[Happening], raced: bool) -> Result<Vec<Link>, Error> {
         let mut drafts = Vec::with_capacity(happenings.len());
         for happening in happenings {
+            // What was resolved before others wrote may be bound to a revision that is not the highest any more.
+            if raced && !happening.is_bound(&self.state) {
+                continue;
+            }
             match self.state.apply(happening.event()) {
                 Ok(()) => drafts.push(self.draft(happening)?),
                 Err(_) if raced => {}
@@ -291,6 +306,9 @@ impl OpenRun {
             }
             let at = self.state.graph.position(item).expect("the event was applied to the state");
             edits.push((layout.state(item), Edit::Blob(store.write_blob(&self.state.items[at].canonical())?)));
+        }
+        if let Event::DocumentWritten(e) = &event {
+            edits.push((format::document_path(&e.name), Edit::Blob(e.oid)));
         }
         Ok(Draft { about: self.run.clone().into(), event, edits })
     }

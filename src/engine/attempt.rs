@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::command::Resolved;
+use super::products;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
 use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::plan::ProductKey;
+use crate::model::plan::{Declared, ProductKey};
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
-use crate::worker::capture;
 use crate::worker::inputs;
 use crate::worker::salvage;
 use crate::worker::site::Site;
@@ -41,6 +41,8 @@ pub(super) struct Job {
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
+    /// The outputs that become documents.
+    pub(super) documents: Vec<Declared>,
     pub(super) command: Resolved,
     pub(super) env: BTreeMap<String, OsString>,
     /// Whether the worktree of a failed attempt stays.
@@ -71,7 +73,7 @@ impl Verdict {
         }
     }
 
-    fn failed(reason: impl Into<String>) -> Self {
+    pub(super) fn failed(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into(), hopeless: false }
     }
 
@@ -310,16 +312,9 @@ fn wind_up(
         Err(why) => finished.verdict = Verdict::failed(why),
     }
     if matches!(finished.verdict, Verdict::Done) {
-        match capture::capture(&workspace, site) {
-            Ok(captured) => {
-                let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
-                finished.products = outputs.collect();
-                finished.products.extend(captured.patch.map(|patch| (ProductKey::Patch, patch)));
-            }
-            Err(capture::Error::Refused(why)) => finished.verdict = Verdict::failed(why),
-            Err(error) => {
-                finished.verdict = Verdict::failed(format!("the products could not be taken: {}", chain_of(&error)));
-            }
+        match products::take(&workspace, site, job) {
+            Ok(products) => finished.products = products,
+            Err(verdict) => finished.verdict = verdict,
         }
     }
     if !matches!(finished.verdict, Verdict::Done) {

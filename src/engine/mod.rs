@@ -11,3 +11,4 @@ mod attempt;
 mod keep;
 mod outcome;
 mod prepare;
+mod products;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::digest::{Digest, Oid};
+use crate::model::document::Drift;
 use crate::model::entry::InputRef;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Need, ProductKey, Selector, Source};
@@ -31,6 +32,16 @@ pub fn resolve(run: &OpenRun, at: usize) -> Result<Resolved, Unmet> {
 
 fn find(run: &OpenRun, key: &FilePath, need: &Need) -> Result<(Oid, Digest), Unmet> {
     match (&need.from, &need.select) {
+        (Source::Documents, Selector::Document { name, schema }) => {
+            let revision = run.state.documents.latest(name);
+            let revision = revision.ok_or_else(|| Unmet::Document(key.clone(), name.clone()))?;
+            match schema {
+                Some(wanted) if !wanted.admits(revision.schema.as_ref()) => {
+                    Err(Unmet::Drift(key.clone(), Box::new(Drift::of(name, revision, wanted))))
+                }
+                _ => Ok((revision.product.oid, revision.product.sha256)),
+            }
+        }
         (Source::Item(id), select) => {
             let missing = || Unmet::Product(key.clone(), id.clone(), select.product_key());
             let at = run.state.graph.position(id).ok_or_else(missing)?;
@@ -42,7 +53,9 @@ fn find(run: &OpenRun, key: &FilePath, need: &Need) -> Result<(Oid, Digest), Unm
             let digest = run.state.submitted.artifacts.get(path).ok_or_else(missing)?;
             Ok((run.artifact(path).ok_or_else(missing)?, *digest))
         }
-        (Source::Artifacts | Source::Documents, _) => Err(Unmet::Document(key.clone())),
+        (Source::Artifacts | Source::Documents, select) => {
+            Err(Unmet::Source(key.clone(), need.from.clone(), select.product_key()))
+        }
     }
 }
 
@@ -56,6 +69,12 @@ pub enum Unmet {
     #[error("the need {0:?} cannot be met: there is no artifact {1:?}")]
     Artifact(FilePath, FilePath),
     /// The run holds no such document.
-    #[error("the need {0:?} cannot be met: the run holds no such document")]
-    Document(FilePath),
+    #[error("the need {0:?} cannot be met: the run holds no document {1:?} yet")]
+    Document(FilePath, FilePath),
+    /// The document is not what is wanted.
+    #[error("the need {0:?} cannot be met: {1}")]
+    Drift(FilePath, Box<Drift>),
+    /// A plan that nobody validated asks a source for what it does not have.
+    #[error("the need {0:?} cannot be met: {1} has no product {2}")]
+    Source(FilePath, Source, ProductKey),
 }

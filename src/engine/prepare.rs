@@ -60,6 +60,7 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         base: state.submitted.base,
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
+        documents: item.documents().collect(),
         command: resolved,
         env,
         keep: setting.config.keep,

@@ -8,11 +8,13 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::digest::Digest;
+pub use super::document::DocumentWritten;
 pub use super::event::{
-    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, LogSealed, LogSubmitted,
-    LogThread, Outcome, Product, RunEnded, RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
+    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
+    RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
 };
 use super::format::{self, VERSION};
+pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
 pub use super::thread::{
     AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::digest::{Digest, Oid};
+use super::document::DocumentWritten;
 use super::entry::Error;
+use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
 use super::plan::{ProductKey, Selector, Source};
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
@@ -29,6 +31,8 @@ pub enum Event {
     ItemSkipped(ItemDropped),
     /// The item was cancelled, with its running attempt if there is one.
     ItemCancelled(ItemDropped),
+    /// A revision of a document was put on the run.
+    DocumentWritten(DocumentWritten),
     /// The run was closed: what is not done stays so.
     RunClosed(RunEnded),
     /// The whole run was cancelled.
@@ -270,44 +274,6 @@ pub struct RunSealed {
     pub counts: BTreeMap<String, u64>,
 }
 
-/// The fields of `log.submitted`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LogSubmitted {
-    /// The fingerprint of the key that the log belongs to.
-    pub log: String,
-    /// The leaf hash of the run's entry 0.
-    pub first: Digest,
-}
-
-/// The fields of `log.sealed`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LogSealed {
-    /// The fingerprint of the key that the log belongs to.
-    pub log: String,
-    /// The root that the run's seal states.
-    pub root: Digest,
-    /// The number of entries that the root is over.
-    pub entries: u64,
-    /// The leaf hash of the seal entry.
-    pub seal: Digest,
-    /// The commit of the seal entry.
-    pub commit: Oid,
-}
-
-/// The fields of `log.thread`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LogThread {
-    /// The fingerprint of the key that the log belongs to.
-    pub log: String,
-    /// The number of entries that the thread has.
-    pub entries: u64,
-    /// The leaf hash of the last of them.
-    pub last: Digest,
-}
-
 /// Pairs each kind with its variant, once for both directions.
 macro_rules! kinds {
     ($($kind:literal => $variant:ident),* $(,)?) => {
@@ -344,6 +310,7 @@ kinds! {
     "item.requeued" => ItemRequeued,
     "item.skipped" => ItemSkipped,
     "item.cancelled" => ItemCancelled,
+    "document.written" => DocumentWritten,
     "run.closed" => RunClosed,
     "run.cancelled" => RunCancelled,
     "run.sealed" => RunSealed,
@@ -361,6 +328,11 @@ impl Event {
     /// Returns whether entries of a kind carry the header field `thread` instead of `run`.
     pub(super) fn is_of_thread(kind: &str) -> bool {
         kind.starts_with("thread.") || kind == "log.thread"
+    }
+
+    /// Returns whether entries of the event's kind stand in the chain of a run, and not in a log or a thread.
+    pub fn is_of_run(&self) -> bool {
+        ["run.", "item.", "document."].iter().any(|beginning| self.kind().starts_with(beginning))
     }
 
     /// Returns the commit that the entry's commit has as a further parent, so that what it holds travels along.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
 use crate::model::read::read_selector;
+use crate::model::schema::{Schema, Wanted};
 
 /// A DAG of work items, as its author wrote it, with the defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +66,16 @@ impl Item {
         let mut seen = BTreeSet::new();
         let every = self.depends_on.iter().chain(producers);
         every.filter(|id| seen.insert(*id)).cloned().collect()
+    }
+
+    /// The documents it hands over when it is done; only the item's own word makes a file one.
+    pub fn documents(&self) -> impl Iterator<Item = Declared> + '_ {
+        self.produces.iter().flatten().filter_map(|produced| match (&produced.select, &produced.path) {
+            (Selector::Document { name, .. }, Some(path)) => {
+                Some(Declared { name: name.clone(), path: path.clone(), schema: produced.schema.clone() })
+            }
+            _ => None,
+        })
     }
 
     /// The normalised item: defaults stand explicitly and `depends_on` holds every dependency.
@@ -178,8 +189,8 @@ pub enum Selector {
     Document {
         /// The document's name.
         name: FilePath,
-        /// The schema that the revision must satisfy: `id@version`.
-        schema: Option<String>,
+        /// The schema that the revision must be of.
+        schema: Option<Wanted>,
     },
 }
 
@@ -199,8 +210,8 @@ impl Selector {
             Self::Patch => json!({ "kind": "patch" }),
             Self::Output { path } => json!({ "kind": "output", "path": path }),
             Self::Document { name, schema: None } => json!({ "kind": "document", "name": name }),
-            Self::Document { name, schema } => {
-                json!({ "kind": "document", "name": name, "schema": schema })
+            Self::Document { name, schema: Some(schema) } => {
+                json!({ "kind": "document", "name": name, "schema": schema.as_str() })
             }
         }
     }
@@ -234,6 +245,19 @@ pub struct Produced {
     pub kind_of_type: Option<String>,
     /// For a document, the file below `outputs/` that holds it.
     pub path: Option<FilePath>,
+    /// For a document, what it claims to be.
+    pub schema: Option<Schema>,
+}
+
+/// A document that an item declares to hand over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The document.
+    pub name: FilePath,
+    /// The file below `outputs/` that becomes its next revision.
+    pub path: FilePath,
+    /// What it claims to be.
+    pub schema: Option<Schema>,
 }
 
 impl Produced {
@@ -242,6 +266,9 @@ impl Produced {
         let mut produced = self.select.to_json();
         if let Some(path) = &self.path {
             produced["path"] = json!(path);
+        }
+        if let Some(schema) = &self.schema {
+            produced["schema"] = json!(schema.to_string());
         }
         if let Some(name) = &self.kind_of_type {
             produced["type"] = json!(name);

@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use crate::model::json::JsonPath;
 use crate::model::name::FilePath;
 use crate::model::plan::{Produced, Selector};
 use crate::model::problem::{Code, Problem};
+use crate::model::schema::SchemaError;
 
 /// The fields of one object.
 ///
@@ -174,15 +176,16 @@ fn read_produced(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> O
     };
     let fields = Fields::of(value, at.clone(), known, problems)?;
     let kind_of_type = fields.text("type", problems).map(str::to_owned);
-    let path = match kind {
-        Kind::Document => name(&fields, "path", FilePath::parse, problems),
-        Kind::Patch | Kind::Output => None,
-    };
-    let select = selector(kind, &fields, problems);
-    if kind == Kind::Document && path.is_none() {
-        return None;
+    if kind != Kind::Document {
+        let select = selector(kind, &fields, problems)?;
+        return Some(Produced { select, kind_of_type, path: None, schema: None });
     }
-    Some(Produced { select: select?, kind_of_type, path })
+    let path = name(&fields, "path", FilePath::parse, problems);
+    let schema = schema(&fields, problems);
+    let name = name(&fields, "name", FilePath::parse_document, problems)?;
+    // What it is stands beside: a selector says what is wanted.
+    let select = Selector::Document { name, schema: None };
+    Some(Produced { select, kind_of_type, path: Some(path?), schema })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -238,15 +241,8 @@ fn name<E: std::fmt::Display>(
     None
 }
 
-/// Reads a document's optional schema, `id` or `id@version`.
-fn schema(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<String> {
-    let schema = fields.text("schema", problems)?;
-    let (id, version) = schema.rsplit_once('@').unwrap_or((schema, "*"));
-    if id.is_empty() || version.is_empty() {
-        let message = "a schema is written `id@version`";
-        let problem = Problem::new(Code::BadSelector, &fields.at("schema"), message);
-        problems.push(problem);
-        return None;
-    }
-    Some(schema.to_owned())
+/// Reads a document's optional schema: what it is, or what is wanted.
+fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<T> {
+    let read: Result<T, SchemaError> = fields.text("schema", problems)?.parse();
+    read.map_err(|error| problems.push(Problem::new(Code::BadSelector, &fields.at("schema"), error.to_string()))).ok()
 }

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::entry::{Again, Event, InputRef, ItemEnded, Outcome, RunSubmitted};
+use super::document::{Author, DocumentWritten, Documents};
+use super::entry::{Again, Event, InputRef, ItemEnded, ItemReconciled, Outcome, RunSubmitted};
 use super::format;
 use super::graph::Graph;
+pub use super::illegal::Illegal;
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
+use super::plan::{Item, ProductKey};
 
 /// The state of a run.
 #[derive(Clone, Debug)]
@@ -23,6 +26,10 @@ pub struct RunState {
     pub cancelled: Option<String>,
     /// Whether the seal stands.
     pub sealed: bool,
+    /// The documents, whoever wrote them.
+    pub documents: Documents,
+    /// How many entries there are, so that a revision knows which one it came by.
+    entries: u64,
     holders: HashMap<String, usize>,
     open: usize,
 }
@@ -31,6 +38,10 @@ impl RunState {
     /// Starts from entry 0 and the plan it seals.
     pub fn new(submitted: RunSubmitted, graph: Graph) -> Self {
         let count = graph.items().len();
+        let mut documents = Documents::default();
+        for declared in graph.items().iter().flat_map(Item::documents) {
+            documents.take(&declared.name);
+        }
         Self {
             submitted,
             items: vec![ItemState::new(); count],
@@ -38,6 +49,8 @@ impl RunState {
             closed: None,
             cancelled: None,
             sealed: false,
+            documents,
+            entries: 1,
             holders: HashMap::new(),
             open: count,
         }
@@ -90,22 +103,15 @@ impl RunState {
         if self.sealed {
             return Err(Illegal::AfterSeal);
         }
+        self.follow(event)?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    fn follow(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::ItemFired(e) => self.fire(&e.item, e.attempt, &e.input_refs),
-            Event::ItemReconciled(e) => {
-                let at = self.find(&e.item)?;
-                self.expect_attempt(at, e.attempt, e.attempt == 0)?;
-                if e.status == Outcome::Failed && !e.products.is_empty() {
-                    return Err(Illegal::ProductsOfFailed(e.item.clone()));
-                }
-                if e.status == Outcome::Done && e.attempt == 0 {
-                    return Err(Illegal::NotRunning(e.item.clone()));
-                }
-                let phase = if e.status == Outcome::Done { Phase::Done } else { Phase::Failed };
-                self.settle(at, phase, e.reason.clone());
-                self.items[at].products.clone_from(&e.products);
-                Ok(())
-            }
+            Event::ItemReconciled(e) => self.reconcile(e),
             Event::ItemRetried(e) => {
                 let at = self.find(&e.item)?;
                 if e.reason != Again::Failure {
@@ -145,15 +151,8 @@ impl RunState {
                 self.sealed = true;
                 Ok(())
             }
-            Event::RunSubmitted(_)
-            | Event::LogSubmitted(_)
-            | Event::LogSealed(_)
-            | Event::LogThread(_)
-            | Event::ThreadCheckpointed(_)
-            | Event::ThreadAdopted(_)
-            | Event::ThreadForked(_)
-            | Event::ThreadRolledBack(_)
-            | Event::ThreadResumed(_) => Err(Illegal::Misplaced(event.kind())),
+            Event::DocumentWritten(e) => self.write_document(e),
+            _ => Err(Illegal::Misplaced(event.kind())),
         }
     }
 
@@ -184,6 +183,74 @@ impl RunState {
         state.inputs.clone_from(inputs);
         state.touched = true;
         Ok(())
+    }
+
+    fn reconcile(&mut self, e: &ItemReconciled) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        self.expect_attempt(at, e.attempt, e.attempt == 0)?;
+        let done = e.status == Outcome::Done;
+        if !done && !e.products.is_empty() {
+            return Err(Illegal::ProductsOfFailed(e.item.clone()));
+        }
+        if done && e.attempt == 0 {
+            return Err(Illegal::NotRunning(e.item.clone()));
+        }
+        if done {
+            self.take_documents(at, e)?;
+        }
+        self.settle(at, if done { Phase::Done } else { Phase::Failed }, e.reason.clone());
+        self.items[at].products.clone_from(&e.products);
+        Ok(())
+    }
+
+    /// Makes the outputs that the plan declares as documents the next revisions of these.
+    fn take_documents(&mut self, at: usize, e: &ItemReconciled) -> Result<(), Illegal> {
+        let declared: Vec<_> = self.graph.item(at).documents().collect();
+        let wrong = |name: &FilePath| Illegal::DocumentOfItem(e.item.clone(), name.clone());
+        for document in &declared {
+            let product = e.products.get(&ProductKey::Document(document.name.clone()));
+            if product.is_none() || product != e.products.get(&ProductKey::Output(document.path.clone())) {
+                return Err(wrong(&document.name));
+            }
+            self.expect_place(&document.name)?;
+        }
+        for key in e.products.keys() {
+            if let ProductKey::Document(name) = key
+                && !declared.iter().any(|document| document.name == *name)
+            {
+                return Err(wrong(name));
+            }
+        }
+        for document in declared {
+            let product = e.products[&ProductKey::Document(document.name.clone())];
+            let author = Author::Item(e.item.clone());
+            self.documents.push(&document.name, product, document.schema, author, self.entries);
+        }
+        Ok(())
+    }
+
+    fn write_document(&mut self, e: &DocumentWritten) -> Result<(), Illegal> {
+        if self.cancelled.is_some() || self.closed.is_some() {
+            return Err(Illegal::WrittenAfterEnd(e.name.clone()));
+        }
+        self.expect_place(&e.name)?;
+        let latest = self.documents.latest(&e.name);
+        if e.revision != latest.map_or(1, |latest| latest.number + 1) {
+            return Err(Illegal::WrongRevision(e.name.clone(), e.revision));
+        }
+        if e.previous != latest.map(|latest| latest.product.sha256) {
+            return Err(Illegal::WrongPrevious(e.name.clone(), e.revision));
+        }
+        let author = Author::Actor(e.author.clone());
+        self.documents.push(&e.name, e.product(), e.schema.clone(), author, self.entries);
+        Ok(())
+    }
+
+    fn expect_place(&self, name: &FilePath) -> Result<(), Illegal> {
+        match self.documents.clash(name) {
+            Some(other) => Err(Illegal::NoPlace(name.clone(), other.clone())),
+            None => Ok(()),
+        }
     }
 
     fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
@@ -272,51 +339,4 @@ impl RunState {
             }
         }
     }
-}
-
-/// Why an event may not follow what came before it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Illegal {
-    /// The run is sealed.
-    #[error("an entry follows the seal")]
-    AfterSeal,
-    /// The event does not belong at this place of a run's chain.
-    #[error("a {0} entry does not belong here")]
-    Misplaced(&'static str),
-    /// The plan has no such item.
-    #[error("item {0:?} is not in the plan")]
-    UnknownItem(ItemId),
-    /// The item has no running attempt.
-    #[error("item {0:?} has no running attempt")]
-    NotRunning(ItemId),
-    /// The item's status does not allow the event.
-    #[error("the event does not fit the status of item {0:?}")]
-    NotWaiting(ItemId),
-    /// The attempt is not the one that is due.
-    #[error("item {0:?}: attempt {1} is out of order")]
-    WrongAttempt(ItemId, u32),
-    /// The reason does not fit the kind.
-    #[error("item {0:?}: the reason does not fit the kind of entry")]
-    WrongReason(ItemId),
-    /// A dependency is not done.
-    #[error("item {0:?} was dispatched before {1:?} was done")]
-    BeforeDependency(ItemId, ItemId),
-    /// Another item holds the lock.
-    #[error("item {0:?} was dispatched while another item held the lock {1:?}")]
-    LockHeld(ItemId, String),
-    /// The item was skipped although no dependency was lost.
-    #[error("item {0:?} was skipped although everything it depends on is done or open")]
-    SkippedForNothing(ItemId),
-    /// A failed item has products.
-    #[error("item {0:?} failed and yet has products")]
-    ProductsOfFailed(ItemId),
-    /// The run was closed or cancelled.
-    #[error("item {0:?} was dispatched or retried after the run was closed or cancelled")]
-    AfterEnd(ItemId),
-    /// The run was closed or cancelled while items were open, or twice.
-    #[error("the run was ended with items still open, or twice")]
-    EndedUnsettled,
-    /// The seal came too early.
-    #[error("the run was sealed before every item had ended")]
-    SealedUnsettled,
 }

@@ -73,11 +73,21 @@ struct Declared<'d> {
 impl<'d> Declared<'d> {
     fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
         let by_shape = shape(item, catalog).into_iter().flat_map(|shape| &shape.produces);
+        // A shape is known here only; that a file becomes a document is for the plan to say, where everybody reads it.
+        let by_shape = by_shape.filter(|product| !matches!(product.select, Selector::Document { .. }));
         // The item's own word comes last, and so replaces its shape's.
         let by_item = item.produces.iter().flatten();
         let products = by_shape.chain(by_item);
+        let mut declared = BTreeMap::new();
+        for product in products {
+            // The file that becomes a document stays an output.
+            if let Some(path) = &product.path {
+                declared.entry(ProductKey::Output(path.clone())).or_insert(product);
+            }
+            declared.insert(product.select.product_key(), product);
+        }
         Self {
-            products: products.map(|product| (product.select.product_key(), product)).collect(),
+            products: declared,
             unread: item.products_unread || item.subagent_shape.is_some() && shape(item, catalog).is_none(),
         }
     }
@@ -120,25 +130,22 @@ fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared
         let names: Vec<String> = declared.products.keys().filter(|_| edge.hint).map(ToString::to_string).collect();
         return Some(problem.nearest(&key.to_string(), names.iter().map(String::as_str)));
     };
-    let makes = product.kind_of_type.as_deref();
+    let makes = product.kind_of_type.as_ref();
     let takes = edge.shape.and_then(|shape| shape.consumes.get(edge.key));
-    let types = makes.zip(takes.map(String::as_str));
-    let schemas = schema_id(&product.select).zip(schema_id(select));
-    let (makes, takes) = types.into_iter().chain(schemas).find(|(makes, takes)| makes != takes)?;
+    let types = makes.zip(takes).filter(|(makes, takes)| makes != takes);
+    let types = types.map(|(makes, takes)| (makes.clone(), takes.clone()));
+    let (makes, takes) = types.or_else(|| drift(product, select))?;
     let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
     let path = ItemPath::new(edge.at).key("needs").key(edge.key);
     Some(Problem::new(Code::TypeMismatch, &path, message))
 }
 
-/// The id of a document's schema, its version aside.
-fn schema_id(select: &Selector) -> Option<&str> {
-    match select {
-        Selector::Document { schema, .. } => {
-            let schema = schema.as_deref()?;
-            Some(schema.rsplit_once('@').map_or(schema, |(id, _)| id))
-        }
-        Selector::Patch | Selector::Output { .. } => None,
-    }
+/// What a document is and what is wanted of it, where that is not the same.
+fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
+    let Selector::Document { schema: Some(wanted), .. } = select else { return None };
+    let made = product.schema.as_ref();
+    let said = || made.map_or_else(|| "of no schema".to_owned(), ToString::to_string);
+    (!wanted.admits(made)).then(|| (said(), wanted.to_string()))
 }
 
 /// Reports document names that cannot stand side by side in the run's folder of documents.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Hasher, Oid};
-use crate::model::entry::Event;
+use crate::model::entry::{Event, Product};
 
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
@@ -62,13 +62,18 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
 fn products(case: &Case<'_>) -> Vec<Claimed> {
     let mut products = Vec::new();
     for link in &case.story.links {
-        let Event::ItemReconciled(e) = &link.entry.event else { continue };
-        products.extend(e.products.iter().map(|(key, product)| Claimed {
-            whose: format!("{key} of {}", e.item),
-            oid: product.oid,
-            sha256: product.sha256,
-            size: Some(product.size),
-        }));
+        let claimed = |whose, is: &Product| Claimed { whose, oid: is.oid, sha256: is.sha256, size: Some(is.size) };
+        match &link.entry.event {
+            Event::ItemReconciled(e) => {
+                let handed = e.products.iter();
+                products.extend(handed.map(|(key, product)| claimed(format!("{key} of {}", e.item), product)));
+            }
+            Event::DocumentWritten(e) => {
+                let whose = format!("revision {} of document {}", e.revision, e.name);
+                products.push(claimed(whose, &e.product()));
+            }
+            _ => {}
+        }
     }
     products
 }

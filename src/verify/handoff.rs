@@ -1,6 +1,7 @@
 //! The row `handoff`: what an attempt consumed is what the plan binds its needs to.
 
 use crate::model::digest::Digest;
+use crate::model::document::Author;
 use crate::model::entry::{InputRef, ItemFired};
 use crate::model::plan::{Need, Selector, Source};
 use crate::model::state::{Phase, RunState};
@@ -69,11 +70,25 @@ fn answers(state: &RunState, need: &Need, input: &InputRef) -> Result<(), String
 /// Returns the digest that a need is bound to at this point of the run.
 fn bound(state: &RunState, need: &Need) -> Result<Digest, String> {
     match (&need.from, &need.select) {
+        (Source::Documents, Selector::Document { name, schema }) => {
+            let revision = state.documents.latest(name).ok_or_else(|| format!("there was no document {name} yet"))?;
+            if let Some(wanted) = schema.as_ref().filter(|wanted| !wanted.admits(revision.schema.as_ref())) {
+                return Err(format!("revision {} of document {name} is not {wanted}", revision.number));
+            }
+            Ok(revision.product.sha256)
+        }
         (Source::Item(producer), select) => {
             let done =
                 state.graph.position(producer).map(|at| &state.items[at]).filter(|item| item.phase == Phase::Done);
             let done = done.ok_or_else(|| format!("{producer} was not done"))?;
             let product = done.products.get(&select.product_key());
+            if let Selector::Document { name, schema: Some(wanted) } = select {
+                let mut revisions = state.documents.revisions(name).iter();
+                let own = revisions.find(|revision| revision.author == Author::Item(producer.clone()));
+                if !wanted.admits(own.and_then(|revision| revision.schema.as_ref())) {
+                    return Err(format!("document {name} of {producer} is not {wanted}"));
+                }
+            }
             product
                 .map(|product| product.sha256)
                 .ok_or_else(|| format!("{producer} did not produce {}", select.product_key()))
@@ -82,7 +97,6 @@ fn bound(state: &RunState, need: &Need) -> Result<Digest, String> {
             let sealed = state.submitted.artifacts.get(path).copied();
             sealed.ok_or_else(|| format!("no artifact {path} was sealed at submit"))
         }
-        // No entry of this format version writes a document.
         (Source::Artifacts | Source::Documents, _) => Err(format!("{} has no such product", need.from)),
     }
 }

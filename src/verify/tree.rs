@@ -45,7 +45,7 @@ impl Accounted {
                     let path = match key {
                         ProductKey::Patch => layout.patch(&e.item),
                         ProductKey::Output(path) => layout.output(&e.item, path),
-                        ProductKey::Document(_) => continue,
+                        ProductKey::Document(name) => format::document_path(name),
                     };
                     paths.set.insert(path, Some(product.oid));
                 }
@@ -53,6 +53,9 @@ impl Accounted {
             Event::ItemRetried(_) | Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::ItemCancelled(_) => {
                 let item = entry.event.item().map(|(item, _)| layout.state(item));
                 paths.set.extend(item.map(|path| (path, None)));
+            }
+            Event::DocumentWritten(e) => {
+                paths.set.insert(format::document_path(&e.name), Some(e.oid));
             }
             // A thread's tree follows from its entries; it is not walked like this.
             Event::RunClosed(_)

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event, Outcome, RunEnded, RunSealed};
-use git_handoff::model::entry::{LogSealed, LogSubmitted, Product};
+use git_handoff::model::entry::{DocumentWritten, LogSealed, LogSubmitted, Product};
+use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::state::{Illegal, RunState};
 
@@ -26,6 +27,7 @@ fn states() -> Vec<(&'static str, RunState)> {
         ("i0 cancelled", cancelled.to_vec()),
         ("lost", lost.clone()),
         ("closed", [&lost[..], &[closed()]].concat()),
+        ("written", vec![written("notes", 1, None)]),
         ("all done", all_done.clone()),
         ("sealed", [&all_done[..], &[sealed()]].concat()),
     ];
@@ -35,6 +37,39 @@ fn states() -> Vec<(&'static str, RunState)> {
         (name, state)
     };
     told.into_iter().map(tell).collect()
+}
+
+fn written(name: &str, revision: u64, previous: Option<&[u8]>) -> Event {
+    Event::DocumentWritten(DocumentWritten {
+        name: FilePath::parse(name).unwrap(),
+        revision,
+        schema: None,
+        sha256: Digest::of(b"one"),
+        oid: base(),
+        size: 3,
+        previous: previous.map(Digest::of),
+        author: "human:ada".into(),
+    })
+}
+
+fn handed_over_unasked() -> Event {
+    let Event::ItemReconciled(mut event) = reconciled(0, 1, Outcome::Done) else { unreachable!() };
+    let product = Product { sha256: Digest::of(b""), oid: base(), size: 0 };
+    event.products.insert(ProductKey::Document(FilePath::parse("notes").unwrap()), product);
+    Event::ItemReconciled(event)
+}
+
+fn of_documents() -> Vec<(&'static str, Event)> {
+    vec![
+        ("i0 #1 done with a document", handed_over_unasked()),
+        ("notes, revision 1", written("notes", 1, None)),
+        ("notes, revision 1 after another", written("notes", 1, Some(b"one"))),
+        ("notes, revision 2", written("notes", 2, Some(b"one"))),
+        ("notes, revision 2 after another", written("notes", 2, Some(b"two"))),
+        ("notes, revision 3", written("notes", 3, Some(b"one"))),
+        ("Notes", written("Notes", 1, None)),
+        ("notes/more", written("notes/more", 1, None)),
+    ]
 }
 
 fn closed() -> Event {
@@ -66,7 +101,11 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(Illegal::LockHeld(..)) => "lock",
         Err(Illegal::SkippedForNothing(_)) => "for-nothing",
         Err(Illegal::ProductsOfFailed(_)) => "products",
-        Err(Illegal::AfterEnd(_)) => "ended",
+        Err(Illegal::AfterEnd(_) | Illegal::WrittenAfterEnd(_)) => "ended",
+        Err(Illegal::DocumentOfItem(..)) => "document",
+        Err(Illegal::WrongRevision(..)) => "revision",
+        Err(Illegal::WrongPrevious(..)) => "previous",
+        Err(Illegal::NoPlace(..)) => "no-place",
         Err(Illegal::EndedUnsettled | Illegal::SealedUnsettled) => "unsettled",
     }
 }
@@ -75,7 +114,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
 fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing() {
     let log = || "SHA256:x".to_owned();
     let submitted = submitted(&[]).submitted;
-    let events = [
+    let mut events = vec![
         ("fire i0 #1", fired(0, 1)),
         ("fire i0 #2", fired(0, 2)),
         ("fire i1 #1", fired(1, 1)),
@@ -112,6 +151,7 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
             }),
         ),
     ];
+    events.extend(of_documents());
     let mut table = String::new();
     for (name, event) in &events {
         writeln!(table, "{name}").unwrap();

@@ -117,6 +117,7 @@ fn every_kind_has_its_section() {
         "item.requeued",
         "item.skipped",
         "item.cancelled",
+        "document.written",
         "run.closed",
         "run.cancelled",
         "run.sealed",

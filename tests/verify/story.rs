@@ -5,8 +5,9 @@ use super::teller::Teller;
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Again, Event};
+use git_handoff::model::entry::{Again, Event, InputRef};
 use git_handoff::model::name::RunId;
+use git_handoff::model::plan::Selector;
 use git_handoff::verify::{Failure, State};
 
 /// Writes a bent story and reports on it.
@@ -116,6 +117,21 @@ fn a_product_must_come_before_its_consumer() {
     });
     assert_fails(&report, "handoff", "edit-a was not done");
     assert_fails(&report, "plan", "was dispatched before");
+}
+
+#[test]
+fn nobody_consumes_a_product_of_their_own() {
+    let lab = Lab::new();
+    let plan = r#"{"id":"handoff-dag-1","items":[{"id":"edit-a","executor":"command","inputs":{"command":["true"]}}]}"#;
+    let mut run = Teller::submit(&lab, plan);
+    run.fire_with("edit-a", |manifest| {
+        let (from, select) = ("edit-a".parse().unwrap(), Selector::Patch);
+        manifest.input_refs.insert(path("own"), InputRef { from, select, digest: Digest::of(b"diff\n") });
+    });
+    run.done("edit-a", PATCH);
+    run.seal();
+    lab.finish(run);
+    assert_fails(&lab.verify(), "handoff", "consumed own, which answers to no need");
 }
 
 #[test]

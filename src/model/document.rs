@@ -1,0 +1,179 @@
+//! The documents of a run: named files with a history of revisions, each with who wrote it and what it claims to be.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::digest::{Digest, Oid};
+use super::entry::Product;
+use super::name::{FilePath, ItemId, fold};
+pub use super::schema::{Schema, SchemaError, Wanted};
+
+/// The fields of `document.written`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DocumentWritten {
+    /// The document.
+    #[serde(deserialize_with = "document_name")]
+    pub name: FilePath,
+    /// The number of the revision: from 1, without gaps.
+    pub revision: u64,
+    /// What it was checked against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Schema>,
+    /// The digest of the raw bytes.
+    pub sha256: Digest,
+    /// The blob that holds them.
+    pub oid: Oid,
+    /// How many there are.
+    pub size: u64,
+    /// The digest of the revision before; absent in revision 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Digest>,
+    /// Who wrote it: the entry's actor.
+    pub author: String,
+}
+
+impl DocumentWritten {
+    /// Returns the bytes that the revision is.
+    pub fn product(&self) -> Product {
+        Product { sha256: self.sha256, oid: self.oid, size: self.size }
+    }
+}
+
+fn document_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FilePath, D::Error> {
+    FilePath::parse_document(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+}
+
+/// Who wrote a revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Author {
+    /// Whoever put it there.
+    Actor(String),
+    /// An item that produced it.
+    Item(ItemId),
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Actor(actor) => f.write_str(actor),
+            Self::Item(item) => write!(f, "item {item}"),
+        }
+    }
+}
+
+/// One revision of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its bytes.
+    pub product: Product,
+    /// What it was checked against.
+    pub schema: Option<Schema>,
+    /// The digest of the revision before it.
+    pub previous: Option<Digest>,
+    /// Who wrote it.
+    pub author: Author,
+    /// The entry that introduced it.
+    pub entry: u64,
+}
+
+/// All documents of a run, with their histories.
+///
+/// A name is taken once it is written, or declared by an item of the plan; no other that would hide it, or lie below it, can
+/// come beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Documents {
+    revisions: BTreeMap<FilePath, Vec<Revision>>,
+    /// The names that are taken, by their fold.
+    taken: BTreeMap<String, FilePath>,
+}
+
+impl Documents {
+    /// Returns the names of the documents that have a revision.
+    pub fn names(&self) -> impl Iterator<Item = &FilePath> {
+        self.revisions.keys()
+    }
+
+    /// Returns the revisions of a document, the first one first; none if it does not exist.
+    pub fn revisions(&self, name: &FilePath) -> &[Revision] {
+        self.revisions.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the highest revision of a document.
+    pub fn latest(&self, name: &FilePath) -> Option<&Revision> {
+        self.revisions(name).last()
+    }
+
+    /// Returns a name that is taken and beside which `name` cannot stand: another spelling of it, a folder above it or a file
+    /// below it.
+    pub fn clash(&self, name: &FilePath) -> Option<&FilePath> {
+        let folded = fold(name.as_str());
+        let whole = self.taken.get(&folded).filter(|taken| *taken != name);
+        let above = || folded.match_indices('/').find_map(|(end, _)| self.taken.get(&folded[..end]));
+        let below = || {
+            let folder = format!("{folded}/");
+            let next = self.taken.range(folder.clone()..).next();
+            next.filter(|(taken, _)| taken.starts_with(&folder)).map(|(_, taken)| taken)
+        };
+        whole.or_else(above).or_else(below)
+    }
+
+    /// Takes a name, so that no other can clash with it later; one that clashes itself is left out.
+    pub(super) fn take(&mut self, name: &FilePath) {
+        if self.clash(name).is_none() {
+            self.taken.entry(fold(name.as_str())).or_insert_with(|| name.clone());
+        }
+    }
+
+    /// Adds the next revision of a document.
+    pub(super) fn push(
+        &mut self,
+        name: &FilePath,
+        product: Product,
+        schema: Option<Schema>,
+        author: Author,
+        entry: u64,
+    ) {
+        self.take(name);
+        let revisions = self.revisions.entry(name.clone()).or_default();
+        let number = revisions.len() as u64 + 1;
+        let previous = revisions.last().map(|before| before.product.sha256);
+        revisions.push(Revision { number, product, schema, previous, author, entry });
+    }
+}
+
+/// A document that is not what its reader wants, with the change that made it so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drift {
+    /// The document.
+    pub name: FilePath,
+    /// The revision.
+    pub revision: Revision,
+    /// What is wanted.
+    pub wanted: Wanted,
+}
+
+impl Drift {
+    /// Says that a revision is not what is wanted.
+    pub fn of(name: &FilePath, revision: &Revision, wanted: &Wanted) -> Self {
+        Self { name: name.clone(), revision: revision.clone(), wanted: wanted.clone() }
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, revision, wanted } = self;
+        write!(f, "document {:?} is ", name.as_str())?;
+        match &revision.schema {
+            Some(schema) => write!(f, "{schema}")?,
+            None => f.write_str("of no schema")?,
+        }
+        write!(f, ", and {wanted} is wanted; revision {} by {} made it so, ", revision.number, revision.author)?;
+        write!(f, "in entry {}", revision.entry)
+    }
+}

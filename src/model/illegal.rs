@@ -1,0 +1,65 @@
+//! Why an event may not follow what came before it.
+
+use super::name::{FilePath, ItemId};
+
+/// Why an event may not follow what came before it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// The run is sealed.
+    #[error("an entry follows the seal")]
+    AfterSeal,
+    /// The event does not belong at this place of a run's chain.
+    #[error("a {0} entry does not belong here")]
+    Misplaced(&'static str),
+    /// The plan has no such item.
+    #[error("item {0:?} is not in the plan")]
+    UnknownItem(ItemId),
+    /// The item has no running attempt.
+    #[error("item {0:?} has no running attempt")]
+    NotRunning(ItemId),
+    /// The item's status does not allow the event.
+    #[error("the event does not fit the status of item {0:?}")]
+    NotWaiting(ItemId),
+    /// The attempt is not the one that is due.
+    #[error("item {0:?}: attempt {1} is out of order")]
+    WrongAttempt(ItemId, u32),
+    /// The reason does not fit the kind.
+    #[error("item {0:?}: the reason does not fit the kind of entry")]
+    WrongReason(ItemId),
+    /// A dependency is not done.
+    #[error("item {0:?} was dispatched before {1:?} was done")]
+    BeforeDependency(ItemId, ItemId),
+    /// Another item holds the lock.
+    #[error("item {0:?} was dispatched while another item held the lock {1:?}")]
+    LockHeld(ItemId, String),
+    /// The item was skipped although no dependency was lost.
+    #[error("item {0:?} was skipped although everything it depends on is done or open")]
+    SkippedForNothing(ItemId),
+    /// A failed item has products.
+    #[error("item {0:?} failed and yet has products")]
+    ProductsOfFailed(ItemId),
+    /// The documents that an item hands over are not those of the plan.
+    #[error("item {0:?} does not hand over the document {1:?} as the plan says")]
+    DocumentOfItem(ItemId, FilePath),
+    /// The revision is not the one that is due.
+    #[error("document {0:?}: revision {1} is out of order")]
+    WrongRevision(FilePath, u64),
+    /// The revision does not follow the one that is there.
+    #[error("document {0:?}: revision {1} does not name the one before it")]
+    WrongPrevious(FilePath, u64),
+    /// The name of a document clashes with another's.
+    #[error("the documents {0:?} and {1:?} cannot stand side by side")]
+    NoPlace(FilePath, FilePath),
+    /// The run was closed or cancelled before a document was written.
+    #[error("document {0:?} was written after the run was closed or cancelled")]
+    WrittenAfterEnd(FilePath),
+    /// The run was closed or cancelled.
+    #[error("item {0:?} was dispatched or retried after the run was closed or cancelled")]
+    AfterEnd(ItemId),
+    /// The run was closed or cancelled while items were open, or twice.
+    #[error("the run was ended with items still open, or twice")]
+    EndedUnsettled,
+    /// The seal came too early.
+    #[error("the run was sealed before every item had ended")]
+    SealedUnsettled,
+}

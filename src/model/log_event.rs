@@ -1,0 +1,43 @@
+//! The fields of the events of a repository log.
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Digest, Oid};
+
+/// The fields of `log.submitted`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogSubmitted {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The leaf hash of the run's entry 0.
+    pub first: Digest,
+}
+
+/// The fields of `log.sealed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogSealed {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The root that the run's seal states.
+    pub root: Digest,
+    /// The number of entries that the root is over.
+    pub entries: u64,
+    /// The leaf hash of the seal entry.
+    pub seal: Digest,
+    /// The commit of the seal entry.
+    pub commit: Oid,
+}
+
+/// The fields of `log.thread`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogThread {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The number of entries that the thread has.
+    pub entries: u64,
+    /// The leaf hash of the last of them.
+    pub last: Digest,
+}

@@ -1,0 +1,75 @@
+//! What other verifiers accuse a healthy run of is no accusation here.
+
+use serde_json::Value;
+
+use crate::common::Environment;
+
+fn report(env: &Environment, run: &str) -> Value {
+    let told = env.handoff(["verify", "--json", run]).exit(0).stdout;
+    serde_json::from_str(&told).expect("a report is JSON")
+}
+
+#[test]
+fn nothing_that_is_asked_of_a_sealed_run_spoils_it() {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["run", "plan.json"]).success();
+    let refs = || env.git(["for-each-ref"]).success();
+    let (before, healthy) = (refs(), report(&env, "handoff-dag-1"));
+    let asked: [&[&str]; 6] = [
+        &["cancel", "handoff-dag-1"],
+        &["cancel", "handoff-dag-1/edit-a"],
+        &["retry", "handoff-dag-1/edit-a"],
+        &["close", "handoff-dag-1"],
+        &["submit", "--queue", "other", "plan.json"],
+        &["cancel", "no-such-run"],
+    ];
+    for ask in asked {
+        env.handoff(ask).ends(1);
+    }
+    // Neither does what is no more than asked again.
+    env.handoff(["submit", "plan.json"]).success();
+    env.handoff(["run", "handoff-dag-1"]).success();
+    assert_eq!(refs(), before);
+    assert_eq!(report(&env, "handoff-dag-1"), healthy);
+}
+
+#[test]
+fn what_never_ran_is_told_and_breaks_nothing() {
+    let env = Environment::example("handoff-dag");
+    env.write(
+        "repo/broken.json",
+        r#"{"id": "broken", "items": [
+            {"id": "a", "executor": "command", "inputs": {"command": "true"}},
+            {"id": "b", "executor": "command", "inputs": {"command": "true"},
+             "needs": {"in": {"from": "a", "select": {"kind": "output", "path": "never-written"}}}},
+            {"id": "c", "executor": "command", "inputs": {"command": "true"}, "depends_on": ["b"]}]}"#,
+    );
+    env.handoff(["run", "broken.json", "--close"]).ends(4);
+    let report = report(&env, "broken");
+    assert_eq!(report["checks"]["plan"]["ok"], true);
+    assert!(report["checks"]["plan"]["detail"].as_str().expect("a text").starts_with("3 of 3 items"), "{report}");
+    let log = env.handoff(["log", "--json", "broken"]).success();
+    let entries: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |item: &str| entries.iter().filter(|entry| entry["item"] == item).map(|e| e["kind"].clone()).collect();
+    let (b, c): (Vec<Value>, Vec<Value>) = (of("b"), of("c"));
+    assert_eq!((b, c), (vec!["item.reconciled".into()], vec!["item.skipped".into()]));
+}
+
+#[test]
+fn a_seal_that_its_log_missed_is_added_once() {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["submit", "plan.json"]).success();
+    let log = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    let submitted = env.git(["rev-parse", log.trim()]).success();
+    env.handoff(["run", "handoff-dag-1"]).success();
+    let entries = report(&env, "handoff-dag-1")["entries"].clone();
+    // As after a crash between the seal and the log.
+    env.git(["update-ref", log.trim(), submitted.trim()]).success();
+    let said = env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout;
+    assert!(said.contains("✗ NOT ANCHORED"), "{said}");
+    for _ in 0..3 {
+        env.handoff(["run", "handoff-dag-1"]).success();
+    }
+    assert_eq!(report(&env, "handoff-dag-1")["entries"], entries);
+    assert_eq!(env.git(["rev-list", "--count", log.trim()]).success().trim(), "2");
+}
