@@ -11,6 +11,7 @@ mod doctor;
 mod engine;
 mod export;
 mod layers;
+mod mcp;
 mod packet;
 mod place;
 mod plan;

@@ -41,7 +41,13 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
     let several = arguments.packets.len() > 1;
     let mut worst = Classification::Clean;
     for (at, path) in arguments.packets.iter().enumerate() {
-        let report = match store.as_ref().map(|store| of_thread(store, path, &terms)).transpose()?.flatten() {
+        let report = match store
+            .as_ref()
+            .zip(path.to_str())
+            .map(|(store, name)| of_thread(store, name, &terms))
+            .transpose()?
+            .flatten()
+        {
             Some(report) => report,
             None => report(&read(path), store.as_ref(), &terms),
         };
@@ -76,10 +82,8 @@ pub(super) fn report(read: &Result<Packet, Unusable>, store: Option<&Store>, ter
 }
 
 /// Checks the packet of a thread; nothing where the text names none.
-fn of_thread(store: &Store, text: &Path, terms: &Terms) -> Result<Option<Report>, Failure> {
-    let Some(target) = text.to_str().map(|text| ThreadTarget::look_for(store, text)).transpose()?.flatten() else {
-        return Ok(None);
-    };
+pub(super) fn of_thread(store: &Store, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+    let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
     // A thread that nothing can be resumed from is an answer and no failure of the command.
     let sound = match target.sound(store) {
         Ok(sound) => sound,

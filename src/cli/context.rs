@@ -44,6 +44,7 @@ pub(crate) struct Context {
 }
 
 /// What is there before any repository: the environment, the clock, the current directory.
+#[derive(Clone)]
 pub(crate) struct Surroundings {
     /// Where moments come from.
     pub(crate) clock: Clock,
@@ -69,6 +70,13 @@ impl Surroundings {
         };
         let here = std::env::current_dir().map_err(|e| Failure::io("the current directory is gone", &e))?;
         Ok(Self { clock, here, ambient: Arc::new(ambient), actor })
+    }
+
+    /// Settles in whose name everything is done: `--actor`, else `HANDOFF_ACTOR`, else this.
+    pub(crate) fn with_actor(self, otherwise: &str) -> Self {
+        let set = || self.ambient.get(ACTOR)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned);
+        let actor = self.actor.clone().or_else(set).unwrap_or_else(|| otherwise.to_owned());
+        Self { actor: Some(actor), ..self }
     }
 
     /// Returns the repository around the current directory; none where there is none, for commands that can do without.

@@ -1,11 +1,6 @@
 //! Packets that the program writes.
 
-use std::io::{Read as _, Write as _};
-use std::process::Stdio;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
-use crate::common::{Environment, assert_output, program_path};
+use crate::common::{Environment, assert_output};
 
 /// Fails unless what `packet auto` writes is clean to `check`, as are its facts.
 fn is_clean(env: &Environment, run: &str) -> String {
@@ -97,25 +92,20 @@ fn a_thread_has_a_clean_packet_at_every_stage() {
 #[test]
 fn what_is_missing_is_asked_for_on_a_terminal() {
     let env = Environment::empty();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
-    grantpt(&terminal).expect("it is ours");
-    unlockpt(&terminal).expect("it is ours");
-    let name = ptsname(&terminal, Vec::new()).expect("it has a name");
-    let other_end = std::fs::OpenOptions::new().read(true).write(true).open(name.to_str().expect("a plain name"));
-    let other_end = other_end.expect("it can be opened");
-    let mut keyboard = std::fs::File::from(terminal);
     let answers = "Migrate user database\naudit existing schema\ndraft migration script\n\n\
         confirm rollback strategy with DBA\n\n\nReview migration script with DBA\n\n";
-    keyboard.write_all(answers.as_bytes()).expect("it takes what is typed");
-    let mut command = env.command(program_path(), "home");
-    command.args(["packet", "new", "--risks=data loss"]).stdin(other_end);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let (mut packet, mut asked) = (String::new(), String::new());
-    child.stdout.take().expect("it is piped").read_to_string(&mut packet).expect("it is text");
-    child.stderr.take().expect("it is piped").read_to_string(&mut asked).expect("it is text");
-    assert!(child.wait().expect("it ends").success(), "{asked}");
-    assert_output!("packet_new_asked", format!("{packet}------- stderr -------\n{asked}"));
-    env.write("home/packet.json", &packet);
+    env.write("home/answers", answers);
+    // `script` gives the program a terminal, on which what is typed is shown between the questions.
+    let line = "script -qec \"git-handoff packet new '--risks=data loss' >packet.json\" /dev/null <answers";
+    let asked = env.shell("home", line).exit(0).stdout;
+    for question in
+        ["What is the work for?", "What is done?", "What is open", "taken for granted?", "to be done first?"]
+    {
+        assert_eq!(asked.matches(question).count(), 1, "{asked}");
+    }
+    assert!(!asked.contains("What may go wrong?"), "{asked}");
+    let packet = std::fs::read_to_string(env.path().join("home/packet.json")).expect("it was written");
+    assert_output!("packet_new_asked", packet);
     env.handoff_in("home", ["check", "packet.json"]).success();
 }
 
