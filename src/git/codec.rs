@@ -26,20 +26,15 @@ pub struct Decoded {
 /// Returns the commit's bytes without a signature: what is signed.
 pub fn payload(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
     let mut out = headers(entry, tree, parents);
-    push_message(&mut out, entry);
+    push_message(&mut out, entry, &entry.canonical());
     out
 }
 
 /// Returns the whole commit: the payload with the signature header in its place.
 pub fn signed(entry: &Entry, tree: Oid, parents: &[Oid], signature: &str) -> Vec<u8> {
     let mut out = headers(entry, tree, parents);
-    out.extend_from_slice(signature_header(tree).as_bytes());
-    for line in signature.trim_end().lines() {
-        out.push(b' ');
-        out.extend_from_slice(line.as_bytes());
-        out.push(b'\n');
-    }
-    push_message(&mut out, entry);
+    push_signature(&mut out, tree, signature);
+    push_message(&mut out, entry, &entry.canonical());
     out
 }
 
@@ -74,22 +69,19 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
         .position(|w| w == b"\n\n")
         .and_then(|end| message[end + 2..].strip_suffix(b"\n"))
         .ok_or(Error::Malformed("the message is not a subject and an entry"))?;
+    // What it takes is canonical: the same bytes stand in the commit that the entry makes.
     let entry = Entry::parse(body)?;
-    let exact = match &signature {
-        Some(signature) => signed(&entry, tree, &parents, signature) == raw,
-        None => payload(&entry, tree, &parents) == raw,
-    };
-    if !exact {
+    let mut payload = headers(&entry, tree, &parents);
+    let mut exact = payload.clone();
+    if let Some(signature) = &signature {
+        push_signature(&mut exact, tree, signature);
+    }
+    push_message(&mut exact, &entry, body);
+    if exact != raw {
         return Err(Error::NotExact);
     }
-    Ok(Decoded {
-        tree,
-        payload: payload(&entry, tree, &parents),
-        parents,
-        signature,
-        hash: crate::model::format::leaf_hash(body),
-        entry,
-    })
+    push_message(&mut payload, &entry, body);
+    Ok(Decoded { tree, payload, parents, signature, hash: crate::model::format::leaf_hash(body), entry })
 }
 
 /// Returns the author name of an actor: control characters and angle brackets would break the header line.
@@ -116,11 +108,21 @@ fn headers(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
     format!("tree {tree}\n{parents}{author}\n{committer}\n").into_bytes()
 }
 
-fn push_message(out: &mut Vec<u8>, entry: &Entry) {
+fn push_signature(out: &mut Vec<u8>, tree: Oid, signature: &str) {
+    out.extend_from_slice(signature_header(tree).as_bytes());
+    for line in signature.trim_end().lines() {
+        out.push(b' ');
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+}
+
+/// Adds subject and body; `canonical` are the entry's own bytes.
+fn push_message(out: &mut Vec<u8>, entry: &Entry, canonical: &[u8]) {
     out.push(b'\n');
     out.extend_from_slice(entry.subject().as_bytes());
     out.extend_from_slice(b"\n\n");
-    out.extend_from_slice(&entry.canonical());
+    out.extend_from_slice(canonical);
     out.push(b'\n');
 }
 

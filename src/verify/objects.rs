@@ -6,11 +6,13 @@ use std::fmt;
 use std::rc::Rc;
 
 use gix::objs::Kind;
+use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
-/// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor.
+/// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor; and of the objects
+/// in packs that others build on.
 const KEEP: usize = 16 << 20;
 
 /// Fewer pieces of work than this are not worth a second thread.
@@ -30,7 +32,10 @@ struct Kept {
 
 impl Objects {
     pub(super) fn new(store: &Store) -> Self {
-        Self { repo: store.local(), trees: RefCell::default() }
+        let mut repo = store.local();
+        // In a pack, a tree is a few bytes on top of the one before it.
+        repo.objects.set_pack_cache(|| Box::new(MemoryCappedHashmap::new(KEEP)));
+        Self { repo, trees: RefCell::default() }
     }
 
     /// Reads an object of a kind; bytes that do not hash to `oid` are not handed out.

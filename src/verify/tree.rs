@@ -196,10 +196,11 @@ impl Node<'_> {
         Oid(gix::ObjectId::from_bytes_or_panic(self.oid))
     }
 
-    /// Git's order: folders sort as if a slash followed their name.
+    /// Git's order: folders sort as if a slash followed their name. No name holds one.
     fn cmp(&self, other: &Self) -> Ordering {
-        let end = |node: &Self| node.is_tree().then_some(b'/');
-        self.name.iter().copied().chain(end(self)).cmp(other.name.iter().copied().chain(end(other)))
+        let both = self.name.len().min(other.name.len());
+        let next = |node: &Self| node.name.get(both).copied().or(node.is_tree().then_some(b'/'));
+        self.name[..both].cmp(&other.name[..both]).then_with(|| next(self).cmp(&next(other)))
     }
 }
 
@@ -211,7 +212,9 @@ pub(super) fn nodes(bytes: &[u8], oid: Oid) -> Option<Vec<(&[u8], Oid)>> {
 /// Reads a tree's bytes; none if they are not those that git writes.
 fn parse(bytes: &[u8], oid: Option<Oid>) -> Option<Vec<Node<'_>>> {
     let width = oid.map_or(0, |oid| oid.0.as_slice().len());
-    let mut nodes: Vec<Node<'_>> = Vec::new();
+    // A folder of folders with short names, the most there can be of, so that the list need not grow.
+    let shortest = "40000 aa".len() + 1 + width;
+    let mut nodes: Vec<Node<'_>> = Vec::with_capacity(bytes.len() / shortest + 1);
     let mut rest = bytes;
     while !rest.is_empty() {
         let space = rest.iter().position(|b| *b == b' ')?;
