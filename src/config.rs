@@ -50,6 +50,8 @@ pub struct Config {
     pub subagents: BTreeMap<String, Executor>,
     /// `handoff.queue.<name>.*`
     pub queues: BTreeMap<String, Queue>,
+    /// `handoff.anchor.<name>.*`: the places outside that hold roots, as they are set; keys in lower case.
+    pub anchors: BTreeMap<String, BTreeMap<String, String>>,
     /// `handoff.shape.<id>.path`
     pub shapes: BTreeMap<String, PathBuf>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
@@ -92,6 +94,7 @@ impl Default for Config {
             executors: BTreeMap::new(),
             subagents: BTreeMap::new(),
             queues: BTreeMap::new(),
+            anchors: BTreeMap::new(),
             shapes: BTreeMap::new(),
             signing_key: None,
             signers: None,
@@ -174,6 +177,10 @@ impl Config {
                 "executor" => return set_executor(self.executors.entry(name).or_default(), field, setting),
                 "subagent" => return set_executor(self.subagents.entry(name).or_default(), field, setting),
                 "queue" => return set_queue(self.queues.entry(name).or_default(), field, setting),
+                "anchor" => {
+                    self.anchors.entry(name).or_default().insert(field.to_owned(), value.to_owned());
+                    return Ok(());
+                }
                 "shape" if field == "path" => {
                     self.shapes.insert(name, value.into());
                     return Ok(());

@@ -28,6 +28,8 @@
 //!
 //! [`share`] hands runs on: to a remote, from one, and in a bundle.
 //!
+//! An [`anchor`] is a place outside the repository that holds the roots of runs, against which [`verify`] holds them.
+//!
 //! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 
@@ -62,6 +64,8 @@ pub mod thread;
 pub mod packet;
 
 pub mod share;
+
+pub mod anchor;
 
 pub mod clean;
 pub mod doctor;

@@ -1,6 +1,7 @@
 //! The single integration-test binary.
 
 mod agents;
+mod anchor;
 mod apply;
 mod bad_days;
 mod cli;

@@ -38,6 +38,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
     ("share", &["git", "model"]),
+    // Anchors are reached from one place; what they answer is judged by the verifier.
+    ("anchor", &["clock", "git", "model", "share", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
     ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.

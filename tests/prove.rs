@@ -5,7 +5,7 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::proof::Proof;
 use git_handoff::prove::{self, Error};
-use git_handoff::verify::{Options, Report, State, verify_proof};
+use git_handoff::verify::{Options, Report, State, nobody, verify_proof};
 use serde_json::Value;
 
 use crate::common::Environment;
@@ -15,7 +15,7 @@ use crate::verify::lab::{Lab, key};
 use crate::verify::teller::Teller;
 
 fn check(proof: &Proof) -> Report {
-    verify_proof(proof, None, &Options::default())
+    verify_proof(proof, None, &Options::default(), &nobody)
 }
 
 #[test]
@@ -32,13 +32,13 @@ fn every_product_can_be_proven() {
             let proof = prove::item(&lab.store, RUN, &item.parse().unwrap(), Some(&key)).unwrap();
             let read: Proof = serde_json::from_str(&serde_json::to_string(&proof).unwrap()).unwrap();
             assert_eq!(read, proof);
-            let report = verify_proof(&read, Some((Digest::of(bytes), bytes.len() as u64)), &lab.options());
+            let report = verify_proof(&read, Some((Digest::of(bytes), bytes.len() as u64)), &lab.options(), &nobody);
             assert!(report.intact, "{}", report.to_text(false));
             for row in ["chain", "root", "signature", "content"] {
                 assert_eq!(report.row(row).unwrap().state, State::Ok, "{}", report.to_text(false));
             }
             assert_eq!((report.headline, report.root), ("PROVEN", Some(proof.root)));
-            let other = verify_proof(&read, Some((Digest::of(b"another"), 7)), &lab.options());
+            let other = verify_proof(&read, Some((Digest::of(b"another"), 7)), &lab.options(), &nobody);
             assert!(!other.intact && other.row("content").unwrap().state == State::Failed);
             // What is signed is a commit that stock git names as the run does.
             let seal = told.links.last().unwrap().commit;
@@ -80,7 +80,7 @@ fn a_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
         for since in 0..count {
             let proof = prove::growth(&lab.store, RUN, since).unwrap();
             assert_eq!((proof.entries, proof.since.as_ref().unwrap().entries), (count, since + 1));
-            let report = verify_proof(&proof, None, &lab.options());
+            let report = verify_proof(&proof, None, &lab.options(), &nobody);
             assert!(report.intact && report.sealed == sealed, "{}", report.to_text(false));
         }
         assert!(matches!(prove::growth(&lab.store, RUN, count), Err(Error::NoEntry { .. })));
@@ -157,7 +157,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     let Event::RunSubmitted(submitted) = &mut tale[0].0 else { panic!("a run begins with its submission") };
     submitted.writers = vec![stranger.fingerprint()];
     one.tell(tale, &stranger);
-    let report = verify_proof(&prove(&one, "make"), None, &one.lab.options());
+    let report = verify_proof(&prove(&one, "make"), None, &one.lab.options(), &nobody);
     assert!(report.intact && !report.signers[0].trusted, "{}", report.to_text(false));
     assert!(report.row("signature").unwrap().detail.contains("not known to you"));
 }

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use git_handoff::anchor::Means;
 use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::config::Config;
@@ -138,7 +139,12 @@ impl Context {
         let protocols: Vec<&str> = PROTOCOLS.into_iter().filter(is_allowed).collect();
         let refused = self.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");
         let prompt = !refused && output.can_ask();
-        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size }
+        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size, within: None }
+    }
+
+    /// Returns what it takes to reach anchors.
+    pub(crate) fn means(&self, output: &Output) -> Means {
+        Means { store: self.store.clone(), reach: self.reach(output), clock: self.clock }
     }
 
     /// Returns the public half of the signing key, without making one.

@@ -1,5 +1,6 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
+mod anchor;
 mod share;
 mod thread;
 

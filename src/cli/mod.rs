@@ -8,6 +8,7 @@ mod table;
 mod target;
 
 mod adopt;
+mod anchor;
 mod apply;
 mod bundle;
 mod cat;
@@ -87,6 +88,7 @@ enum Command {
     Thread(thread::Arguments),
     Push(push::Arguments),
     Fetch(fetch::Arguments),
+    Anchor(anchor::Arguments),
     Bundle(bundle::Arguments),
     Check(check::Arguments),
     Packet(packet::Arguments),
@@ -198,6 +200,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Thread(arguments) => thread::run(&arguments, context, output),
         Command::Push(arguments) => push::run(&arguments, context, output),
         Command::Fetch(arguments) => fetch::run(&arguments, context, output),
+        Command::Anchor(arguments) => anchor::run(&arguments, context, output),
         Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),

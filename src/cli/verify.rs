@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use git_handoff::anchor::ask_all;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
 use git_handoff::model::format;
@@ -14,9 +15,11 @@ use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::submit;
 use git_handoff::verify::{
-    Claim, Logs, Options, Report, Signers, revoked, verify_bundle_json, verify_proof, verify_with,
+    Ask, AtHand, Claim, Logs, Options, Question, Report, Signers, revoked, verify_bundle_json, verify_proof,
+    verify_with,
 };
 
+use super::anchor;
 use super::context::{Context, read_file};
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output};
@@ -68,6 +71,9 @@ pub(crate) struct Arguments {
     /// Fail unless every signature is by a key that the signers name
     #[arg(long)]
     require_trusted: bool,
+    /// Ask only these of the configured anchors; `local` asks none, the logs at hand count always
+    #[arg(long, value_name = "NAME")]
+    anchor: Vec<String>,
     /// Fail unless this much can be claimed
     #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
     require: Option<String>,
@@ -89,18 +95,21 @@ impl Arguments {
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let options = options(arguments, context, output)?;
+    let anchors = anchor::chosen(&arguments.anchor, context)?;
+    let means = context.means(output);
+    let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
     if let Some(path) = &arguments.proof {
-        return proof(path, arguments, &options, output);
+        return proof(path, arguments, (&options, &ask), output);
     }
     if let Some(path) = &arguments.bundle_json {
         return bundle_json(path, arguments, context, &options, output);
     }
     if let Some(path) = &arguments.bundle {
-        return bundle::run(path, arguments, context, &options, output);
+        return bundle::run(path, arguments, context, (&options, &ask), output);
     }
     let logs = Logs::read(&context.store)?;
     let targets = in_repository(arguments, context, &logs, output)?;
-    report(&targets, (&context.store, &logs), arguments, &options, output)
+    report(&targets, (&context.store, &AtHand { logs: &logs, ask: &ask }), arguments, &options, output)
 }
 
 fn in_repository(
@@ -134,14 +143,14 @@ fn own(run: RunId) -> Target {
 
 fn report(
     targets: &[Target],
-    (store, logs): (&Store, &Logs),
+    (store, at_hand): (&Store, &AtHand<'_>),
     arguments: &Arguments,
     options: &Options,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for (at, target) in targets.iter().enumerate() {
-        let report = match verify_with(store, logs, &target.run, &target.reference, options) {
+        let report = match verify_with(store, at_hand, &target.run, &target.reference, options) {
             Err(git_handoff::verify::Error::NoSuchRun(_)) => {
                 return Err(Target::find(store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
             }
@@ -177,7 +186,12 @@ fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output)
 }
 
 /// Checks a proof, and a file against it.
-fn proof(path: &Path, arguments: &Arguments, options: &Options, output: &mut Output) -> Result<Ending, Failure> {
+fn proof(
+    path: &Path,
+    arguments: &Arguments,
+    (options, ask): (&Options, Ask<'_>),
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let bytes = read_file(path, PROOF_LIMIT)?;
     let proof: Proof = serde_json::from_slice(&bytes).map_err(|e| {
         let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
@@ -192,7 +206,7 @@ fn proof(path: &Path, arguments: &Arguments, options: &Options, output: &mut Out
         }
         None => None,
     };
-    let report = verify_proof(&proof, product, options);
+    let report = verify_proof(&proof, product, options, ask);
     Ok(print(&report, 0, arguments, output))
 }
 

@@ -7,8 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Settings that hold for every call, whatever the repository's configuration says.
 const ALWAYS: [&str; 5] =
@@ -61,6 +64,7 @@ pub struct Git {
     shown: Vec<OsString>,
     stdin: Option<File>,
     largest_file: Option<u64>,
+    within: Option<Duration>,
 }
 
 impl Git {
@@ -80,7 +84,7 @@ impl Git {
         for setting in ALWAYS {
             command.arg("-c").arg(setting);
         }
-        Self { command, input: Vec::new(), shown: Vec::new(), stdin: None, largest_file: None }
+        Self { command, input: Vec::new(), shown: Vec::new(), stdin: None, largest_file: None, within: None }
     }
 
     /// Names the work tree.
@@ -141,6 +145,15 @@ impl Git {
         self
     }
 
+    /// Ends it, and every program that it started, unless it is done in this time.
+    ///
+    /// It then runs in a process group of its own, so that nobody can be asked for a password on the terminal.
+    #[must_use]
+    pub fn within(mut self, time: Option<Duration>) -> Self {
+        self.within = time;
+        self
+    }
+
     /// Runs it and returns what it printed; anything but exit code 0 is an error.
     pub fn run(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
@@ -177,12 +190,28 @@ impl Git {
         if !self.input.is_empty() {
             self.command.stdin(Stdio::piped());
         }
+        #[cfg(unix)]
+        if self.within.is_some() {
+            std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
+        }
         let mut child = self.command.spawn().map_err(Error::Spawn)?;
+        let group = Group::of(&child);
+        let late = AtomicBool::new(false);
+        let (done, over) = mpsc::channel::<()>();
         let input = std::mem::take(&mut self.input);
         let stdin = child.stdin.take();
         let mut stdout = child.stdout.take().expect("stdout is piped");
         let mut stderr = child.stderr.take().expect("stderr is piped");
-        let (piped, said) = std::thread::scope(|scope| {
+        let (piped, said, status) = std::thread::scope(|scope| {
+            if let Some(time) = self.within {
+                let late = &late;
+                scope.spawn(move || {
+                    if over.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout) {
+                        late.store(true, Ordering::Relaxed);
+                        group.end();
+                    }
+                });
+            }
             scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(&input)));
             let said = scope.spawn(move || {
                 let mut text = Vec::new();
@@ -191,9 +220,15 @@ impl Git {
             let piped = pump(&mut stdout, sink);
             // A sink that gave up must not leave git blocked on a full pipe.
             drop(stdout);
-            (piped, said.join().expect("reading stderr does not panic"))
+            let said = said.join().expect("reading stderr does not panic");
+            let status = child.wait();
+            drop(done);
+            (piped, said, status)
         });
-        let status = child.wait().map_err(Error::Spawn)?;
+        let status = status.map_err(Error::Spawn)?;
+        if let (true, Some(time)) = (late.into_inner(), self.within) {
+            return Err(Error::Late(time.as_secs()));
+        }
         piped.map_err(Error::Pipe)?;
         if status.success() {
             return Ok(());
@@ -204,6 +239,30 @@ impl Git {
             code: status.code(),
             said: String::from_utf8_lossy(&said.unwrap_or_default()).trim_end().to_owned(),
         })
+    }
+}
+
+/// The processes that one call started.
+#[derive(Clone, Copy)]
+struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
+
+impl Group {
+    #[cfg(unix)]
+    fn of(child: &Child) -> Self {
+        Self(i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw))
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Child) -> Self {
+        Self()
+    }
+
+    fn end(self) {
+        #[cfg(unix)]
+        if let Some(group) = self.0 {
+            // It may have ended by itself in this moment.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
     }
 }
 
@@ -247,6 +306,9 @@ pub enum Error {
     /// The bytes it printed could not be handed on.
     #[error("the output of git could not be passed on")]
     Pipe(#[source] io::Error),
+    /// It was not done in time.
+    #[error("git was not done after {0} seconds")]
+    Late(u64),
     /// It said no.
     #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
     Failed {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use super::incoming::Incoming;
 use super::porcelain::{self, Answer};
@@ -33,6 +34,8 @@ pub struct Reach {
     pub prompt: bool,
     /// The most bytes that one fetch may bring.
     pub largest: u64,
+    /// How long one call of git may take; as long as it likes where there is none.
+    pub within: Option<Duration>,
 }
 
 /// One remote.
@@ -143,6 +146,18 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
 }
 
+/// Returns where a push to a remote goes, without the name that the configuration may come to give to another place.
+pub fn push_destination(store: &Store, remote: &Remote) -> Result<String, Error> {
+    if !remote.configured {
+        return Ok(remote.given.clone());
+    }
+    let url = store.git().args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
+    // A relative path is one from where the repository is.
+    let root = store.work_dir().unwrap_or_else(|| store.common_dir());
+    let path = if url.contains("://") { None } else { root.join(&url).canonicalize().ok() };
+    Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
+}
+
 /// How much of what hangs on the wanted objects is brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
@@ -241,7 +256,9 @@ fn push_once(store: &Store, reach: &Reach, to: &str, specs: &[Spec], atomic: boo
 }
 
 fn transport(call: Git, reach: &Reach) -> Git {
-    call.env("GIT_ALLOW_PROTOCOL", &reach.protocols).env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
+    call.within(reach.within)
+        .env("GIT_ALLOW_PROTOCOL", &reach.protocols)
+        .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
 }
 
 /// Why a remote could not be dealt with.

@@ -33,6 +33,13 @@ impl Scratch {
         self.reopen()
     }
 
+    /// Has git reach others from it as it would from another repository; nothing else of that is taken.
+    pub fn borrow_config(&self, from: &Store) -> Result<(), Error> {
+        let config = from.common_dir().join("config");
+        self.store.git().args(["config", "include.path"]).arg(config).run()?;
+        Ok(())
+    }
+
     /// Says that objects may be elsewhere, as in a partial clone.
     pub fn make_partial(&mut self) -> Result<(), Error> {
         self.store.git().args(["config", "remote.elsewhere.promisor", "true"]).run()?;

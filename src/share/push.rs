@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Place, Space};
+use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::store::{self, Store};
 use crate::git::{history, refs};
@@ -73,11 +73,22 @@ impl Status {
 
 /// Pushes; returns every ref that was looked at.
 pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+    deliver(store, reach, request, wanted(store, request)?)
+}
+
+/// Pushes our logs alone, which anchor the runs; returns every one that was looked at.
+pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+    let mut logs = wanted(store, request)?;
+    logs.retain(|(place, _)| place.kind == Kind::Log);
+    deliver(store, reach, request, logs)
+}
+
+fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, Oid)>) -> Result<Vec<Moved>, Error> {
     let url = remote::push_url(store, &request.remote)?;
     let has = held(store, reach, &url, &request.space)?;
     let mut moves = Vec::new();
     let mut diverged = Vec::new();
-    for (place, new) in wanted(store, request)? {
+    for (place, new) in wanted {
         let old = has.get(&place).copied();
         if let Some(status) = compare(store, &place, old, new)? {
             moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });

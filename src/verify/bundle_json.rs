@@ -73,7 +73,7 @@ pub fn verify_bundle_json(
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,
     };
-    let judged = Judged { verdicts, signers, missing_anchor: false, sandbox: BTreeMap::new() };
+    let judged = Judged { verdicts, signers, missing_anchor: false, anchored: Vec::new(), sandbox: BTreeMap::new() };
     Ok(judged.report(facts, distrust))
 }
 

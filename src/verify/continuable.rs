@@ -9,7 +9,7 @@ use crate::model::time::Moment;
 
 use super::findings::Verdict;
 use super::report::Judged;
-use super::{Case, Error, Evidence, Logs, Options, Report, State, anchor, chain, root};
+use super::{AtHand, Case, Error, Evidence, Logs, Options, Report, State, anchor, chain, root};
 
 /// The proof that an unsealed run verifies as far as it goes and that our key may append to it.
 ///
@@ -84,7 +84,7 @@ pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -
 
 /// Reports without the content row, which says nothing about whether a chain may grow.
 fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
-    let anchor = anchor::row(case, &Logs::default());
+    let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
     let verdicts = [
         chain,
         root::row(case, anchor.verdict.state),
@@ -95,7 +95,13 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         evidence.manifest,
         Verdict::not_applicable("not asked for"),
     ];
-    let judged = Judged { verdicts, signers: evidence.signers, missing_anchor: false, sandbox: evidence.sandbox };
+    let judged = Judged {
+        verdicts,
+        signers: evidence.signers,
+        missing_anchor: false,
+        anchored: anchor.anchored,
+        sandbox: evidence.sandbox,
+    };
     judged.report(super::report::Facts::of(case), evidence.distrust)
 }
 

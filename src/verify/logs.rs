@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::git::refs;
 use crate::git::store::Store;
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId, decode_segment};
@@ -57,6 +57,12 @@ impl Logs {
         found.extend(remotes.into_iter().filter(|(name, _)| name.contains("/logs/")));
         let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip)));
         Ok(Self { logs: logs.collect() })
+    }
+
+    /// Reads one log in a repository that the runs are not in.
+    pub fn elsewhere(store: &Store, name: String, tip: Oid) -> Self {
+        let log = Log::read(name, &Story::read(store, tip));
+        Self::default().with_witnesses(Self { logs: vec![log] })
     }
 
     /// Returns the runs of this repository that its own logs name, whether their refs are there or not.

@@ -25,6 +25,7 @@ mod signers;
 mod story;
 mod thread;
 mod tree;
+mod witness;
 
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
@@ -34,6 +35,7 @@ pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State
 pub use revoked::{RevokedError, revoked};
 pub use signers::{Signers, SignersError};
 pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
+pub use witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Witness, nobody};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,20 +74,21 @@ pub struct Options {
 ///
 /// An error is our own failure, or says that there is no such ref: everything else is a finding in the report.
 pub fn verify(store: &Store, run: &RunId, reference: &str, options: &Options) -> Result<Report, Error> {
-    verify_with(store, &Logs::read(store)?, run, reference, options)
+    verify_with(store, &AtHand::logs(&Logs::read(store)?), run, reference, options)
 }
 
-/// Verifies like [`verify`], with logs that were read before: for many runs, that is once.
+/// Verifies like [`verify`], with logs that were read before, which for many runs is once, and with places outside.
 pub fn verify_with(
     store: &Store,
-    logs: &Logs,
+    at_hand: &AtHand<'_>,
     run: &RunId,
     reference: &str,
     options: &Options,
 ) -> Result<Report, Error> {
-    let case = Case::open(store, run, reference, options).map_err(|error| logs.remember(error, run, reference))?;
+    let case =
+        Case::open(store, run, reference, options).map_err(|error| at_hand.logs.remember(error, run, reference))?;
     let evidence = Evidence::gather(&case);
-    let anchor = anchor::row(&case, logs);
+    let anchor = anchor::row(&case, at_hand);
     let verdicts = [
         chain::row(&case),
         root::row(&case, anchor.verdict.state),
@@ -96,8 +99,13 @@ pub fn verify_with(
         evidence.manifest,
         content::row(&case),
     ];
-    let judged =
-        Judged { verdicts, signers: evidence.signers, missing_anchor: anchor.missing, sandbox: evidence.sandbox };
+    let judged = Judged {
+        verdicts,
+        signers: evidence.signers,
+        missing_anchor: anchor.missing,
+        anchored: anchor.anchored,
+        sandbox: evidence.sandbox,
+    };
     Ok(judged.report(Facts::of(&case), evidence.distrust))
 }
 

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use crate::git::codec::{self, Decoded};
 use crate::merkle::{self, Head};
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Outcome, RunSubmitted};
 use crate::model::format::{self, leaf_hash};
 use crate::model::plan::ProductKey;
 use crate::model::proof::{Leaf, Proof, SCHEMA};
 
+use super::anchor::{Anchor, Facts};
 use super::findings::{Findings, Verdict};
 use super::report::{Claim, Failure, Guarantee, ROWS, Report, Row, State};
 use super::signature::{self, Signature};
-use super::{Options, story};
+use super::witness::{Ask, Seal};
+use super::{Options, anchor, story};
 
 /// Digest and size of the bytes that are said to be the product.
 pub type Bytes = (Digest, u64);
@@ -21,7 +23,7 @@ pub type Bytes = (Digest, u64);
 /// Reports on a proof; `bytes` are those of the product, where somebody has them.
 ///
 /// A proof shows single entries and that they stand in a run that somebody sealed; what needs the whole run stays open.
-pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options) -> Report {
+pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask: Ask<'_>) -> Report {
     let (first, last) = (Ends::read(&proof.first.commit), Ends::read(&proof.last.commit));
     let shown: Vec<Result<Shown<'_>, String>> = proof.shown.iter().map(Shown::read).collect();
     let chain = chain(proof, &first, &last, &shown);
@@ -30,13 +32,20 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options) -> R
     let content = content(proof, bytes);
     let rest = || Verdict::not_applicable("a proof shows single entries; this needs the run");
     let plan = plan(&first, options);
-    let none = Verdict::not_applicable("a proof carries no anchor");
-    let verdicts = [chain, root, signature, none, rest(), plan, rest(), content];
+    let Anchor { verdict: anchor, missing, anchored } = anchors(proof, &first, &last, ask);
+    let verdicts = [chain, root, signature, anchor, rest(), plan, rest(), content];
     let failed = |at: usize| verdicts[at].state == State::Failed;
-    let order =
-        [(0, Failure::Chain), (1, Failure::Root), (2, Failure::Signature), (5, Failure::Plan), (7, Failure::Content)];
-    let failure = order.into_iter().find(|(at, _)| failed(*at)).map(|(_, failure)| failure);
-    let only_distrusted = distrust && [0, 1, 5, 7].into_iter().all(|at| !failed(at));
+    let order = [
+        (failed(0), Failure::Chain),
+        (missing, Failure::AnchorMissing),
+        (failed(1) || (failed(3) && !missing), Failure::Root),
+        (failed(2), Failure::Signature),
+        (failed(5), Failure::Plan),
+        (failed(7), Failure::Content),
+    ];
+    let failure = order.into_iter().find(|(failed, _)| *failed).map(|(_, failure)| failure);
+    let only_distrusted = distrust && [0, 1, 3, 5, 7].into_iter().all(|at| !failed(at));
+    let only_missing = missing && [0, 1, 2, 5, 7].into_iter().all(|at| !failed(at));
     let submitted = first.submitted();
     let sealed = matches!(last.entry().map(|entry| &entry.event), Some(Event::RunSealed(_)));
     let pinned = [&first, &last].iter().any(|end| end.entry().is_some_and(|entry| entry.pinned));
@@ -46,11 +55,12 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options) -> R
         sealed,
         intact: failure.is_none(),
         claim: Claim::TamperDetecting,
-        guarantee: Guarantee::Detect,
+        guarantee: Guarantee::strongest(&anchored),
         failure,
         headline: match failure {
             None => "PROVEN",
             Some(_) if only_distrusted => "UNTRUSTED",
+            Some(_) if only_missing => "NOT ANCHORED",
             Some(_) => "NOT PROVEN",
         },
         entries: proof.entries,
@@ -63,6 +73,7 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options) -> R
             Row { name, state: verdict.state, detail: verdict.detail }
         }),
         signers,
+        anchors: anchored,
         sandbox: BTreeMap::new(),
         pinned_clock: pinned,
     }
@@ -230,6 +241,22 @@ fn signatures(first: &Ends, last: &Ends, options: &Options) -> Signature {
         signer: signer.as_deref(),
     });
     signature::judge(signed, Some(writers), options)
+}
+
+/// Asks the places outside about the seal that the proof shows.
+fn anchors(proof: &Proof, first: &Ends, last: &Ends, ask: Ask<'_>) -> Anchor {
+    let submitted = first.submitted();
+    let format = submitted.map_or("sha1", |e| e.object_format.as_str());
+    let kind = if format == "sha256" { gix::hash::Kind::Sha256 } else { gix::hash::Kind::Sha1 };
+    let commit = gix::objs::compute_hash(kind, gix::objs::Kind::Commit, proof.last.commit.as_bytes()).ok().map(Oid);
+    let seal = match (last.entry().map(|entry| &entry.event), last.hash(), commit) {
+        (Some(Event::RunSealed(_)), Some(seal), Some(commit)) => {
+            Some(Seal { root: proof.root, entries: proof.entries, seal, commit })
+        }
+        _ => None,
+    };
+    let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
+    anchor::of_proof(&Facts { run: &proof.run, first: first.hash(), seal, writers }, ask, format)
 }
 
 fn plan(first: &Ends, options: &Options) -> Verdict {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Claim, Failure, Guarantee, Report, Row, SignerSeen, State};
+use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, State};
 
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
@@ -27,6 +27,9 @@ impl Report {
             "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
             "sandbox": self.sandbox,
         });
+        if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
+            report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
+        }
         if self.pinned_clock {
             report["clock"] = "pinned".into();
         }
@@ -75,6 +78,23 @@ impl Report {
     }
 }
 
+impl Anchored {
+    /// Returns what the anchor says as part of an answer.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!({
+            "name": self.name,
+            "type": self.kind,
+            "guarantee": self.guarantee.as_str(),
+            "standing": self.standing.as_str(),
+            "detail": self.detail,
+        });
+        if let Some(since) = self.since {
+            value["since"] = since.to_string().into();
+        }
+        value
+    }
+}
+
 impl Claim {
     /// Returns the word that answers use.
     pub fn as_str(self) -> &'static str {
@@ -93,6 +113,14 @@ impl Guarantee {
             Self::External => "external",
             Self::ExternalImmutable => "external-immutable",
         }
+    }
+}
+
+impl std::str::FromStr for Guarantee {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        [Self::Detect, Self::External, Self::ExternalImmutable].into_iter().find(|one| one.as_str() == word).ok_or(())
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
+use super::witness::{Anchored, Standing};
 use super::{Case, root};
 
 /// How strong the place is that holds a run's root outside the run.
@@ -16,6 +17,14 @@ pub enum Guarantee {
     External,
     /// A place that nobody can rewrite.
     ExternalImmutable,
+}
+
+impl Guarantee {
+    /// Returns the strongest of the anchors that hold a run; of none, the weakest that there is.
+    pub(super) fn strongest(anchored: &[Anchored]) -> Self {
+        let holding = anchored.iter().filter(|anchored| anchored.standing == Standing::Holds);
+        holding.map(|anchored| anchored.guarantee).max().unwrap_or(Self::Detect)
+    }
 }
 
 /// What an intact run proves.
@@ -96,7 +105,7 @@ pub struct Report {
     pub intact: bool,
     /// What may be said of the run if it is intact.
     pub claim: Claim,
-    /// How strong the anchor is.
+    /// How strong the strongest anchor is that holds the run.
     pub guarantee: Guarantee,
     /// The first failure; none exactly where the run is intact.
     pub failure: Option<Failure>,
@@ -116,6 +125,8 @@ pub struct Report {
     pub rows: [Row; 8],
     /// The keys that signed, in order of appearance.
     pub signers: Vec<SignerSeen>,
+    /// What each anchor says: the logs at hand, and every place outside that was asked.
+    pub anchors: Vec<Anchored>,
     /// What confined the dispatched attempts, counted.
     pub sandbox: BTreeMap<String, u64>,
     /// Whether entries were dated by a pinned test clock.
@@ -130,6 +141,7 @@ pub(super) struct Judged {
     pub(super) verdicts: [Verdict; 8],
     pub(super) signers: Vec<SignerSeen>,
     pub(super) missing_anchor: bool,
+    pub(super) anchored: Vec<Anchored>,
     pub(super) sandbox: BTreeMap<String, u64>,
 }
 
@@ -166,8 +178,7 @@ impl Judged {
     /// Sums up; `distrust` says that signatures fail for want of trust only.
     pub(super) fn report(self, facts: Facts, distrust: bool) -> Report {
         let failure = self.failure(facts.sealed);
-        // The only anchors there are yet are logs in the repository.
-        let guarantee = Guarantee::Detect;
+        let guarantee = Guarantee::strongest(&self.anchored);
         let trusted = !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted);
         let all_ok = self.verdicts.iter().all(|verdict| verdict.state == State::Ok);
         let evident = all_ok && failure.is_none() && trusted && guarantee == Guarantee::ExternalImmutable;
@@ -201,6 +212,7 @@ impl Judged {
                 detail: verdict.detail,
             }),
             signers: self.signers,
+            anchors: self.anchored,
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
         }

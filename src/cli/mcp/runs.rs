@@ -3,9 +3,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use git_handoff::anchor::ask_all;
 use git_handoff::git::refs;
 use git_handoff::run::View;
-use git_handoff::verify::{Logs, thread as verify_thread, verify_with};
+use git_handoff::verify::{AtHand, Logs, Question, thread as verify_thread, verify_with};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use super::super::target::Target;
 use super::super::thread::{self, ThreadTarget};
 use super::super::verify::{Trust, trust};
-use super::super::{Failure, log, runs, status, submit, validate};
+use super::super::{Failure, anchor, log, runs, status, submit, validate};
 use super::tools::{Call, Effect, Entry, Json, tool};
 
 /// How often a watched run is looked at.
@@ -167,7 +168,13 @@ fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     match (&parameters.run, &parameters.thread_id) {
         (Some(run), None) => {
             let target = Target::find(&context.store, run)?;
-            Ok(verify_with(&context.store, &logs, &target.run, &target.reference, &options)?.to_json())
+            let anchors = anchor::chosen(&[], &context)?;
+            let mut means = context.means(&call.output());
+            // Nobody sits at a client who could be asked for a password.
+            means.reach.prompt = false;
+            let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
+            let at_hand = AtHand { logs: &logs, ask: &ask };
+            Ok(verify_with(&context.store, &at_hand, &target.run, &target.reference, &options)?.to_json())
         }
         (None, Some(thread)) => {
             let target = ThreadTarget::find(&context.store, thread)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use git_handoff::model::name::{RunId, ThreadId};
 use git_handoff::share::bundle;
-use git_handoff::verify::{Logs, Options};
+use git_handoff::verify::{Ask, AtHand, Logs, Options};
 
 use super::super::{Ending, Failure, Output, share, thread};
 use super::{Arguments, Context, own, report};
@@ -14,7 +14,7 @@ pub(super) fn run(
     path: &Path,
     arguments: &Arguments,
     context: &Context,
-    options: &Options,
+    (options, ask): (&Options, Ask<'_>),
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let opened = bundle::open(path, context.config.max_fetch_size)?;
@@ -28,7 +28,7 @@ pub(super) fn run(
     let threads = threads.map(thread::own).collect::<Vec<_>>();
     let store = output.keep(opened.scratch);
     let logs = Logs::read(&store)?.with_witnesses(Logs::read(&context.store)?);
-    let of_runs = report(&runs, (&store, &logs), arguments, options, output)?;
+    let of_runs = report(&runs, (&store, &AtHand { logs: &logs, ask }), arguments, options, output)?;
     if !(runs.is_empty() || threads.is_empty() || output.json) {
         output.line("");
     }

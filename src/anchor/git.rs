@@ -1,0 +1,102 @@
+//! The anchor `git`: the logs, fast-forwarded along first parents into another repository, and compared with what that
+//! repository shows now.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use super::{Error, Means, Published};
+use crate::git::refs;
+use crate::git::remote::{self, Depth, Remote};
+use crate::git::scratch::Scratch;
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::share::push::{self, Request};
+use crate::share::{Kind, Place, Space};
+use crate::verify::{Answer, Logs, Question};
+
+/// Another repository that holds the logs.
+pub struct GitPlace {
+    url: String,
+    space: Space,
+    seen: RefCell<Option<Seen>>,
+}
+
+/// What was seen of the repository in the life of this program.
+struct Seen {
+    heads: BTreeMap<String, Oid>,
+    scratch: Scratch,
+    logs: BTreeMap<String, Rc<Logs>>,
+}
+
+impl GitPlace {
+    pub(super) fn new(url: String, space: Space) -> Self {
+        Self { url, space, seen: RefCell::new(None) }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        remote::without_password(&self.url)
+    }
+
+    pub(super) fn probe(&self, means: &Means) -> Result<(), Error> {
+        let path = Path::new(self.url.strip_prefix("file://").unwrap_or(&self.url));
+        if let Ok(path) = path.canonicalize() {
+            let store = &means.store;
+            let own = [Some(store.git_dir()), Some(store.common_dir()), store.work_dir()];
+            if own.into_iter().flatten().any(|dir| dir.canonicalize().is_ok_and(|dir| dir == path)) {
+                return Err(Error::Itself(self.shown()));
+            }
+        }
+        self.heads(means).map(drop)
+    }
+
+    /// Returns the heads of the logs, by the fingerprints of their keys.
+    fn heads(&self, means: &Means) -> Result<BTreeMap<String, Oid>, Error> {
+        let listed = remote::list(&means.store, &means.reach, &self.url, &self.space.pattern())?;
+        let log = |(oid, name): (Oid, String)| {
+            let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
+            (place.kind == Kind::Log).then_some((place.name, oid))
+        };
+        Ok(listed.into_iter().filter_map(log).collect())
+    }
+
+    pub(super) fn ask(&self, means: &Means, question: &Question<'_>) -> Result<Answer, Error> {
+        let mut seen = self.seen.borrow_mut();
+        let seen = match &mut *seen {
+            Some(seen) => seen,
+            none => {
+                let scratch = Scratch::new(question.object_format)?;
+                scratch.borrow_config(&means.store)?;
+                none.insert(Seen { heads: self.heads(means)?, scratch, logs: BTreeMap::new() })
+            }
+        };
+        let mut logs = Vec::new();
+        for writer in question.writers {
+            let Some(head) = seen.heads.get(writer).copied() else { continue };
+            if !seen.logs.contains_key(writer) {
+                let scratch = seen.scratch.store();
+                remote::fetch(scratch, &means.reach, &self.url, &[head], Depth::History)?;
+                let name = format::log_ref(writer);
+                refs::create(scratch, &name, head)?;
+                seen.logs.insert(writer.clone(), Rc::new(Logs::elsewhere(scratch, name, head)));
+            }
+            logs.extend(seen.logs.get(writer).cloned());
+        }
+        Ok(Answer::Logs(logs))
+    }
+
+    pub(super) fn publish(&self, means: &Means) -> Result<Vec<Published>, Error> {
+        let request = Request {
+            remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
+            names: Vec::new(),
+            transcripts: false,
+            space: self.space.clone(),
+            dry_run: false,
+        };
+        let moved = push::push_logs(&means.store, &means.reach, &request)?;
+        let published =
+            |moved: push::Moved| Published { kind: "log", name: moved.place.name, status: moved.status.word() };
+        Ok(moved.into_iter().map(published).collect())
+    }
+}

@@ -1,0 +1,110 @@
+//! Anchors as the configuration describes them: `handoff.anchor.<name>.*`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::git::GitPlace;
+use super::{Anchor, PATIENCE, Place};
+use crate::share::Space;
+use crate::verify::{Guarantee, LOCAL};
+
+/// The kinds of anchors that can be configured.
+pub const KINDS: [&str; 1] = ["git"];
+
+/// The longest that one question may take.
+const MOST_PATIENCE: u64 = 600;
+
+/// The settings of one anchor; whoever reads them all can tell what is left over.
+struct Settings<'a> {
+    name: &'a str,
+    values: BTreeMap<&'a str, &'a str>,
+}
+
+/// Reads one anchor's settings, strictly: a misspelt one must not make an anchor weaker than it was meant to be.
+pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, SettingError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name == LOCAL || name.starts_with('-') || !name.chars().all(plain) {
+        return Err(SettingError::Name(name.to_owned()));
+    }
+    let values = settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let mut settings = Settings { name, values };
+    let kind = settings.required("type")?;
+    let stated = settings.take("guarantee").map(|word| word.parse::<Guarantee>().map_err(|()| word));
+    let stated =
+        stated.transpose().map_err(|_| settings.bad("guarantee", "is none of detect, external, external-immutable"))?;
+    let within = match settings.take("timeout") {
+        None => PATIENCE,
+        Some(seconds) => match seconds.parse() {
+            Ok(seconds @ 1..=MOST_PATIENCE) => Duration::from_secs(seconds),
+            _ => return Err(settings.bad("timeout", "is not between 1 and 600 seconds")),
+        },
+    };
+    let place = match kind {
+        "git" => Place::Git(settings.git()?),
+        _ => return Err(settings.bad("type", "is no kind of anchor")),
+    };
+    match settings.values.keys().next() {
+        Some(key) => Err(settings.bad(key, "is no setting of such an anchor")),
+        None => Ok(Anchor { name: name.to_owned(), stated, within, place }),
+    }
+}
+
+impl<'a> Settings<'a> {
+    fn take(&mut self, key: &str) -> Option<&'a str> {
+        self.values.remove(key)
+    }
+
+    fn required(&mut self, key: &str) -> Result<&'a str, SettingError> {
+        let value = self.take(key).filter(|value| !value.is_empty());
+        value.ok_or_else(|| SettingError::Missing { name: self.name.to_owned(), key: key.to_owned() })
+    }
+
+    fn bad(&self, key: &str, why: &'static str) -> SettingError {
+        SettingError::Value { name: self.name.to_owned(), key: key.to_owned(), why }
+    }
+
+    fn git(&mut self) -> Result<GitPlace, SettingError> {
+        let url = self.required("url")?.to_owned();
+        let space = Space::new(self.take("branches"))
+            .ok_or_else(|| self.bad("branches", "cannot begin the name of a branch"))?;
+        Ok(GitPlace::new(url, space))
+    }
+}
+
+/// Why an anchor's settings make no sense.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// Its name cannot stand on a command line.
+    #[error(
+        "{0:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not {LOCAL:?}, which is always there"
+    )]
+    Name(String),
+    /// A setting is not there.
+    #[error("the anchor {name:?} has no setting `handoff.anchor.{name}.{key}`")]
+    Missing {
+        /// The anchor.
+        name: String,
+        /// The setting.
+        key: String,
+    },
+    /// A setting makes no sense.
+    #[error("the setting `handoff.anchor.{name}.{key}` {why}")]
+    Value {
+        /// The anchor.
+        name: String,
+        /// The setting.
+        key: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+impl SettingError {
+    /// Returns the setting that it is about, for whoever wants to look at it.
+    pub fn key(&self) -> Option<String> {
+        match self {
+            Self::Name(_) => None,
+            Self::Missing { name, key } | Self::Value { name, key, .. } => Some(format!("handoff.anchor.{name}.{key}")),
+        }
+    }
+}

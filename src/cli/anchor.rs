@@ -1,0 +1,53 @@
+//! `git handoff anchor`
+
+mod add;
+mod check;
+mod list;
+mod push;
+
+use git_handoff::anchor::{self, Anchor};
+use git_handoff::verify::LOCAL;
+
+use super::context::Context;
+use super::{Ending, Failure, Output};
+
+/// Hold runs against places outside the repository
+///
+/// An anchor holds the roots of runs where whoever can rewrite this repository cannot. Your own configuration alone says
+/// which there are; `git handoff verify` asks each of them.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Add(add::Arguments),
+    List(list::Arguments),
+    Push(push::Arguments),
+    Check(check::Arguments),
+}
+
+/// Runs the command behind `anchor`.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    match &arguments.command {
+        Command::Add(arguments) => add::run(arguments, context, output),
+        Command::List(_) => list::run(context, output),
+        Command::Push(arguments) => push::run(arguments, context, output),
+        Command::Check(arguments) => check::run(arguments, context, output),
+    }
+}
+
+/// Returns the anchors of some names; all that are configured where none is named. `local` is always there and needs no asking.
+pub(super) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>, Failure> {
+    let configured = &context.config.anchors;
+    let outside = names.iter().filter(|name| *name != LOCAL);
+    if let Some(unknown) = outside.clone().find(|name| !configured.contains_key(*name)) {
+        let failure =
+            Failure::refused("unknown-anchor", format!("there is no anchor {unknown:?} in your configuration"));
+        return Err(failure.hint("git handoff anchor list"));
+    }
+    let wanted = configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
+    wanted.map(|(name, settings)| Ok(anchor::read(name, settings)?)).collect()
+}

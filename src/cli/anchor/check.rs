@@ -1,0 +1,86 @@
+//! `git handoff anchor check`
+
+use git_handoff::anchor::ask_all;
+use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Options, Question, Report, Standing, verify_with};
+use serde_json::json;
+
+use super::super::context::Context;
+use super::super::target::{Target, own_runs};
+use super::super::{Ending, Failure, Output, table};
+use git_handoff::model::format;
+
+/// Ask every anchor what it holds of runs, and compare
+///
+/// Nothing else is verified. The exit code is 3 unless every anchor holds every run.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The runs [default: all sealed runs]
+    runs: Vec<String>,
+    /// Ask only these anchors
+    #[arg(long, value_name = "NAME")]
+    anchor: Vec<String>,
+}
+
+/// Prints one line for each run and anchor.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let anchors = super::chosen(&arguments.anchor, context)?;
+    let means = context.means(output);
+    let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
+    let logs = Logs::read(&context.store)?;
+    let at_hand = AtHand { logs: &logs, ask: &ask };
+    let mut rows = Vec::new();
+    let mut fine = true;
+    for target in targets(&arguments.runs, context)? {
+        let report = verify_with(&context.store, &at_hand, &target.run, &target.reference, &Options::default())?;
+        if !report.sealed && arguments.runs.is_empty() {
+            continue;
+        }
+        let holds = report.sealed && holds(&report.anchors);
+        fine &= holds;
+        if output.json {
+            output.value(&value(&report, holds));
+        } else {
+            rows.extend(report.anchors.iter().map(|anchored| row(&report, anchored)));
+        }
+        if !report.sealed {
+            output.note(&format!("the run {:?} is not sealed, so that no anchor can hold it yet", report.run.as_str()));
+        }
+    }
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    Ok(if fine { Ending::Done } else { Ending::CheckFailed })
+}
+
+fn targets(names: &[String], context: &Context) -> Result<Vec<Target>, Failure> {
+    if names.is_empty() {
+        let own = |run| Target { reference: format::run_ref(&run), run };
+        return Ok(own_runs(&context.store)?.into_iter().map(own).collect());
+    }
+    names.iter().map(|name| Target::find(&context.store, name)).collect()
+}
+
+/// Returns whether every place outside holds the run, and one place at least does.
+fn holds(anchors: &[Anchored]) -> bool {
+    let held = |anchored: &Anchored| anchored.standing == Standing::Holds;
+    let local = |anchored: &Anchored| anchored.kind == LOCAL && anchored.standing == Standing::Missing;
+    anchors.iter().any(held) && anchors.iter().all(|anchored| held(anchored) || local(anchored))
+}
+
+fn value(report: &Report, holds: bool) -> serde_json::Value {
+    json!({
+        "schema": "git-handoff.anchor-check/1",
+        "run": report.run,
+        "root": report.root,
+        "ok": holds,
+        "anchors": report.anchors.iter().map(Anchored::to_json).collect::<Vec<_>>(),
+    })
+}
+
+fn row(report: &Report, anchored: &Anchored) -> Vec<String> {
+    vec![
+        report.run.clone(),
+        anchored.name.clone(),
+        anchored.guarantee.as_str().to_owned(),
+        anchored.standing.as_str().to_owned(),
+        anchored.detail.clone(),
+    ]
+}

@@ -1,0 +1,165 @@
+//! The anchor `git`: another repository that holds the logs.
+
+use std::time::{Duration, Instant};
+
+use super::{RUN, forge, json, refs, row, sealed, verify};
+use crate::common::{Environment, assert_output};
+
+/// A sealed run, and a repository beside it that is an anchor with its log.
+pub(super) fn anchored() -> Environment {
+    let env = sealed();
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
+    env.handoff(["anchor", "push"]).success();
+    env
+}
+
+fn log(env: &Environment) -> String {
+    env.git_in("vault.git", ["for-each-ref", "--format=%(refname)"]).success().trim().to_owned()
+}
+
+#[test]
+fn from_adding_it_to_asking_it() {
+    let env = sealed();
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    assert_output!("anchor_git_add", env.handoff(["anchor", "add", "vault", "git", "../vault.git"]));
+    assert_output!("anchor_git_list", env.handoff(["anchor", "list"]));
+    assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
+    assert_output!("anchor_git_push", env.handoff(["anchor", "push"]));
+    assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
+    assert_output!("anchor_git_check", env.handoff(["anchor", "check"]));
+    let again = json(&env.handoff(["anchor", "push", "vault", RUN, "--json"]).exit(0));
+    assert_eq!(again["published"][0]["status"], "up-to-date");
+    let report = verify(&env, &[], 0);
+    assert_eq!((&report["guarantee"], &report["claim"]), (&"external".into(), &"tamper-detecting".into()));
+    assert_eq!(report["anchors"][1]["standing"], "holds");
+}
+
+#[test]
+fn a_forged_run_with_a_forged_log_is_caught_and_not_published() {
+    let env = anchored();
+    let before = env.git_in("vault.git", ["for-each-ref"]).success();
+    forge(&env);
+    let report = verify(&env, &[], 3);
+    assert_eq!((&report["failure"], report["checks"]["anchor"]["ok"].as_bool()), (&"root".into(), Some(false)));
+    assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
+    let mine = refs(&env);
+    let pushed = env.handoff(["anchor", "push"]).exit(3);
+    assert!(pushed.stderr.contains("nothing was pushed"), "{pushed}");
+    assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success(), before);
+    assert_eq!(refs(&env), mine);
+    assert_eq!(json(&env.handoff(["anchor", "check", "--json"]).exit(3))["anchors"][1]["standing"], "differs");
+}
+
+#[test]
+fn an_anchor_that_is_gone_or_empty_is_never_a_pass() {
+    let env = anchored();
+    env.git_in("vault.git", ["update-ref", "-d", &log(&env)]).success();
+    let report = verify(&env, &[], 3);
+    assert_eq!(report["failure"], "anchor-missing");
+    assert_eq!(row(&report), "vault: it holds nothing of the run");
+    env.shell("", "mv vault.git elsewhere.git").success();
+    let report = verify(&env, &[], 3);
+    assert_eq!(
+        (&report["failure"], &report["anchors"][1]["standing"]),
+        (&"anchor-missing".into(), &"unreachable".into())
+    );
+    assert!(row(&report).contains("could not be read"), "{report}");
+    // Whoever asks for less gets less, and is told so.
+    assert_eq!(verify(&env, &["--anchor", "local"], 0)["guarantee"], "detect");
+    env.handoff(["verify", "--anchor", "nobody", RUN]).ends(1);
+}
+
+#[test]
+fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
+    let env = anchored();
+    let log = log(&env);
+    env.git_in("vault.git", ["update-ref", &log, &format!("{log}^")]).success();
+    assert_eq!(row(&verify(&env, &[], 3)), "vault: it holds the submission of the run, but not its seal");
+    // What the log once said is not lost on a writer who still has it.
+    env.handoff(["anchor", "push"]).success();
+    let tree = env.git_in("vault.git", ["rev-parse", &format!("{log}^{{tree}}")]).success();
+    let evil = env.git_in("vault.git", ["commit-tree", tree.trim(), "-p", &log, "-m", "evil"]).success();
+    env.git_in("vault.git", ["update-ref", &log, evil.trim()]).success();
+    let report = verify(&env, &[], 3);
+    assert!(row(&report).contains("it holds nothing of the run; vault: refs/handoff/logs/"), "{report}");
+    assert!(row(&report).contains("is broken"), "{report}");
+}
+
+#[test]
+fn an_anchor_that_never_answers_is_given_up() {
+    let env = anchored();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/vault.git", listener.local_addr().unwrap());
+    env.git(["config", "handoff.anchor.vault.url", &url]).success();
+    env.git(["config", "handoff.anchor.vault.timeout", "1"]).success();
+    let start = Instant::now();
+    let report = verify(&env, &[], 3);
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(row(&report).contains("not done after 1 seconds"), "{report}");
+}
+
+#[test]
+fn bundles_proofs_and_fetched_runs_are_held_against_it() {
+    let env = anchored();
+    env.handoff(["bundle", RUN, "--output", "run.bundle"]).success();
+    let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
+    env.write("repo/proof.json", &proof);
+    for what in [["--bundle", "run.bundle"], ["--proof", "proof.json"]] {
+        let said = env.handoff(["verify"].iter().chain(&what)).success();
+        assert!(said.contains("✓ anchor     vault: git (external)"), "{said}");
+    }
+    forge(&env);
+    env.handoff(["bundle", RUN, "--output", "forged.bundle"]).success();
+    let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
+    env.write("repo/forged.json", &proof);
+    let said = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
+    assert!(said.contains("✗ anchor     vault: ") && said.contains("✗ TAMPERED"), "{said}");
+    let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
+    assert!(said.contains("✗ anchor     vault: ") && said.contains("✗ NOT PROVEN"), "{said}");
+}
+
+#[test]
+fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
+    let env = anchored();
+    env.git(["config", "handoff.anchor.vault.guarantee", "external-immutable"]).success();
+    let claim = |env: &Environment, more: &[&str]| verify(env, more, 0)["claim"].as_str().unwrap().to_owned();
+    assert_eq!(claim(&env, &[]), "tamper-evident");
+    let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
+    assert_output!("anchor_git_evident", env.handoff(["verify", RUN]));
+    // A key that the verifier does not know, or an anchor that was not asked, allows no such claim.
+    assert_eq!(claim(&env, &["--anchor", "local"]), "tamper-detecting");
+    env.git(["config", "handoff.signingKey", ""]).success();
+    assert_eq!(claim(&env, &[]), "tamper-detecting");
+    env.handoff(["verify", "--require", "tamper-evident", RUN]).ends(3);
+}
+
+#[test]
+fn a_tracked_file_makes_nothing_an_anchor() {
+    let env = anchored();
+    env.git(["config", "--remove-section", "handoff.anchor.vault"]).success();
+    env.write(
+        "repo/tracked",
+        "[handoff \"anchor.vault\"]\n\ttype = git\n\turl = ../vault.git\n\tguarantee = external-immutable\n",
+    );
+    env.git(["config", "include.path", "../tracked"]).success();
+    let verified = env.handoff(["verify", "--json", RUN]).exit(0);
+    assert_eq!(json(&verified)["guarantee"], "detect");
+    assert!(verified.stderr.contains("is ignored: it stands in a file inside the work tree"), "{verified}");
+}
+
+#[test]
+fn it_works_in_a_repository_of_the_other_object_format_and_with_branches() {
+    let env = Environment::example_with("handoff-dag", &["--object-format=sha256"]);
+    env.handoff(["run", "plan.json"]).success();
+    env.git_in("", ["init", "--quiet", "--bare", "--object-format=sha256", "vault.git"]).success();
+    env.git(["remote", "add", "vault", "../vault.git"]).success();
+    env.handoff(["anchor", "add", "vault", "git", "vault", "--branches", "evidence"]).success();
+    env.handoff(["anchor", "push"]).success();
+    assert!(log(&env).starts_with("refs/heads/evidence/logs/SHA256"), "{}", log(&env));
+    env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
+    for place in ["repo", "linked"] {
+        let said = env.handoff_in(place, ["verify", RUN]).success();
+        assert!(said.contains("vault: git (external)"), "{said}");
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be wrong with an anchor's settings, each refused with nothing written.
+
+use super::{RUN, sealed};
+
+#[test]
+fn what_makes_no_sense_is_refused_before_it_is_written() {
+    let env = sealed();
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    let before = env.git(["config", "--list", "--local"]).success();
+    let refused: &[(&[&str], &str)] = &[
+        (&["vault", "git", "../nowhere"], "neither a remote"),
+        (&["vault", "git", "."], "is this repository itself"),
+        (&["vault", "git", "file:///nowhere.git"], "could not be read"),
+        (&["local", "git", "../vault.git"], "no name for an anchor"),
+        (&["a b", "git", "../vault.git"], "no name for an anchor"),
+        (&["vault", "--guarantee", "total", "git", "../vault.git"], "is none of detect, external, external-immutable"),
+        (&["vault", "--timeout", "0", "git", "../vault.git"], "is not between 1 and 600 seconds"),
+        (&["vault", "git", "../vault.git", "--branches", "a b"], "cannot begin the name of a branch"),
+    ];
+    for (arguments, why) in refused {
+        let said = env.handoff(["anchor", "add"].iter().chain(*arguments)).exit(1);
+        assert!(said.stderr.contains(why), "{arguments:?}\n{said}");
+        assert_eq!(env.git(["config", "--list", "--local"]).success(), before, "{arguments:?}");
+    }
+    env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
+    assert!(
+        env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).exit(1).stderr.contains("configured already")
+    );
+}
+
+#[test]
+fn what_is_misspelt_makes_no_anchor_weaker() {
+    let env = sealed();
+    for (key, value, why) in [
+        ("type", "magic", "is no kind of anchor"),
+        ("url", "", "has no setting `handoff.anchor.vault.url`"),
+        ("garantee", "detect", "is no setting of such an anchor"),
+    ] {
+        env.git(["config", "handoff.anchor.vault.type", "git"]).success();
+        env.git(["config", "handoff.anchor.vault.url", "../vault.git"]).success();
+        env.git(["config", &format!("handoff.anchor.vault.{key}"), value]).success();
+        let said = env.handoff(["verify", RUN]).exit(1);
+        assert!(said.stderr.contains(why) && said.stderr.contains("hint: git config --show-origin"), "{said}");
+        env.git(["config", "--remove-section", "handoff.anchor.vault"]).success();
+    }
+}
+
+#[test]
+fn what_cannot_be_published_is_refused() {
+    let env = sealed();
+    assert!(env.handoff(["anchor", "push"]).exit(1).stderr.contains("no anchor is configured"));
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
+    assert!(env.handoff(["anchor", "push", "nobody"]).exit(1).stderr.contains("neither an anchor"));
+    env.write(
+        "repo/open.json",
+        r#"{"id":"open","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#,
+    );
+    env.handoff(["submit", "open.json"]).success();
+    assert!(env.handoff(["anchor", "push", "open"]).exit(1).stderr.contains("no seal of the run"));
+    assert!(env.handoff(["anchor", "check", "open"]).exit(3).stderr.contains("is not sealed"));
+    assert!(env.git_in("vault.git", ["for-each-ref"]).success().is_empty());
+}
