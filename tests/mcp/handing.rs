@@ -100,6 +100,11 @@ fn nobody_who_calls_loosens_the_terms() {
     receiver.refused("adopt_checkpoint", &adopt(&strange, None), "unknown-signer");
     assert_eq!(refs(&env), before);
     assert!(!pwned.exists());
+    env.handoff_in("other", ["fetch"]).success();
+    let fork = json!({"thread_id": "origin/strange", "new_thread_id": "forked"});
+    let (text, _) = receiver.refused("fork", &fork, "unknown-signer");
+    assert!(text.contains("hint: git handoff fork origin/strange --as NAME"), "{text}");
+    receiver.call("fork", &json!({"thread_id": "origin/run-42", "new_thread_id": "forked"}));
     // A packet that is not clean stops sender and receiver, with its report.
     let packet = json!({"objective": "Migrate user database", "next_action": "continue"});
     sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x", "packet": packet}));

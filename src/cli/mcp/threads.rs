@@ -6,6 +6,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
 use git_handoff::model::quote::quoted;
 use git_handoff::thread::steps;
+use git_handoff::verify::knows_key;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use super::super::Failure;
 use super::super::checkpoint::{self, Besides};
 use super::super::context::Context;
 use super::super::thread::{self, ThreadTarget};
+use super::super::verify::{Trust, trust};
 use super::tools::{Call, Effect, Entry, Json, MOST_TEXT, tool};
 
 /// Returns the tools.
@@ -227,6 +229,15 @@ fn fork(call: &Call, parameters: &Fork) -> Result<Value, Failure> {
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let source = ThreadTarget::find(&context.store, &named)?;
     let sound = source.sound(&context.store)?;
+    // As for an adoption: whose states are gone on from is not for a caller to say.
+    let options = trust(&Trust::default(), &context, &mut call.output())?;
+    let unknown = |why: &str| {
+        let message = format!("the thread belongs to {}, which {why}", sound.key);
+        Failure::refused("unknown-signer", message).hint(format!("git handoff fork {} --as NAME", quoted(&named)))
+    };
+    if !knows_key(&options, &sound.key, context.clock.now()).map_err(|why| unknown(&why))? {
+        return Err(unknown("is not known here"));
+    }
     let made = steps::fork(&context.writer()?, &sound, source.checkpoint.as_ref(), &new)?;
     Ok(thread::made_value(&made, "fork"))
 }
