@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::program;
 use crate::git::store::{Durability, Store};
+use crate::model::schema::Schema;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Config {
     pub anchors: BTreeMap<String, BTreeMap<String, String>>,
     /// `handoff.shape.<id>.path`
     pub shapes: BTreeMap<String, PathBuf>,
+    /// `handoff.schema.<id>@<version>.path`
+    pub schemas: BTreeMap<Schema, PathBuf>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
     /// `handoff.signers`: the allowed-signers file that verify is strict about.
@@ -96,6 +99,7 @@ impl Default for Config {
             queues: BTreeMap::new(),
             anchors: BTreeMap::new(),
             shapes: BTreeMap::new(),
+            schemas: BTreeMap::new(),
             signing_key: None,
             signers: None,
             revoked: None,
@@ -183,6 +187,11 @@ impl Config {
                 }
                 "shape" if field == "path" => {
                     self.shapes.insert(name, value.into());
+                    return Ok(());
+                }
+                "schema" if field == "path" => {
+                    let schema = name.parse().map_err(|_| Error::bad(setting, "is not of a schema `id@version`"))?;
+                    self.schemas.insert(schema, value.into());
                     return Ok(());
                 }
                 _ => {}

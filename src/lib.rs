@@ -21,6 +21,9 @@
 //! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
 //! mends what crashes left half-done, and [`clean`] what they left on the disk.
 //!
+//! A [`document`] is a file on a run with a history of revisions: put there by whoever writes, or handed over by an item; each is
+//! held against its JSON Schema ([`schemas`]), and refused to a reader who wants another version.
+//!
 //! A [`thread`] is the other handoff: a chain of saved states, of which one agent offers a checkpoint and another adopts it, only if
 //! the bytes, the chain and the signatures are what was offered.
 //!
@@ -36,6 +39,7 @@
 pub mod model;
 
 pub mod plan;
+pub mod schemas;
 pub mod validate;
 
 pub mod submit;
@@ -56,6 +60,8 @@ pub mod verify;
 pub mod prove;
 
 pub mod export;
+
+pub mod document;
 
 pub mod apply;
 

@@ -3,15 +3,22 @@
 //! It is written after the run's own ref and can be rebuilt from it, so a crash in between loses nothing: the next `run` or
 //! `doctor` appends what is missing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::chain::{self, Draft, Head, Writer};
 use crate::git::store::{Edit, Store};
-use crate::git::{refs, store};
+use crate::git::{history, refs, store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, LogSealed, LogSubmitted, LogThread};
 use crate::model::format;
+use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
+use crate::sign;
+
+/// Where our own logs are.
+const FOLDER: &str = "refs/handoff/logs/";
 
 /// How often an append is tried again when another process of the same writer appended first.
 const RACES: usize = 50;
@@ -61,9 +68,56 @@ impl Record {
     }
 }
 
+/// Returns the log that a key writes in this clone: one that had to make way for another clone's, once there is one.
+pub fn own(store: &Store, fingerprint: &str) -> Result<LogName, Error> {
+    let listed = refs::list(store, FOLDER).map_err(Error::Refs)?;
+    let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(FOLDER)?));
+    let further = names.filter(|name| name.key() == fingerprint && name.is_further()).max();
+    Ok(further.unwrap_or_else(|| LogName::of(fingerprint)))
+}
+
+/// Returns the name under which our log can stand beside one that has the same name elsewhere and goes on from it no more.
+///
+/// `theirs` is the head of that one, whose commits must be here. None where it is not by the same key, or says of a run or thread
+/// what ours does not: that is no other clone's log, but one of two stories.
+pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName>, Error> {
+    let Some(ours) = chain::tip(store, &log.reference())?.commit else { return Ok(None) };
+    let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
+    let known: BTreeSet<&Oid> = other.iter().collect();
+    let fork = own.iter().find(|commit| known.contains(commit)).copied();
+    let mut said = BTreeMap::new();
+    for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
+        let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
+        let signed = entry.signature.and_then(|armour| sign::check(&entry.payload, &armour).ok());
+        if signed.is_none_or(|key| sign::fingerprint(&key) != log.key()) {
+            return Ok(None);
+        }
+        said.entry(entry.entry.about).or_insert(entry.entry.event);
+    }
+    let mut first = None;
+    for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
+        let entry = chain::decode(store, *commit)?;
+        if said.get(&entry.entry.about).is_some_and(|theirs| *theirs != entry.entry.event) {
+            return Ok(None);
+        }
+        first = Some(entry.hash);
+    }
+    Ok(first.map(|first| LogName::apart(log.key(), first)))
+}
+
+/// Gives a log another name; what was appended to it meanwhile is an error, and nothing has changed then.
+pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> {
+    let Some(head) = refs::read(store, &from.reference()).map_err(Error::Refs)? else { return Ok(()) };
+    if refs::read(store, &to.reference()).map_err(Error::Refs)?.is_none() {
+        refs::create(store, &to.reference(), head).map_err(Error::Refs)?;
+    }
+    // A crash here leaves the log under both names, and the new one is the one that is written: the old one makes way next time.
+    refs::delete(store, &from.reference(), head).map_err(Error::Refs)
+}
+
 /// Returns what a writer's log holds about a run.
 pub fn find(store: &Store, fingerprint: &str, run: &RunId) -> Result<Option<Record>, Error> {
-    let head = chain::tip(store, &format::log_ref(fingerprint))?;
+    let head = chain::tip(store, &own(store, fingerprint)?.reference())?;
     record_at(store, &head, run)
 }
 
@@ -71,8 +125,7 @@ pub fn find(store: &Store, fingerprint: &str, run: &RunId) -> Result<Option<Reco
 pub fn witnesses(store: &Store, run: &RunId) -> Result<Vec<String>, Error> {
     let mut named = Vec::new();
     for (name, _) in refs::list(store, "refs/handoff/").map_err(Error::Refs)? {
-        let is_log = name.starts_with("refs/handoff/logs/")
-            || (name.starts_with("refs/handoff/remotes/") && name.contains("/logs/"));
+        let is_log = name.starts_with(FOLDER) || (name.starts_with("refs/handoff/remotes/") && name.contains("/logs/"));
         if is_log && record_at(store, &chain::tip(store, &name)?, run)?.is_some() {
             named.push(name);
         }
@@ -83,8 +136,8 @@ pub fn witnesses(store: &Store, run: &RunId) -> Result<Vec<String>, Error> {
 /// Appends a record to the writer's log unless it stands there already.
 pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
-    let name = format::log_ref(&fingerprint);
     for _ in 0..RACES {
+        let name = own(&writer.store, &fingerprint)?.reference();
         let head = chain::tip(&writer.store, &name)?;
         if let Some(known) = record_at(&writer.store, &head, &record.run)?
             && (known == *record || known.root.is_some())
@@ -100,7 +153,7 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
             other => return other.map(drop).map_err(Error::Chain),
         }
     }
-    Err(Error::Chain(chain::Error::LostRace(name)))
+    Err(Error::Chain(chain::Error::LostRace(LogName::of(&fingerprint).reference())))
 }
 
 /// What a log's tree holds about a thread.
@@ -117,14 +170,14 @@ pub struct ThreadRecord {
 
 /// Returns what a writer's log holds about a thread.
 pub fn find_thread(store: &Store, fingerprint: &str, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
-    thread_record_at(store, &chain::tip(store, &format::log_ref(fingerprint))?, thread)
+    thread_record_at(store, &chain::tip(store, &own(store, fingerprint)?.reference())?, thread)
 }
 
 /// Appends a thread's record to the writer's log unless it holds as much or more already.
 pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
-    let name = format::log_ref(&fingerprint);
     for _ in 0..RACES {
+        let name = own(&writer.store, &fingerprint)?.reference();
         let head = chain::tip(&writer.store, &name)?;
         let known = thread_record_at(&writer.store, &head, &record.thread)?;
         if known.is_some_and(|known| known.entries >= record.entries) {
@@ -139,7 +192,7 @@ pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error
             other => return other.map(drop).map_err(Error::Chain),
         }
     }
-    Err(Error::Chain(chain::Error::LostRace(name)))
+    Err(Error::Chain(chain::Error::LostRace(LogName::of(&fingerprint).reference())))
 }
 
 fn thread_record_at(store: &Store, head: &Head, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {

@@ -63,12 +63,16 @@ impl Happening {
         }
     }
 
-    /// Returns whether the documents that a dispatch consumes are still the highest revisions.
+    /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
     fn is_bound(&self, state: &RunState) -> bool {
         let Event::ItemFired(fired) = self.event() else { return true };
         fired.input_refs.values().all(|input| match (&input.from, &input.select) {
-            (Source::Documents, Selector::Document { name, .. }) => {
-                state.documents.latest(name).map(|latest| latest.product.sha256) == Some(input.digest)
+            (Source::Documents, Selector::Document { name, schema }) => {
+                let latest = state.documents.latest(name);
+                latest.is_some_and(|latest| {
+                    let admitted = schema.as_ref().is_none_or(|wanted| wanted.admits(latest.schema.as_ref()));
+                    latest.product.sha256 == input.digest && admitted
+                })
             }
             _ => true,
         })

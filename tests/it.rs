@@ -9,6 +9,7 @@ mod common;
 mod crash;
 mod docs;
 mod doctor;
+mod document;
 mod engine;
 mod export;
 mod layers;

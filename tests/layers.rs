@@ -12,7 +12,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // Pure: no I/O, no clock, no randomness.
     ("model", &[]),
     ("plan", &["model"]),
-    ("validate", &["model", "plan"]),
+    ("schemas", &["model"]),
+    ("validate", &["model", "plan", "schemas"]),
     ("merkle", &["model"]),
     // Edges, each the only place of one kind of effect.
     ("clock", &["model"]),
@@ -22,22 +23,23 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The chain and what is built on it.
     ("chain", &["clock", "git", "model", "sign"]),
     ("event", &["chain"]),
-    ("log", &["chain", "git", "model"]),
+    ("log", &["chain", "git", "model", "sign"]),
     ("submit", &["chain", "git", "log", "model", "validate"]),
     ("run", &["chain", "git", "log", "merkle", "model", "plan", "sign", "submit"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
     // The conductor is the one stage that knows the others.
-    ("engine", &["chain", "clock", "config", "event", "git", "model", "run", "worker"]),
+    ("engine", &["chain", "clock", "config", "event", "git", "model", "run", "schemas", "worker"]),
     // Pure but for the facts, which are looked up in the repository and its runs.
     ("packet", &["git", "model", "run"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
     ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
+    ("document", &["git", "model", "run", "schemas"]),
     // What is done with a run besides driving it.
     ("prove", &["chain", "git", "merkle", "model"]),
     ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
-    ("share", &["git", "model"]),
+    ("share", &["git", "log", "model"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "model", "share", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),

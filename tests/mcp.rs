@@ -1,5 +1,6 @@
 //! The tools of agents over the Model Context Protocol, spoken to as a client does: one line of JSON a message.
 
+mod documents;
 mod handing;
 mod protocol;
 mod runs;

@@ -31,10 +31,18 @@ fn catalog() -> Catalog {
         "inputSchema": {"type": "object", "properties": {"file": {"type": "string"}}},
         "produces": [{"kind": "patch", "type": "patch-ref"}],
     }));
+    let write = shape(json!({"produces": [{"kind": "document", "name": "n", "schema": "n@1", "path": "n.json"}]}));
     let load = shape(json!({"consumes": {"rows": "dataset-ref", "patch": "patch-ref"}}));
     Catalog {
         subagents: ["apply-patch", "code-edit", "verify"].map(str::to_owned).into(),
-        shapes: [("dev.edit".to_owned(), edit), ("data.load".to_owned(), load)].into(),
+        shapes: [("dev.edit".to_owned(), edit), ("data.load".to_owned(), load), ("doc.write".to_owned(), write)].into(),
+        schemas: [
+            ("n@1", json!({})),
+            ("notes@1.0.0", json!({"type": "object"})),
+            ("broken@1", json!({"type": "nothing"})),
+        ]
+        .map(|(schema, text)| (schema.parse().expect("a schema"), text))
+        .into(),
         ..Catalog::default()
     }
 }
@@ -102,6 +110,17 @@ fn defaults_are_filled_in_and_the_normalised_item_reads_back() {
     insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false}, {
         insta::assert_snapshot!("normalised_item", serde_json::to_string_pretty(&plan.items[1].to_json()).unwrap());
     });
+}
+
+#[test]
+fn the_file_that_becomes_a_document_can_be_had_as_an_output_as_well() {
+    let plan = |path: &str| {
+        let document = json!({"produces": [{"kind": "document", "name": "n", "schema": "n@1", "path": "n.json"}]});
+        let need = json!({"needs": {"k": {"from": "a", "select": {"kind": "output", "path": path}}}});
+        check(&plan_of(&[item("a", &document), item("b", &need)]))
+    };
+    plan("n.json").unwrap();
+    assert_eq!(lines(&plan("m.json").unwrap_err()), ["undeclared-product items[1].needs.k.select"]);
 }
 
 #[test]

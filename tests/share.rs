@@ -3,6 +3,7 @@
 
 mod bundles;
 mod ci;
+mod clones;
 mod hostile;
 mod partial;
 mod refusals;

@@ -11,7 +11,7 @@ use crate::git::refs;
 use crate::git::remote::{self, Depth, Remote};
 use crate::git::scratch::Scratch;
 use crate::model::digest::Oid;
-use crate::model::format;
+use crate::model::log_name::LogName;
 use crate::share::push::{self, Request};
 use crate::share::{Kind, Place, Space};
 use crate::verify::{Answer, Logs, Question};
@@ -25,9 +25,9 @@ pub struct GitPlace {
 
 /// What was seen of the repository in the life of this program.
 struct Seen {
-    heads: BTreeMap<String, Oid>,
+    heads: BTreeMap<LogName, Oid>,
     scratch: Scratch,
-    logs: BTreeMap<String, Rc<Logs>>,
+    logs: BTreeMap<LogName, Rc<Logs>>,
 }
 
 impl GitPlace {
@@ -51,12 +51,12 @@ impl GitPlace {
         self.heads(means).map(drop)
     }
 
-    /// Returns the heads of the logs, by the fingerprints of their keys.
-    fn heads(&self, means: &Means) -> Result<BTreeMap<String, Oid>, Error> {
+    /// Returns the heads of the logs.
+    fn heads(&self, means: &Means) -> Result<BTreeMap<LogName, Oid>, Error> {
         let listed = remote::list(&means.store, &means.reach, &self.url, &self.space.pattern())?;
         let log = |(oid, name): (Oid, String)| {
             let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
-            (place.kind == Kind::Log).then_some((place.name, oid))
+            (place.kind == Kind::Log).then_some((LogName::parse(&place.name)?, oid))
         };
         Ok(listed.into_iter().filter_map(log).collect())
     }
@@ -72,16 +72,15 @@ impl GitPlace {
             }
         };
         let mut logs = Vec::new();
-        for writer in question.writers {
-            let Some(head) = seen.heads.get(writer).copied() else { continue };
-            if !seen.logs.contains_key(writer) {
+        for (log, head) in seen.heads.iter().filter(|(log, _)| question.writers.iter().any(|key| key == log.key())) {
+            if !seen.logs.contains_key(log) {
                 let scratch = seen.scratch.store();
-                remote::fetch(scratch, &means.reach, &self.url, &[head], Depth::History)?;
-                let name = format::log_ref(writer);
-                refs::create(scratch, &name, head)?;
-                seen.logs.insert(writer.clone(), Rc::new(Logs::elsewhere(scratch, name, head)));
+                remote::fetch(scratch, &means.reach, &self.url, &[*head], Depth::History)?;
+                let name = log.reference();
+                refs::create(scratch, &name, *head)?;
+                seen.logs.insert(log.clone(), Rc::new(Logs::elsewhere(scratch, name, *head)));
             }
-            logs.extend(seen.logs.get(writer).cloned());
+            logs.extend(seen.logs.get(log).cloned());
         }
         Ok(Answer::Logs(logs))
     }

@@ -7,6 +7,7 @@ use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Event, Transcript};
 use git_handoff::model::format;
 use git_handoff::model::name::FilePath;
+use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::View;
 
@@ -17,7 +18,7 @@ use super::{Ending, Failure, Output};
 /// Print a product, a manifest or a transcript as it is, byte for byte
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// What to print: RUN/ITEM:patch, :outputs/PATH, :manifest, :transcript, or RUN:plan.json
+    /// What to print: RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, or RUN:plan.json
     #[arg(value_name = "RUN/ITEM:WHAT")]
     what: String,
 }
@@ -83,6 +84,13 @@ fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
     let item = &view.state.graph.item(at).id;
     let layout = view.state.layout();
     let output_path = |path: &str| Some(layout.output(item, &FilePath::parse(path).ok()?));
+    // A document in the tree is the highest revision; this item's own stands in its entry.
+    if let Some(name) = selected.strip_prefix("documents/") {
+        let key = FilePath::parse_document(name).ok().map(ProductKey::Document);
+        let product = key.and_then(|key| view.state.items[at].products.get(&key));
+        let oid = product.ok_or_else(|| nothing(&view))?.oid;
+        return Ok((view, Some(oid)));
+    }
     let path = match selected.strip_prefix("outputs/") {
         Some(path) => output_path(path),
         None if selected == "patch" => Some(layout.patch(item)),

@@ -1,6 +1,5 @@
 //! `git handoff checkpoint`
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::work_tree;
@@ -8,7 +7,7 @@ use git_handoff::model::entry::{Content, Product, RunTie};
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::MAX_SUMMARY;
 use git_handoff::thread::Made;
-use git_handoff::thread::checkpoint::{self as stage, save};
+use git_handoff::thread::checkpoint as stage;
 use git_handoff::thread::worktree;
 
 use super::context::Context;
@@ -49,8 +48,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let besides =
         Besides { summary: arguments.summary.as_deref(), run: arguments.run.as_deref(), worktree: arguments.worktree };
     let bytes = || {
-        let packet = arguments.packet.as_deref().map(|path| product(context, path)).transpose()?;
-        Ok((product(context, &arguments.state)?, packet))
+        let packet = arguments.packet.as_deref().map(|path| context.save(path)).transpose()?;
+        Ok((context.save(&arguments.state)?, packet))
     };
     let made = make(context, &thread, &besides, bytes)?;
     thread::print_made(&made, "checkpoint", output);
@@ -97,22 +96,6 @@ fn check_summary(summary: Option<&str>) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Says that bytes are more than are taken.
-pub(super) fn too_large(limit: u64) -> Failure {
-    stage::SaveError::TooLarge(limit).into()
-}
-
-/// Writes a file, or standard input, into the repository.
-fn product(context: &Context, path: &Path) -> Result<Product, Failure> {
-    let name = path.display();
-    let file = if path == Path::new("-") { super::context::stdin_file() } else { File::open(path) };
-    let file = file.map_err(|e| Failure::io(&format!("{name} could not be read"), &e))?;
-    save(&context.store, file, context.config.max_product_size).map_err(|error| {
-        let failure = Failure::from(error);
-        Failure { message: format!("{name}: {}", failure.message), ..failure }
-    })
 }
 
 fn tie(context: &Context, text: &str) -> Result<RunTie, Failure> {

@@ -12,10 +12,15 @@ use git_handoff::clock::Clock;
 use git_handoff::config::Config;
 use git_handoff::engine::tick::Setting;
 use git_handoff::git::remote::{PROTOCOLS, Reach};
+use git_handoff::git::save;
 use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::{self, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::Product;
+use git_handoff::model::problem::Problem;
+use git_handoff::model::schema::Schema;
+use git_handoff::schemas::Schemas;
 use git_handoff::sign::{self, Signer};
 use git_handoff::worker::site::Site;
 use ssh_key::PublicKey;
@@ -175,7 +180,8 @@ impl Context {
     /// Returns what driving a run takes.
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
         let config = self.config.clone();
-        Ok(Setting { config, ambient: self.ambient.clone(), site: Arc::new(self.site()?), close })
+        let (site, schemas) = (Arc::new(self.site()?), Arc::new(self.schemas()?));
+        Ok(Setting { config, ambient: self.ambient.clone(), site, schemas, close })
     }
 
     /// Returns where worktrees are made: outside the repository, under the user's cache.
@@ -204,6 +210,7 @@ impl Context {
     /// Returns what plans may refer to here.
     pub(crate) fn catalog(&self, reserved_in_base: Vec<String>) -> Result<Catalog, Failure> {
         let mut catalog = Catalog {
+            schemas: self.schemas()?,
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
             outputs_dir: self.config.outputs.clone(),
@@ -214,19 +221,52 @@ impl Context {
         catalog.subagents.extend(self.config.subagents.keys().cloned());
         catalog.queues.extend(self.config.queues.keys().cloned());
         for (id, path) in &self.config.shapes {
-            catalog.shapes.insert(id.clone(), self.shape(id, path)?);
+            let what = format!("the shape {id:?}");
+            let shape = Shape::from_json(&self.registered_json(&what, path)?);
+            let bad = |problems: Vec<Problem>| {
+                Failure::refused("bad-shape", format!("{what} in {}: {}", path.display(), problems[0]))
+            };
+            catalog.shapes.insert(id.clone(), shape.map_err(bad)?);
         }
         Ok(catalog)
     }
 
-    fn shape(&self, id: &str, path: &Path) -> Result<Shape, Failure> {
+    /// Writes a file, or standard input where the name is `-`, into the repository.
+    pub(crate) fn save(&self, path: &Path) -> Result<Product, Failure> {
+        let file = if path == Path::new("-") { stdin_file() } else { std::fs::File::open(path) };
+        let name = path.display();
+        let file = file.map_err(|e| Failure::io(&format!("{name} could not be read"), &e))?;
+        save::save(&self.store, file, self.config.max_product_size).map_err(|error| {
+            let failure = Failure::from(error);
+            Failure { message: format!("{name}: {}", failure.message), ..failure }
+        })
+    }
+
+    /// Writes bytes that came by another way into the repository.
+    pub(crate) fn save_bytes(&self, bytes: &[u8]) -> Result<Product, Failure> {
+        let (limit, size) = (self.config.max_product_size, bytes.len() as u64);
+        if size > limit {
+            return Err(save::Error::TooLarge(limit).into());
+        }
+        Ok(Product { sha256: Digest::of(bytes), oid: self.store.write_blob(bytes)?, size })
+    }
+
+    /// Returns the schemas of documents that are registered.
+    pub(crate) fn schemas(&self) -> Result<Schemas, Failure> {
+        let read = |(schema, path): (&Schema, &PathBuf)| {
+            Ok((schema.clone(), self.registered_json(&format!("the schema {schema}"), path)?))
+        };
+        self.config.schemas.iter().map(read).collect()
+    }
+
+    /// Reads a registered JSON file; a relative path starts from the top of the work tree.
+    fn registered_json(&self, what: &str, path: &Path) -> Result<serde_json::Value, Failure> {
         let path = self.expand(path);
         let root = self.store.work_dir().unwrap_or_else(|| self.store.git_dir());
         let text = std::fs::read(root.join(&path))
-            .map_err(|e| Failure::io(&format!("the shape {id:?} could not be read from {}", path.display()), &e))?;
-        let bad = |why: String| Failure::refused("bad-shape", format!("the shape {id:?} in {}: {why}", path.display()));
-        let value = serde_json::from_slice(&text).map_err(|e| bad(e.to_string()))?;
-        Shape::from_json(&value).map_err(|problems| bad(problems[0].to_string()))
+            .map_err(|e| Failure::io(&format!("{what} could not be read from {}", path.display()), &e))?;
+        serde_json::from_slice(&text)
+            .map_err(|e| Failure::refused("bad-json", format!("{what} in {} is not JSON: {e}", path.display())))
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -252,7 +292,7 @@ pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
 }
 
 /// Returns standard input as a file, so that a plain one can be read where it lies.
-pub(crate) fn stdin_file() -> std::io::Result<std::fs::File> {
+fn stdin_file() -> std::io::Result<std::fs::File> {
     use std::os::fd::AsFd as _;
     std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from)
 }

@@ -1,6 +1,7 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
 mod anchor;
+mod document;
 mod share;
 mod thread;
 
@@ -8,7 +9,7 @@ use std::error::Error;
 use std::io;
 
 use git_handoff::engine::{hold, tick};
-use git_handoff::git::{program, refs, store};
+use git_handoff::git::{program, refs, save, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, verify};
@@ -112,6 +113,16 @@ impl From<store::Error> for Failure {
                 Self { code: "ref-storage", ..failure }.hint("git refs migrate --ref-format=files")
             }
             _ => failure,
+        }
+    }
+}
+
+impl From<save::Error> for Failure {
+    fn from(error: save::Error) -> Self {
+        match error {
+            save::Error::Store(inner) => inner.into(),
+            save::Error::TooLarge(_) => Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g"),
+            save::Error::Read(_) => Self::of("io", &error),
         }
     }
 }

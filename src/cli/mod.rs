@@ -15,6 +15,7 @@ mod cat;
 mod check;
 mod checkpoint;
 mod clean;
+mod doc;
 mod doctor;
 mod export;
 mod fetch;
@@ -79,6 +80,7 @@ enum Command {
     Retry(steer::Retry),
     Close(steer::Close),
     Apply(apply::Arguments),
+    Doc(doc::Arguments),
     Checkpoint(checkpoint::Arguments),
     Resume(resume::Arguments),
     Offer(offer::Arguments),
@@ -191,6 +193,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
+        Command::Doc(arguments) => doc::run(&arguments, context, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
         Command::Resume(arguments) => resume::run(&arguments, context, output),
         Command::Offer(arguments) => offer::run(&arguments, context, output),

@@ -237,17 +237,7 @@ fn surroundings(context: &Context, base: Option<Oid>, view: Option<&View>) -> Re
             past_base = count.parse().ok();
         }
     }
-    let documents = view.map(documents).unwrap_or_default();
+    let names = |view: &View| view.state.documents.names().map(ToString::to_string).collect();
+    let documents = view.map(names).unwrap_or_default();
     Ok(auto::Surroundings { head, base_is_here: base.is_some(), past_base, documents })
-}
-
-/// Returns the names of the documents that items of a run produced.
-fn documents(view: &View) -> Vec<String> {
-    use git_handoff::model::plan::ProductKey;
-    let products = view.state.items.iter().flat_map(|item| item.products.keys());
-    let names = products.filter_map(|key| match key {
-        ProductKey::Document(name) => Some(name.to_string()),
-        ProductKey::Patch | ProductKey::Output(_) => None,
-    });
-    names.collect()
 }

@@ -92,7 +92,12 @@ fn explain(error: Error, request: &Request) -> Failure {
                     let (name, seen) = (quoted(&one.place.name), share::seen(&request.remote, &one.place));
                     format!("git handoff fetch {to} {name} && {seen}")
                 }
-                Kind::Log => format!("git handoff fetch {to}   # the same key writes a log in another clone, too"),
+                Kind::Log if one.known => {
+                    "git handoff verify --all   # one of the two logs says of a run what the other does not".into()
+                }
+                Kind::Log => {
+                    format!("git handoff fetch {to} && git handoff push {to}   # the same key writes a log in another clone, too")
+                }
                 Kind::Transcripts => format!("git handoff fetch {to}"),
             })
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use git_handoff::chain::Link;
+use git_handoff::document;
 use git_handoff::model::entry::{
     Event, Exit, InputRef, ItemReconciled, Outcome, Product, RunSealed, Transcript, VerifiedBy,
 };
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::target::{self, Target};
-use super::{Ending, Failure, Output, status, table};
+use super::{Ending, Failure, Output, doc, status, table};
 
 /// Show a run, or everything that is recorded about one of its items
 #[derive(clap::Args)]
@@ -68,6 +69,7 @@ fn run_value(view: &View, reference: &str) -> Value {
         "root": seal.map(|seal| seal.root),
         "closed": state.closed,
         "cancelled": state.cancelled,
+        "documents": document::list(view).iter().map(doc::value).collect::<Vec<_>>(),
         "items": status::items(view),
     })
 }
@@ -100,6 +102,11 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     ];
     lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
     lines.extend(submitted.artifacts.iter().map(|(path, digest)| format!("artifact   {path}  {digest}")));
+    let documents = document::list(view);
+    lines.extend(documents.iter().map(|change| {
+        let revision = &change.revision;
+        format!("document   {}  revision {}, {}", change.name, revision.number, revision.is())
+    }));
     lines.push(format!("state      {state}"));
     lines.push(format!("ref        {reference}"));
     lines.push(String::new());
@@ -323,10 +330,8 @@ impl<'a> Item<'a> {
                 ProductKey::Output(path) => layout.output(self.id(), path),
                 ProductKey::Document(name) => format::document_path(name),
             };
-            if !matches!(key, ProductKey::Document(_)) {
-                let what = format!("{}/{}:{key}", self.view.run, self.id());
-                hints.push(format!("git handoff cat {}", quoted(&what)));
-            }
+            let what = format!("{}/{}:{key}", self.view.run, self.id());
+            hints.push(format!("git handoff cat {}", quoted(&what)));
             hints.push(format!("git show {}", quoted(&format!("{}:{path}", self.reference))));
         }
         if self.steps.iter().any(|step| step.transcript.is_some_and(|transcript| transcript.size > 0)) {

@@ -71,7 +71,7 @@ pub(crate) fn items(view: &View) -> Vec<Value> {
 pub(crate) fn item(view: &View, at: usize) -> Value {
     let state = &view.state.items[at];
     let id = |on: usize| view.state.graph.item(on).id.to_string();
-    let mut outputs = Map::new();
+    let (mut outputs, mut documents) = (Map::new(), Map::new());
     let mut value = json!({
         "id": view.state.graph.item(at).id,
         "status": view.state.status(at),
@@ -83,10 +83,13 @@ pub(crate) fn item(view: &View, at: usize) -> Value {
         match key {
             ProductKey::Patch => value["resultRef"] = json!(product.sha256),
             ProductKey::Output(path) => drop(outputs.insert(path.to_string(), json!(product.sha256))),
-            ProductKey::Document(_) => {}
+            ProductKey::Document(name) => drop(documents.insert(name.to_string(), json!(product.sha256))),
         }
     }
     value["outputRefs"] = Value::Object(outputs);
+    if !documents.is_empty() {
+        value["documentRefs"] = Value::Object(documents);
+    }
     if let Some(reason) = &state.reason {
         value["reason"] = json!(reason);
     }

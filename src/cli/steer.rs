@@ -199,7 +199,8 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
     Ok(Ending::Done)
 }
 
-fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Failure> {
+/// Opens a run of this repository that can be changed, and says which item a text names.
+pub(super) fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Failure> {
     let (target, rest) = Target::with_rest(&context.store, text)?;
     let name = git_handoff::model::format::run_ref(&target.run);
     if target.reference != name {

@@ -26,7 +26,8 @@ impl Target {
         }
     }
 
-    fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
+    /// Finds a run that may not be there.
+    pub(crate) fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
         if let Ok(run) = RunId::parse(text) {
             let own = format::run_ref(&run);
             if refs::read(store, &own)?.is_some() {

@@ -16,6 +16,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
+use crate::schemas::Schemas;
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
 use crate::worker::inputs;
 use crate::worker::salvage;
@@ -43,6 +44,8 @@ pub(super) struct Job {
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
     /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
+    /// What these are checked against.
+    pub(super) schemas: Arc<Schemas>,
     pub(super) command: Resolved,
     pub(super) env: BTreeMap<String, OsString>,
     /// Whether the worktree of a failed attempt stays.

@@ -33,13 +33,12 @@ pub fn resolve(run: &OpenRun, at: usize) -> Result<Resolved, Unmet> {
 fn find(run: &OpenRun, key: &FilePath, need: &Need) -> Result<(Oid, Digest), Unmet> {
     match (&need.from, &need.select) {
         (Source::Documents, Selector::Document { name, schema }) => {
-            let revision = run.state.documents.latest(name);
-            let revision = revision.ok_or_else(|| Unmet::Document(key.clone(), name.clone()))?;
-            match schema {
-                Some(wanted) if !wanted.admits(revision.schema.as_ref()) => {
-                    Err(Unmet::Drift(key.clone(), Box::new(Drift::of(name, revision, wanted))))
-                }
-                _ => Ok((revision.product.oid, revision.product.sha256)),
+            let documents = &run.state.documents;
+            let revision = documents.latest(name).ok_or_else(|| Unmet::Document(key.clone(), name.clone()))?;
+            let drift = schema.as_ref().and_then(|wanted| documents.drift(name, revision.number, wanted));
+            match drift {
+                Some(drift) => Err(Unmet::Drift(key.clone(), Box::new(drift))),
+                None => Ok((revision.product.oid, revision.product.sha256)),
             }
         }
         (Source::Item(id), select) => {

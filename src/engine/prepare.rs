@@ -61,6 +61,7 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
         documents: item.documents().collect(),
+        schemas: setting.schemas.clone(),
         command: resolved,
         env,
         keep: setting.config.keep,

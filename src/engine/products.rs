@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::attempt::{Job, Verdict, chain_of};
 use crate::model::entry::Product;
 use crate::model::plan::ProductKey;
+use crate::model::schema::Schema;
+use crate::schemas::{self, MAX_CHECKED, Unfit};
 use crate::worker::capture::{self, Captured};
 use crate::worker::site::Site;
 use crate::worker::workspace::Workspace;
@@ -15,21 +17,34 @@ pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<BTre
         capture::Error::Refused(why) => Verdict::failed(why),
         error => Verdict::failed(format!("the products could not be taken: {}", chain_of(&error))),
     })?;
-    let documents = documents(job, &captured).map_err(Verdict::failed)?;
+    let documents = documents(site, job, &captured)?;
     let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
     let patch = captured.patch.map(|patch| (ProductKey::Patch, patch));
     Ok(outputs.chain(patch).chain(documents).collect())
 }
 
-/// Returns the outputs that are documents as well.
-fn documents(job: &Job, captured: &Captured) -> Result<Vec<(ProductKey, Product)>, String> {
+/// Returns the outputs that are documents as well; each is there, and what it is declared to be.
+fn documents(site: &Site, job: &Job, captured: &Captured) -> Result<Vec<(ProductKey, Product)>, Verdict> {
     let mut documents = Vec::new();
     for declared in &job.documents {
         let name = &declared.name;
         let product = captured.outputs.get(&declared.path).ok_or_else(|| {
-            format!("it did not leave {:?} among its outputs, which is to be the document {name:?}", declared.path)
+            let path = &declared.path;
+            Verdict::failed(format!("the document {name:?} is missing: there is no output {path:?}"))
         })?;
+        if let Some(schema) = &declared.schema {
+            check(site, job, schema, product)
+                .map_err(|unfit| Verdict::failed(format!("the document {name:?} is not as declared: {unfit}")))?;
+        }
         documents.push((ProductKey::Document(name.clone()), *product));
     }
     Ok(documents)
+}
+
+fn check(site: &Site, job: &Job, schema: &Schema, product: &Product) -> Result<(), String> {
+    if product.size > MAX_CHECKED {
+        return Err(Unfit::TooLarge(schema.clone()).to_string());
+    }
+    let bytes = site.store.read_blob(product.oid).map_err(|error| chain_of(&error))?;
+    schemas::check(&job.schemas, schema, &bytes).map_err(|unfit| unfit.to_string())
 }

@@ -23,6 +23,7 @@ use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, Happening, OpenRun};
+use crate::schemas::Schemas;
 use crate::worker::capture;
 use crate::worker::site::Site;
 use crate::worker::survivors;
@@ -40,6 +41,8 @@ pub struct Setting {
     pub ambient: Arc<BTreeMap<String, OsString>>,
     /// Where worktrees are made.
     pub site: Arc<Site>,
+    /// What documents are checked against.
+    pub schemas: Arc<Schemas>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
 }

@@ -39,6 +39,9 @@ pub fn export(store: &Store, view: &View, signer: &Signer) -> Result<Value, Erro
     let mut leaves = Vec::new();
     let mut previous = String::new();
     for link in &view.links {
+        if let Event::DocumentWritten(e) = &link.entry.event {
+            return Err(Error::Written(e.author.clone(), e.name.clone()));
+        }
         let mut entry = entry(view, link, &hashes);
         let hash: [u8; 32] =
             Sha256::new().chain_update(canonical_entry(&entry)).chain_update(&previous).finalize().into();
@@ -130,8 +133,9 @@ fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), Value>) 
         let named = |(key, product): (&ProductKey, &Product)| {
             (key.to_string(), reference(&view.run, &e.item, key, &product.sha256))
         };
-        let (patch, outputs): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            e.products.iter().map(named).partition(|(key, _)| key == "patch");
+        // A document that an item hands over is there as its output.
+        let known = e.products.iter().filter(|(key, _)| !matches!(key, ProductKey::Document(_)));
+        let (patch, outputs): (BTreeMap<_, _>, BTreeMap<_, _>) = known.map(named).partition(|(key, _)| key == "patch");
         if let Some(patch) = patch.get("patch") {
             entry.insert("resultRef".into(), json!(patch));
         }

@@ -11,7 +11,7 @@ use crate::git::store::{self, Store};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
 use crate::model::manifest::{self, Manifest};
-use crate::model::name::ItemId;
+use crate::model::name::{FilePath, ItemId};
 use crate::run::View;
 use crate::sign;
 
@@ -69,6 +69,9 @@ pub enum Error {
     /// The format has no word for where an input came from.
     #[error("the item {0:?} consumed {1}, and this format knows no products but those of items")]
     Unspeakable(ItemId, String),
+    /// The format has no word for a document that no item produced.
+    #[error("{0} put the document {1:?} on the run, and this format knows no products but those of items")]
+    Written(String, FilePath),
     /// A manifest cannot be read.
     #[error(transparent)]
     Manifest(#[from] manifest::Error),

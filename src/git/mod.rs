@@ -10,6 +10,7 @@ pub mod program;
 pub mod quarantine;
 pub mod refs;
 pub mod remote;
+pub mod save;
 pub mod scratch;
 pub mod store;
 pub mod work_tree;

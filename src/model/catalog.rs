@@ -7,6 +7,7 @@ use crate::model::json::JsonPath;
 use crate::model::plan::Produced;
 use crate::model::problem::Problem;
 use crate::model::read::{Fields, read_products};
+use crate::model::schema::Schema;
 
 /// Everything a plan may refer to, and the limits it is held to.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Catalog {
     pub queues: BTreeSet<String>,
     /// The registered shapes.
     pub shapes: BTreeMap<String, Shape>,
+    /// The registered schemas of documents.
+    pub schemas: BTreeMap<Schema, Value>,
     /// The registered pipelines.
     pub pipelines: BTreeSet<String>,
     /// The most items of a plan.
@@ -39,6 +42,7 @@ impl Default for Catalog {
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             shapes: BTreeMap::new(),
+            schemas: BTreeMap::new(),
             pipelines: BTreeSet::new(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::digest::{Digest, Oid};
 use super::entry::Product;
 use super::name::{FilePath, ItemId, fold};
-pub use super::schema::{Schema, SchemaError, Wanted};
+use super::schema::{Schema, Wanted};
 
 /// The fields of `document.written`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +82,13 @@ pub struct Revision {
     pub entry: u64,
 }
 
+impl Revision {
+    /// Returns what it claims to be, in words.
+    pub fn is(&self) -> String {
+        self.schema.as_ref().map_or_else(|| "without a schema".to_owned(), Schema::to_string)
+    }
+}
+
 /// All documents of a run, with their histories.
 ///
 /// A name is taken once it is written, or declared by an item of the plan; no other that would hide it, or lie below it, can
@@ -107,6 +114,22 @@ impl Documents {
     /// Returns the highest revision of a document.
     pub fn latest(&self, name: &FilePath) -> Option<&Revision> {
         self.revisions(name).last()
+    }
+
+    /// Returns how a revision differs from what is wanted of it, if it does.
+    pub fn drift(&self, name: &FilePath, number: u64, wanted: &Wanted) -> Option<Drift> {
+        let revisions = self.revisions(name);
+        let upto = &revisions[..revisions.partition_point(|revision| revision.number <= number)];
+        let fit = upto.iter().rposition(|revision| wanted.admits(revision.schema.as_ref()));
+        let since = upto.get(fit.map_or(0, |fit| fit + 1))?;
+        let revision = upto.last()?;
+        Some(Drift {
+            name: name.clone(),
+            revision: revision.clone(),
+            wanted: wanted.clone(),
+            since: since.clone(),
+            before: fit.map(|fit| upto[fit].clone()),
+        })
     }
 
     /// Returns a name that is taken and beside which `name` cannot stand: another spelling of it, a folder above it or a file
@@ -152,28 +175,37 @@ impl Documents {
 pub struct Drift {
     /// The document.
     pub name: FilePath,
-    /// The revision.
+    /// The revision that was asked for.
     pub revision: Revision,
     /// What is wanted.
     pub wanted: Wanted,
+    /// The revision since which it is not.
+    pub since: Revision,
+    /// The last one that was, if any was before.
+    pub before: Option<Revision>,
 }
 
 impl Drift {
-    /// Says that a revision is not what is wanted.
-    pub fn of(name: &FilePath, revision: &Revision, wanted: &Wanted) -> Self {
-        Self { name: name.clone(), revision: revision.clone(), wanted: wanted.clone() }
+    /// Says what is there and what is wanted.
+    pub fn headline(&self) -> String {
+        let (name, number) = (self.name.as_str(), self.revision.number);
+        format!("the document {name:?} is {} in revision {number}, and {} is wanted", self.revision.is(), self.wanted)
+    }
+
+    /// Says who made it so, and by which entry.
+    pub fn origin(&self) -> String {
+        let Revision { number, author, entry, .. } = &self.since;
+        match &self.before {
+            Some(before) => {
+                format!("{author} changed that with revision {number}, entry {entry}; it was {} before", before.is())
+            }
+            None => format!("it has been so from the beginning: {author} wrote revision {number}, entry {entry}"),
+        }
     }
 }
 
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, revision, wanted } = self;
-        write!(f, "document {:?} is ", name.as_str())?;
-        match &revision.schema {
-            Some(schema) => write!(f, "{schema}")?,
-            None => f.write_str("of no schema")?,
-        }
-        write!(f, ", and {wanted} is wanted; revision {} by {} made it so, ", revision.number, revision.author)?;
-        write!(f, "in entry {}", revision.entry)
+        write!(f, "{}; produced by {}; {}", self.headline(), self.revision.author, self.origin())
     }
 }

@@ -42,7 +42,7 @@ pub struct Entry {
 }
 
 /// What an entry belongs to: each has a header field of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A run; in the field `run`.
     Run(RunId),
@@ -161,9 +161,12 @@ impl Entry {
         format::leaf_hash(&self.canonical())
     }
 
-    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, or `<kind> <run or thread>` for
-    /// events that are about the whole of it.
+    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, `<kind> <document> #<revision>`, or
+    /// `<kind> <run or thread>` for events that are about the whole of it.
     pub fn subject(&self) -> String {
+        if let Event::DocumentWritten(e) = &self.event {
+            return format!("{} {} #{}", self.event.kind(), e.name, e.revision);
+        }
         match (self.event.item(), self.event.shown_status()) {
             (Some((item, attempt)), Some(status)) => {
                 format!("{} {item} #{attempt}: {status}", self.event.kind())

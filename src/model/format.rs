@@ -71,9 +71,9 @@ pub fn transcripts_ref(run: &RunId) -> String {
     format!("refs/handoff/transcripts/{}", run.encoded())
 }
 
-/// Returns `refs/handoff/logs/<fingerprint>`.
-pub fn log_ref(fingerprint: &str) -> String {
-    format!("refs/handoff/logs/{}", encode_segment(fingerprint))
+/// Returns `refs/handoff/logs/<name>`; a log's name is the fingerprint of its key, or [`super::log_name::LogName`] says what.
+pub fn log_ref(name: &str) -> String {
+    format!("refs/handoff/logs/{}", encode_segment(name))
 }
 
 /// Returns where a repository log's tree keeps what it knows of a run: `<2 hex of sha256(run)>/<run>`.

@@ -13,6 +13,7 @@ pub mod illegal;
 pub mod item_state;
 pub mod json;
 pub mod log_event;
+pub mod log_name;
 pub mod manifest;
 pub mod name;
 pub mod packet;

@@ -138,6 +138,11 @@ pub struct Unusable {
 }
 
 impl Unusable {
+    /// Says that there are more bytes than a packet may have.
+    pub fn too_large() -> Self {
+        Self::absent(format!("the packet is larger than {} MiB", MAX_BYTES >> 20))
+    }
+
     /// Says that there is nothing to read.
     pub fn absent(why: String) -> Self {
         Self { why, passages: Vec::new() }

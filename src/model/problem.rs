@@ -144,7 +144,7 @@ codes! {
     UnknownSubagent = "unknown-subagent",
     /// A queue that is not registered here.
     UnknownQueue = "unknown-queue",
-    /// A shape that is not registered here.
+    /// A shape, or the schema of a document, that is not registered here.
     UnknownShape = "unknown-shape",
     /// A pipeline that is not registered here.
     UnknownPipeline = "unknown-pipeline",
@@ -152,7 +152,7 @@ codes! {
     ReservedKey = "reserved-key",
     /// An id that begins with `@`.
     ReservedId = "reserved-id",
-    /// Inputs that their shape's JSON Schema refuses.
+    /// Inputs that their shape's JSON Schema refuses, or a schema that is none.
     InputsSchema = "inputs-schema",
     /// A plan without items.
     NoItems = "no-items",

@@ -1,6 +1,6 @@
 //! The state of a run as a fold over its entries, and the table of what may follow what.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::document::{Author, DocumentWritten, Documents};
 use super::entry::{Again, Event, InputRef, ItemEnded, ItemReconciled, Outcome, RunSubmitted};
@@ -214,9 +214,10 @@ impl RunState {
             }
             self.expect_place(&document.name)?;
         }
+        let names: BTreeSet<&FilePath> = declared.iter().map(|document| &document.name).collect();
         for key in e.products.keys() {
             if let ProductKey::Document(name) = key
-                && !declared.iter().any(|document| document.name == *name)
+                && !names.contains(name)
             {
                 return Err(wrong(name));
             }

@@ -8,7 +8,7 @@ use super::{Row, no_facts};
 use crate::git::program;
 use crate::git::store::Store;
 use crate::git::{refs, work_tree};
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::packet::Claims;
@@ -159,7 +159,7 @@ fn look_up_run(store: &Store, claims: &Claims, absent: Absent, found: &mut Found
         look_up_items(&view, items, found);
     }
     for (name, digest) in claims.documents.iter().flatten() {
-        look_up_document(store, &view, name, digest.as_deref(), found);
+        look_up_document(&view, name, digest.as_deref(), found);
     }
 }
 
@@ -194,21 +194,17 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
     }
 }
 
-fn look_up_document(store: &Store, view: &View, name: &str, digest: Option<&str>, found: &mut Found) {
-    let blob = FilePath::parse_document(name).ok().zip(view.head.tree);
-    let blob = blob.and_then(|(path, tree)| store.blob_at(tree, &format::document_path(&path)).ok().flatten());
-    let Some(blob) = blob else {
+fn look_up_document(view: &View, name: &str, digest: Option<&str>, found: &mut Found) {
+    let latest = FilePath::parse_document(name).ok();
+    let Some(latest) = latest.and_then(|name| view.state.documents.latest(&name)) else {
         return found.fails.push(format!("the run has no document {}", quoted(name)));
     };
-    let Some(said) = digest else {
-        return found.holds.push(format!("document {} exists", quoted(name)));
-    };
-    let actual = store.read_blob(blob).map(|bytes| Digest::of(&bytes));
-    match actual {
-        Ok(actual) if actual.to_string() == said || actual.hex() == said => {
+    let actual = latest.product.sha256;
+    match digest {
+        None => found.holds.push(format!("document {} exists", quoted(name))),
+        Some(said) if actual.to_string() == said || actual.hex() == said => {
             found.holds.push(format!("document {} has that hash", quoted(name)));
         }
-        Ok(actual) => found.fails.push(format!("document {} is {actual}, not {}", quoted(name), quoted(said))),
-        Err(_) => found.fails.push(format!("document {} cannot be read here", quoted(name))),
+        Some(said) => found.fails.push(format!("document {} is {actual}, not {}", quoted(name), quoted(said))),
     }
 }

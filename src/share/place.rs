@@ -1,7 +1,8 @@
 //! The refs that travel, by what they hold and whose they are. Pure.
 
 use crate::model::digest::Oid;
-use crate::model::name::{RunId, ThreadId, decode_segment};
+use crate::model::log_name::LogName;
+use crate::model::name::{RunId, ThreadId, encode_segment};
 
 /// What a ref holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +60,7 @@ impl Place {
         let kind =
             [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts].into_iter().find(|k| k.folder() == folder)?;
         let name = match kind {
-            Kind::Log => decode_segment(segment).filter(|name| is_fingerprint(name))?,
+            Kind::Log => LogName::decode(segment)?.to_string(),
             _ => RunId::decode(segment)?.as_str().to_owned(),
         };
         Some(Self { kind, name, segment: segment.to_owned() })
@@ -73,6 +74,12 @@ impl Place {
     /// Returns the place of a thread.
     pub fn of_thread(thread: &ThreadId) -> Self {
         Self { kind: Kind::Thread, name: thread.as_str().to_owned(), segment: thread.encoded() }
+    }
+
+    /// Returns the place of a log.
+    pub fn of_log(log: &LogName) -> Self {
+        let name = log.to_string();
+        Self { kind: Kind::Log, segment: encode_segment(&name), name }
     }
 
     /// Returns whether it is a run or thread, or the transcripts of a run, with this name.
@@ -100,12 +107,6 @@ impl Place {
     pub fn below(&self, folder: &str) -> String {
         format!("{folder}{}/{}", self.kind.folder(), self.segment)
     }
-}
-
-/// `SHA256:` and the 43 letters of unpadded base64 that stand for 32 bytes.
-fn is_fingerprint(name: &str) -> bool {
-    let base64 = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
-    name.strip_prefix("SHA256:").is_some_and(|rest| rest.len() == 43 && rest.chars().all(base64))
 }
 
 /// The folder of refs in which a remote keeps what is handed to it.

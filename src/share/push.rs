@@ -3,13 +3,15 @@
 //! Nothing is pushed unless everything that was asked for goes on from what the remote has; afterwards the remote is read
 //! back, since only what it shows is handed over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::store::{self, Store};
 use crate::git::{history, refs};
+use crate::log;
 use crate::model::digest::Oid;
+use crate::model::log_name::LogName;
 
 /// What to hand over.
 #[derive(Clone, Debug)]
@@ -86,10 +88,19 @@ pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<
 fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, Oid)>) -> Result<Vec<Moved>, Error> {
     let url = remote::push_url(store, &request.remote)?;
     let has = held(store, reach, &url, &request.space)?;
-    let mut moves = Vec::new();
-    let mut diverged = Vec::new();
-    for (place, new) in wanted {
-        let old = has.get(&place).copied();
+    let (mut moves, mut diverged, mut renamed) = (Vec::new(), Vec::new(), Vec::new());
+    let named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
+    for (mut place, new) in wanted {
+        let mut old = has.get(&place).copied();
+        if let Some((from, to)) = another_name(store, &place, old, new)? {
+            place = Place::of_log(&to);
+            old = has.get(&place).copied();
+            renamed.push((from, to));
+            // It has both names after a crash, and goes under the one that is written.
+            if named.contains(&place) {
+                continue;
+            }
+        }
         if let Some(status) = compare(store, &place, old, new)? {
             moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
         } else {
@@ -99,6 +110,9 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, 
     }
     if !diverged.is_empty() {
         return Err(Error::Diverged(diverged));
+    }
+    for (from, to) in renamed.iter().filter(|_| !request.dry_run) {
+        log::rename(store, from, to)?;
     }
     let specs: Vec<Spec> = moves
         .iter()
@@ -149,6 +163,15 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
         Some(name) => Err(Error::Unknown(name.clone())),
         None => Ok(wanted),
     }
+}
+
+/// Returns the names, old and new, of a log of ours in whose place the remote has what the same key wrote in another clone.
+fn another_name(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Option<(LogName, LogName)>, Error> {
+    let (Kind::Log, Some(theirs), Some(log)) = (place.kind, old, LogName::parse(&place.name)) else { return Ok(None) };
+    if !store.contains(theirs) || compare(store, place, old, new)?.is_some() {
+        return Ok(None);
+    }
+    Ok(log::apart(store, &log, theirs)?.map(|to| (log, to)))
 }
 
 /// Holds our head against the remote's; none where neither goes on from the other as far as can be told here.
@@ -212,6 +235,9 @@ pub enum Error {
     /// The remote could not be dealt with.
     #[error(transparent)]
     Remote(#[from] remote::Error),
+    /// A log of ours could not make way for another clone's.
+    #[error("the log of this clone could not make way for another's by the same key")]
+    Log(#[from] log::Error),
     /// Our refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),

@@ -144,7 +144,7 @@ fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared
 fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
     let Selector::Document { schema: Some(wanted), .. } = select else { return None };
     let made = product.schema.as_ref();
-    let said = || made.map_or_else(|| "of no schema".to_owned(), ToString::to_string);
+    let said = || made.map_or_else(|| "without a schema".to_owned(), ToString::to_string);
     (!wanted.admits(made)).then(|| (said(), wanted.to_string()))
 }
 

@@ -10,6 +10,7 @@ use crate::model::json::JsonPath;
 use crate::model::problem::{Code, Problem};
 use crate::model::read::{Fields, wrong_type};
 use crate::plan::{DraftItem, ItemPath};
+use crate::schemas::{self, Unfit};
 
 /// Checks executors, subagents, shapes, pipelines and inputs.
 pub(super) fn check(items: &[Option<DraftItem>], catalog: &Catalog, problems: &mut Vec<Problem>) {
@@ -25,6 +26,7 @@ pub(super) fn check(items: &[Option<DraftItem>], catalog: &Catalog, problems: &m
             let inputs = Fields::open(inputs, path.key("inputs"));
             check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
         }
+        check_document_schemas(item, &path, catalog, problems);
         if let Some(name) = &item.subagent_shape {
             check_shape(name, item, &path, catalog, &mut schemas, problems);
         }
@@ -46,6 +48,29 @@ impl Wanted<'_> {
         let message = format!("no {} {:?} is registered here", self.what, self.name);
         let problem = Problem::new(self.unknown, at, message);
         problems.push(problem.nearest(self.name, known.iter().map(String::as_str)));
+    }
+}
+
+/// Checks that the documents that an item makes can be held against what it says they are.
+fn check_document_schemas(item: &DraftItem, path: &ItemPath, catalog: &Catalog, problems: &mut Vec<Problem>) {
+    for (index, product) in item.produces.iter().flatten().enumerate() {
+        let Some(schema) = &product.schema else { continue };
+        let Err(unfit) = schemas::usable(&catalog.schemas, schema) else { continue };
+        let at = path.key("produces").index(index).key("schema");
+        let problem = |code| Problem::new(code, &at, unfit.to_string());
+        problems.push(match unfit {
+            Unfit::Unknown(_) => {
+                let known: Vec<String> = catalog.schemas.keys().map(ToString::to_string).collect();
+                let problem =
+                    problem(Code::UnknownShape).nearest(&schema.to_string(), known.iter().map(String::as_str));
+                if problem.hint.is_some() {
+                    problem
+                } else {
+                    problem.hint(format!("git config handoff.schema.{schema}.path <file>"))
+                }
+            }
+            _ => problem(Code::InputsSchema),
+        });
     }
 }
 

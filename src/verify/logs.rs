@@ -10,7 +10,8 @@ use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format;
-use crate::model::name::{RunId, ThreadId, decode_segment};
+use crate::model::log_name::LogName;
+use crate::model::name::{RunId, ThreadId};
 
 use super::Error;
 use super::objects::{Fault, Objects};
@@ -107,7 +108,11 @@ impl Log {
         let mut findings = story.findings.clone();
         story.check_order(&mut findings);
         let last = name.rsplit('/').next().unwrap_or_default();
-        let fingerprint = decode_segment(last).unwrap_or_default();
+        let named = LogName::decode(last);
+        let fingerprint = named.as_ref().map_or_else(String::new, |named| named.key().to_owned());
+        if !named.is_none_or(|named| named.fits(story.links.iter().map(|link| link.hash))) {
+            findings.add("it has not the entry that its name says".to_owned());
+        }
         let mut runs: BTreeMap<RunId, Said> = BTreeMap::new();
         let mut threads: BTreeMap<ThreadId, LogThread> = BTreeMap::new();
         for link in &story.links {

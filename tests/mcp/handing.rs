@@ -95,7 +95,7 @@ fn nobody_who_calls_loosens_the_terms() {
     receiver.refused("adopt_checkpoint", &adopt(&"not json".into(), None), "bad-descriptor");
     // A key that nobody knows here.
     env.git(["config", "handoff.signingKey", ""]).success();
-    sender.call("fork", &json!({"thread_id": "run-42", "new_thread_id": "strange"}));
+    sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x"}));
     let strange = sender.call("handoff_checkpoint", &json!({"thread_id": "strange"}));
     receiver.refused("adopt_checkpoint", &adopt(&strange, None), "unknown-signer");
     assert_eq!(refs(&env), before);
@@ -115,7 +115,7 @@ fn nobody_who_calls_loosens_the_terms() {
     assert_eq!(sender.call("packet_check", &json!({"thread_id": "strange"}))["classification"], "operational");
     assert_eq!(sender.call("packet_check", &json!({"packet": packet}))["classification"], "operational");
     assert_eq!(sender.call("packet_check", &json!({"packet": "nothing"}))["classification"], "critical");
-    sender.refused("packet_check", &json!({"thread_id": "none"}), "unknown-thread");
+    sender.refused("packet_check", &json!({"thread_id": "none"}), "unknown-packet");
     sender.end();
     receiver.end();
 }

@@ -8,10 +8,14 @@ use super::{Client, actor, repository};
 use crate::common::program_path;
 
 /// Everything that agents can do. Whatever takes something away, drives workers, publishes or decides about trust is for operators.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 16] = [
     "adopt_checkpoint",
     "checkpoint",
     "diff",
+    "doc_get",
+    "doc_list",
+    "doc_log",
+    "doc_put",
     "fork",
     "handoff_checkpoint",
     "packet_check",
@@ -43,7 +47,7 @@ fn these_are_the_tools_and_no_others() {
             assert!(property["description"].is_string(), "{name} of {tool}");
         }
     }
-    let reads = ["diff", "packet_check", "status", "verify", "watch"];
+    let reads = ["diff", "doc_get", "doc_list", "doc_log", "packet_check", "status", "verify", "watch"];
     for tool in &tools {
         let is_reading = reads.contains(&tool["name"].as_str().expect("a name"));
         assert_eq!(tool["annotations"]["readOnlyHint"], is_reading, "{tool}");
@@ -71,6 +75,9 @@ fn what_fails_is_told_and_the_server_goes_on() {
         ("verify", json!({"run": "r", "thread_id": "t"})),
         ("watch", json!({"run": "r", "timeout": 601})),
         ("packet_check", json!({})),
+        ("packet_check", json!({"packet": "x", "thread_id": "t"})),
+        ("packet_check", json!({"run": "r"})),
+        ("doc_get", json!({"run": "r", "name": "../x"})),
         ("rollback", json!({"thread_id": "t", "checkpoint_id": "x"})),
     ] {
         if tool == "handoff_checkpoint" {

@@ -96,8 +96,34 @@ fn needs() -> Vec<Case> {
             &["type-mismatch items[1].needs.k"],
         ),
         Case(
+            pair(&document, "a", &json!({"kind": "document", "name": "n", "schema": "n@^2"})),
+            &["type-mismatch items[1].needs.k"],
+        ),
+        Case(
+            pair(&document, "a", &json!({"kind": "document", "name": "n", "schema": "n@one"})),
+            &["bad-selector items[1].needs.k.select.schema"],
+        ),
+        Case(
+            pair(&document, "a", &json!({"kind": "output", "path": "m.json"})),
+            &["undeclared-product items[1].needs.k.select"],
+        ),
+        // Nobody who reads the plan elsewhere knows the shape.
+        Case(
+            pair(&json!({"subagentShape": "doc.write"}), "a", &json!({"kind": "document", "name": "n"})),
+            &["undeclared-product items[1].needs.k.select"],
+        ),
+        Case(
             one(&json!({"produces": [{"kind": "document", "name": "n"}]})),
             &["bad-selector items[0].produces[0].path"],
+        ),
+        Case(
+            one(&json!({"produces": [{"kind": "document", "name": "n", "schema": "n", "path": "n.json"}]})),
+            &["bad-selector items[0].produces[0].schema"],
+        ),
+        Case(
+            one(&json!({"produces": [{"kind": "document", "name": "n", "schema": "n@2", "path": "n.json"},
+                {"kind": "document", "name": "m", "schema": "broken@1", "path": "m.json"}]})),
+            &["unknown-shape items[0].produces[0].schema", "inputs-schema items[0].produces[1].schema"],
         ),
         Case(one(&json!({"produces": [{"kind": "patch"}, {"kind": "patch"}]})), &["bad-selector items[0].produces"]),
         Case(

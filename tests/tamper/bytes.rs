@@ -53,6 +53,7 @@ fn role(path: &str) -> &'static str {
         "manifest.json" => "a `manifest.json`",
         "patch" => "a patch",
         "spec.md" => "an artifact",
+        "notes" | "score" => "a document",
         _ => "an output",
     }
 }

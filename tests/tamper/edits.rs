@@ -104,7 +104,7 @@ pub(crate) fn changed(honest: &Value, path: &str) -> Value {
         Value::Object(_) => serde_json::json!({ "more": Digest::of(b"more") }),
         Value::Null => unreachable!("entries hold no null"),
         Value::String(text) => match text.as_str() {
-            "make" | "@artifacts" => "other".into(),
+            "make" | "@artifacts" | "@documents" => "other".into(),
             "use" | "break" | "after" | "never" => "make".into(),
             "done" => "failed".into(),
             "failed" => "done".into(),

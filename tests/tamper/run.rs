@@ -19,9 +19,12 @@ pub(crate) const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
 pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
 {"id":"make","executor":"command","inputs":{"command":["make"]},"resourceLocks":["build"]},
-{"id":"other","executor":"command","inputs":{"command":"other"}},
+{"id":"other","executor":"command","inputs":{"command":"other"},"produces":[{"kind":"patch"},
+{"kind":"document","name":"score","schema":"score@1","path":"score.json"}]},
 {"id":"use","executor":"command","inputs":{"command":["use"]},"resourceLocks":["build"],"needs":{
+"notes":{"from":"@documents","select":{"kind":"document","name":"notes","schema":"notes@^1"}},
 "patch":{"from":"make","select":{"kind":"patch"}},
+"score":{"from":"other","select":{"kind":"document","name":"score"}},
 "spec":{"from":"@artifacts","select":{"kind":"output","path":"spec.md"}}}},
 {"id":"break","executor":"command","inputs":{"command":["false"]}},
 {"id":"after","executor":"command","inputs":{"command":["true"]},"depends_on":["break"]},
@@ -44,10 +47,14 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     run.requeue("make", Again::Crash);
     run.fire("make");
     run.done("make", &[("patch", b"diff make\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
+    run.document("notes", Some("notes@1"), b"first\n");
     run.fire("other");
-    run.done("other", &[("patch", b"diff other\n")]);
+    let score: &[u8] = b"{\"score\":7}\n";
+    run.done("other", &[("patch", b"diff other\n"), ("outputs/score.json", score), ("documents/score", score)]);
+    run.document("notes", Some("notes@1.1.0"), b"second\n");
     run.fire("use");
     run.done("use", &[("outputs/report.md", b"fine\n")]);
+    run.document("notes", Some("notes@2"), b"third\n");
     run.fire("break");
     run.fail("break");
     run.skip("after");

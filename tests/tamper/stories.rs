@@ -12,7 +12,7 @@ use git_handoff::verify::{Options, Signers, State};
 
 use super::run::{End, PLAN, Scene, failing};
 use super::table;
-use crate::verify::lab::{Lab, blob, key};
+use crate::verify::lab::{Lab, blob, key, path};
 use crate::verify::teller::Told;
 
 pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
@@ -153,16 +153,41 @@ fn what_was_handed_over_exchanged() {
         let other = done(tale, "other");
         let stolen = patch(tale, other).sha256;
         refire(&scene.lab, tale, "use", &|manifest| {
-            manifest.input_refs.values_mut().next().unwrap().digest = stolen;
+            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = stolen;
         });
     });
     tell("an item that consumed another artifact", &|_, tale| {
         refire(&scene.lab, tale, "use", &|manifest| {
-            manifest.input_refs.values_mut().nth(1).unwrap().digest = Digest::of(b"# Another\n");
+            manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another\n");
         });
     });
     tell("an item that did not consume what it needs", &|_, tale| {
         refire(&scene.lab, tale, "use", &|manifest| drop(manifest.input_refs.pop_last()));
+    });
+    for (what, revision) in [("an older revision", b"first\n".as_slice()), ("a later revision", b"third\n")] {
+        tell(&format!("an item that consumed {what} of a document"), &|_, tale| {
+            refire(&scene.lab, tale, "use", &|manifest| {
+                manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(revision);
+            });
+        });
+    }
+    tell("a revision of a document exchanged for other bytes", &|lab, tale| {
+        let at = tale.iter().position(|(event, _)| matches!(event, Event::DocumentWritten(_))).unwrap();
+        let (Event::DocumentWritten(e), edits) = &mut tale[at] else { panic!() };
+        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), lab.store.write_blob(b"evil\n").unwrap(), 5);
+        edits[0].1 = Edit::Blob(e.oid);
+    });
+    tell("the document of an item that is not its output", &|lab, tale| {
+        let other = done(tale, "other");
+        let (Event::ItemReconciled(e), edits) = &mut tale[other] else { panic!() };
+        let document = e.products.get_mut(&"documents/score".parse().unwrap()).unwrap();
+        document.sha256 = Digest::of(b"evil\n");
+        document.oid = lab.store.write_blob(b"evil\n").unwrap();
+        document.size = 5;
+        edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = Edit::Blob(document.oid);
+    });
+    tell("a document in the tree that no entry wrote", &|lab, tale| {
+        tale[3].1.push(("documents/more".to_owned(), blob(lab, b"evil\n")));
     });
     tell("a manifest of another command", &|_, tale| {
         refire(&scene.lab, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);

@@ -8,19 +8,19 @@ use git_handoff::git::store::Edit;
 use git_handoff::merkle::Frontier;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
-    Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded, RunSealed,
-    RunSubmitted,
+    Again, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product,
+    RunEnded, RunSealed, RunSubmitted,
 };
 use git_handoff::model::format;
 use git_handoff::model::graph::Graph;
 use git_handoff::model::manifest::{self, Manifest};
-use git_handoff::model::name::{ItemId, RunId};
-use git_handoff::model::plan::{Need, Plan, ProductKey, Source};
+use git_handoff::model::name::{FilePath, ItemId, RunId};
+use git_handoff::model::plan::{Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::sign::Signer;
 use serde_json::Value;
 
-use super::lab::{Lab, PLAN, blob, next};
+use super::lab::{Lab, PLAN, blob, next, path};
 /// A story that was written and published.
 pub(crate) struct Told {
     pub(crate) run: RunId,
@@ -143,12 +143,38 @@ impl<'a> Teller<'a> {
             let at = self.state.graph.position(id).unwrap();
             self.state.items[at].products.get(&need.select.product_key()).map(|product| product.sha256)
         };
-        let digest = match &need.from {
-            Source::Item(id) => product(id),
+        let document = |name: &FilePath| Some(self.state.documents.latest(name)?.product.sha256);
+        let digest = match (&need.from, &need.select) {
+            (Source::Item(id), _) => product(id),
+            (Source::Documents, Selector::Document { name, .. }) => document(name),
             _ => self.state.submitted.artifacts.values().next().copied(),
         };
         let digest = digest.unwrap_or_else(|| Digest::of(b"made up"));
         InputRef { from: need.from.clone(), select: need.select.clone(), digest }
+    }
+
+    /// Puts a revision of a document on the run.
+    pub(crate) fn document(&mut self, name: &str, schema: Option<&str>, bytes: &[u8]) {
+        self.document_with(name, bytes, |e| e.schema = schema.map(|schema| schema.parse().unwrap()));
+    }
+
+    /// Puts a revision on the run that is bent first; the tree agrees with what the entry then says.
+    pub(crate) fn document_with(&mut self, name: &str, bytes: &[u8], bend: impl FnOnce(&mut DocumentWritten)) {
+        let name = path(name);
+        let latest = self.state.documents.latest(&name);
+        let mut event = DocumentWritten {
+            revision: latest.map_or(1, |latest| latest.number + 1),
+            schema: None,
+            sha256: Digest::of(bytes),
+            oid: self.lab.store.write_blob(bytes).unwrap(),
+            size: bytes.len() as u64,
+            previous: latest.map(|latest| latest.product.sha256),
+            author: "human:ada".to_owned(),
+            name,
+        };
+        bend(&mut event);
+        let edits = vec![(format::document_path(&event.name), Edit::Blob(event.oid))];
+        self.add(Event::DocumentWritten(event), edits);
     }
 
     pub(crate) fn done(&mut self, item: &str, products: &[(&str, &[u8])]) {

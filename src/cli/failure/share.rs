@@ -38,6 +38,7 @@ impl From<push::Error> for Failure {
             push::Error::ReadBack { .. } => Self::of("read-back", &error),
             push::Error::Remote(inner) => inner.into(),
             push::Error::Ref(inner) => inner.into(),
+            push::Error::Log(inner) => inner.into(),
             push::Error::Store(inner) => inner.into(),
         }
     }

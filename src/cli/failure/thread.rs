@@ -116,15 +116,3 @@ impl From<thread::worktree::Error> for Failure {
         Self::of("worktree", &error)
     }
 }
-
-impl From<thread::checkpoint::SaveError> for Failure {
-    fn from(error: thread::checkpoint::SaveError) -> Self {
-        match error {
-            thread::checkpoint::SaveError::Store(inner) => inner.into(),
-            thread::checkpoint::SaveError::TooLarge(_) => {
-                Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g")
-            }
-            thread::checkpoint::SaveError::Read(_) => Self::of("io", &error),
-        }
-    }
-}

@@ -3,6 +3,7 @@
 //! Standard output carries the protocol and nothing else. Each call opens the repository anew and runs off the loop that reads
 //! requests; its answer is the JSON that the command of the same deed prints, or the error that it prints.
 
+mod documents;
 mod handoff;
 mod packets;
 mod runs;
@@ -31,7 +32,7 @@ const LAST_CALLS: Duration = Duration::from_secs(60);
 
 /// Serve the tools of agents to a client of the Model Context Protocol
 ///
-/// On standard input and output, for the configuration of the client, with the repository as working directory. Agents can submit and watch runs, save,
+/// On standard input and output, for the configuration of the client, with the repository as working directory. Agents can submit and watch runs, put and read documents, save,
 /// hand over and adopt checkpoints, verify, and check packets; what operators do is not among the tools. Ends when standard input
 /// does. In whose name it acts is said here and not by who calls: --actor, else `$HANDOFF_ACTOR`, else agent:mcp.
 #[derive(clap::Args)]

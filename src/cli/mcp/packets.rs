@@ -30,6 +30,10 @@ struct PacketCheck {
     thread_id: Option<String>,
     /// The checkpoint; the latest by default
     checkpoint_id: Option<String>,
+    /// The run of which it is a document, instead of a packet
+    run: Option<String>,
+    /// The name of that document
+    name: Option<String>,
     /// The task that is being resumed; the packet's objective must be like it
     objective: Option<String>,
 }
@@ -37,17 +41,20 @@ struct PacketCheck {
 fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure> {
     let context = call.context()?;
     let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(context.clock.now()) };
-    match (&parameters.packet, &parameters.thread_id) {
-        (Some(packet), None) => {
-            Ok(check::report(&model::read(&packet.bytes()), Some(&context.store), &terms).to_json())
+    let name = match parameters {
+        PacketCheck { packet: Some(packet), thread_id: None, run: None, .. } => {
+            return Ok(check::report(&model::read(&packet.bytes()), Some(&context.store), &terms).to_json());
         }
-        (None, Some(thread)) => {
-            let name = target(thread, parameters.checkpoint_id.as_deref());
-            match check::of_thread(&context.store, &name, &terms)? {
-                Some(report) => Ok(report.to_json()),
-                None => Err(Failure::refused("unknown-thread", format!("there is no thread {thread:?} here"))),
-            }
+        PacketCheck { packet: None, thread_id: Some(thread), checkpoint_id, run: None, .. } => {
+            target(thread, checkpoint_id.as_deref())
         }
-        _ => Err(Failure::usage("say either `packet` or `thread_id`".into())),
+        PacketCheck { packet: None, thread_id: None, run: Some(run), name: Some(name), .. } => {
+            format!("{run}:documents/{name}")
+        }
+        _ => return Err(Failure::usage("say `packet`, or `thread_id`, or `run` and `name`".into())),
+    };
+    match check::of_name(&context.store, &name, &terms)? {
+        Some(report) => Ok(report.to_json()),
+        None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
     }
 }

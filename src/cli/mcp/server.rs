@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::super::Failure;
 use super::tools::{Call, Entry, Session};
-use super::{handoff, packets, runs, threads};
+use super::{documents, handoff, packets, runs, threads};
 
 /// What an agent is told of the tools as a whole.
 const INSTRUCTIONS: &str = "Hands work from one agent to the next inside this git repository, provably. Save a state with \
@@ -26,7 +26,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(session: Session) -> Self {
-        let groups = [runs::tools(), threads::tools(), handoff::tools(), packets::tools()];
+        let groups = [runs::tools(), documents::tools(), threads::tools(), handoff::tools(), packets::tools()];
         let tools = groups.into_iter().flatten().collect();
         Self { session, tools }
     }

@@ -1,8 +1,6 @@
 //! Tools that save states and go on from them.
 
-use base64ct::{Base64, Encoding as _};
 use git_handoff::git::store::Store;
-use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
 use git_handoff::model::quote::quoted;
 use git_handoff::thread::steps;
@@ -13,10 +11,9 @@ use serde_json::{Value, json};
 
 use super::super::Failure;
 use super::super::checkpoint::{self, Besides};
-use super::super::context::Context;
 use super::super::thread::{self, ThreadTarget};
 use super::super::verify::{Trust, trust};
-use super::tools::{Call, Effect, Entry, Json, MOST_TEXT, tool};
+use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, check_size, tool};
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -47,19 +44,6 @@ pub(super) fn tools() -> Vec<Entry> {
             rollback,
         ),
     ]
-}
-
-/// How a state is written down in JSON.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[schemars(inline)]
-enum Encoding {
-    /// As it is.
-    #[default]
-    #[serde(rename = "utf-8")]
-    Text,
-    /// In base64, with padding.
-    #[serde(rename = "base64")]
-    Base64,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -136,29 +120,18 @@ pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
 fn save(call: &Call, parameters: &Save) -> Result<Value, Failure> {
     let context = call.context()?;
     let thread = thread::id(&parameters.thread_id)?;
-    let state = match parameters.encoding {
-        Encoding::Text => parameters.state.clone().into_bytes(),
-        Encoding::Base64 => Base64::decode_vec(&parameters.state)
-            .map_err(|_| Failure::usage("the state is not base64 with padding".into()))?,
-    };
+    let state = parameters.encoding.read(&parameters.state)?;
     let packet = parameters.packet.as_ref().map(Json::bytes);
     let besides = Besides {
         summary: parameters.summary.as_deref(),
         run: parameters.run.as_deref(),
         worktree: parameters.worktree,
     };
-    let write =
-        || Ok((product(&context, &state)?, packet.as_deref().map(|packet| product(&context, packet)).transpose()?));
+    let write = || {
+        let packet = packet.as_deref().map(|packet| context.save_bytes(packet)).transpose()?;
+        Ok((context.save_bytes(&state)?, packet))
+    };
     Ok(thread::made_value(&checkpoint::make(&context, &thread, &besides, write)?, "checkpoint"))
-}
-
-fn product(context: &Context, bytes: &[u8]) -> Result<Product, Failure> {
-    let limit = context.config.max_product_size;
-    if bytes.len() as u64 > limit {
-        return Err(checkpoint::too_large(limit));
-    }
-    let oid = context.store.write_blob(bytes)?;
-    Ok(Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 })
 }
 
 fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
@@ -168,19 +141,10 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
     // Nothing is recorded of a state that cannot be handed out like this.
     let sound = ThreadTarget::find(store, id.as_str())?.sound(store)?;
     let size = steps::find(&sound, None)?.content.state.size;
-    if size > MOST_TEXT as u64 {
-        return Err(Failure::refused(
-            "too-large",
-            format!("the state has {size} bytes, and an answer at most {MOST_TEXT}"),
-        )
-        .hint(format!("git handoff resume {}", quoted(id.as_str()))));
-    }
+    check_size("state", size, || format!("git handoff resume {}", quoted(id.as_str())))?;
     let (checkpoint, _) = steps::resume(&context.writer()?, &id, parameters.checkout, None)?;
     let content = &checkpoint.content;
-    let (state, encoding) = match String::from_utf8(store.read_blob(content.state.oid)?) {
-        Ok(text) => (text, "utf-8"),
-        Err(other) => (Base64::encode_string(other.as_bytes()), "base64"),
-    };
+    let (state, encoding) = Encoding::write(store.read_blob(content.state.oid)?);
     Ok(json!({
         "schema": "git-handoff.resume/1",
         "thread_id": id,

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base64ct::{Base64, Encoding as _};
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use rmcp::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -104,6 +105,48 @@ impl Json {
             other => other.to_string().into_bytes(),
         }
     }
+}
+
+/// How bytes are written down in JSON.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) enum Encoding {
+    /// As they are.
+    #[default]
+    #[serde(rename = "utf-8")]
+    Text,
+    /// In base64, with padding.
+    #[serde(rename = "base64")]
+    Base64,
+}
+
+impl Encoding {
+    /// Returns the bytes that a text stands for.
+    pub(super) fn read(self, text: &str) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Text => Ok(text.as_bytes().to_vec()),
+            Self::Base64 => {
+                Base64::decode_vec(text).map_err(|_| Failure::usage("this is not base64 with padding".into()))
+            }
+        }
+    }
+
+    /// Writes bytes down, as they are if that can be; returns the word for how as well.
+    pub(super) fn write(bytes: Vec<u8>) -> (String, &'static str) {
+        match String::from_utf8(bytes) {
+            Ok(text) => (text, "utf-8"),
+            Err(other) => (Base64::encode_string(other.as_bytes()), "base64"),
+        }
+    }
+}
+
+/// Refuses to answer with more bytes than an answer has; the command does it.
+pub(super) fn check_size(what: &str, size: u64, command: impl FnOnce() -> String) -> Result<(), Failure> {
+    if size <= MOST_TEXT as u64 {
+        return Ok(());
+    }
+    let message = format!("the {what} has {size} bytes, and an answer at most {MOST_TEXT}");
+    Err(Failure::refused("too-large", message).hint(command()))
 }
 
 impl JsonSchema for Json {

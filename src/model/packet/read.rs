@@ -37,7 +37,7 @@ const LONGEST_PATH: usize = 256;
 /// Reads a packet from bytes.
 pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
     if bytes.len() > MAX_BYTES {
-        return Err(Unusable::absent(format!("the packet is larger than {} MiB", MAX_BYTES >> 20)));
+        return Err(Unusable::too_large());
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {

@@ -1,0 +1,82 @@
+//! `git handoff doc get`
+
+use std::io::Write;
+
+use git_handoff::document::{self, Change, Error};
+use git_handoff::git::store;
+use git_handoff::model::quote::quoted;
+use git_handoff::model::schema::Wanted;
+
+use super::super::cat::Stdout;
+use super::{Context, Ending, Failure, Output};
+
+/// Print a document as it is, byte for byte
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+    /// The document's name
+    name: String,
+    /// Print this revision, and not the highest
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    revision: Option<u64>,
+    /// Print nothing, and say what changed, unless it is of this schema: ID, or ID@REQUIREMENT like report@^1
+    #[arg(long, value_name = "SCHEMA")]
+    expect: Option<String>,
+}
+
+/// Prints the bytes, if they are what is expected and what was recorded.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let asked = Asked {
+        run: &arguments.run,
+        name: &arguments.name,
+        revision: arguments.revision,
+        expect: arguments.expect.as_deref(),
+    };
+    let change = find(context, &asked)?;
+    give(context, &asked, &change, &mut Stdout { output })?;
+    Ok(Ending::Done)
+}
+
+/// Which revision is read, and what it is expected to be.
+pub(in super::super) struct Asked<'a> {
+    /// The run.
+    pub(in super::super) run: &'a str,
+    /// The document's name.
+    pub(in super::super) name: &'a str,
+    /// The revision; without a number, the highest.
+    pub(in super::super) revision: Option<u64>,
+    /// The schema.
+    pub(in super::super) expect: Option<&'a str>,
+}
+
+/// Finds the revision, and refuses one that is not what is expected.
+pub(in super::super) fn find(context: &Context, asked: &Asked<'_>) -> Result<Change, Failure> {
+    let name = super::name(asked.name)?;
+    let wanted: Option<Wanted> = asked.expect.map(str::parse).transpose()?;
+    let view = super::view(context, asked.run)?;
+    let change = document::find(&view, &name, asked.revision)?;
+    if let Some(wanted) = &wanted {
+        let hint = || format!("git handoff doc log {} {}", quoted(asked.run), quoted(asked.name));
+        document::expect(&view, &change, wanted).map_err(|error| Failure::from(error).hint(hint()))?;
+    }
+    Ok(change)
+}
+
+/// Copies the bytes of a revision, if they are those that were recorded.
+pub(in super::super) fn give(
+    context: &Context,
+    asked: &Asked<'_>,
+    change: &Change,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    document::give(&context.store, change, out).map_err(|error| {
+        let hint = match &error {
+            Error::Store(store::Error::Missing(oid)) => {
+                format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it")
+            }
+            _ => format!("git handoff verify {}", quoted(asked.run)),
+        };
+        Failure::from(error).hint(hint)
+    })
+}

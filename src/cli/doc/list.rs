@@ -1,0 +1,46 @@
+//! `git handoff doc list`
+
+use git_handoff::document::{self, Change};
+use git_handoff::run::View;
+use serde_json::{Value, json};
+
+use super::super::show::printable;
+use super::super::table;
+use super::{Context, Ending, Failure, Output};
+
+/// List the documents of a run, each at its highest revision
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+}
+
+/// Prints one line a document.
+pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let view = super::view(context, &arguments.run)?;
+    let documents = document::list(&view);
+    if output.json {
+        output.value(&value(&view));
+        return Ok(Ending::Done);
+    }
+    let row = |change: &Change| {
+        let revision = &change.revision;
+        vec![
+            change.name.to_string(),
+            format!("revision {}", revision.number),
+            revision.is(),
+            table::size(revision.product.size),
+            change.at.to_string(),
+            printable(&revision.author.to_string()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = documents.iter().map(row).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    Ok(Ending::Done)
+}
+
+/// Returns the documents of a run as `doc list --json` has them.
+pub(in super::super) fn value(view: &View) -> Value {
+    let documents: Vec<Value> = document::list(view).iter().map(super::value).collect();
+    json!({ "schema": "git-handoff.documents/1", "run": view.run, "documents": documents })
+}

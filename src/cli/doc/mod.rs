@@ -1,0 +1,75 @@
+//! `git handoff doc`
+
+mod diff;
+pub(super) mod get;
+pub(super) mod list;
+pub(super) mod log;
+pub(super) mod put;
+
+use git_handoff::document::Change;
+use git_handoff::model::name::FilePath;
+use git_handoff::run::View;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::target::Target;
+use super::{Ending, Failure, Output};
+
+/// Put documents on a run, and read them
+///
+/// A document is a file of a run with a history of revisions, each with its author. Items hand some over; anyone who may write to
+/// the run can put others there, or further revisions.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Put(put::Arguments),
+    #[command(visible_alias = "cat")]
+    Get(get::Arguments),
+    List(list::Arguments),
+    Log(log::Arguments),
+    Diff(diff::Arguments),
+}
+
+/// Puts, or looks.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    match &arguments.command {
+        Command::Put(arguments) => put::run(arguments, context, output),
+        Command::Get(arguments) => get::run(arguments, context, output),
+        Command::List(arguments) => list::run(arguments, context, output),
+        Command::Log(arguments) => log::run(arguments, context, output),
+        Command::Diff(arguments) => diff::run(arguments, context, output),
+    }
+}
+
+/// Reads the name of a document.
+pub(super) fn name(text: &str) -> Result<FilePath, Failure> {
+    FilePath::parse_document(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a document's name: {e}")))
+}
+
+/// Reads a run, ours or a fetched one.
+pub(super) fn view(context: &Context, run: &str) -> Result<View, Failure> {
+    Target::find(&context.store, run)?.view(&context.store)
+}
+
+/// Returns a revision as JSON answers have it.
+pub(super) fn value(change: &Change) -> Value {
+    let Change { name, revision, at, commit } = change;
+    json!({
+        "name": name,
+        "revision": revision.number,
+        "sha256": revision.product.sha256,
+        "oid": revision.product.oid,
+        "size": revision.product.size,
+        "schema": revision.schema.as_ref().map(ToString::to_string),
+        "previous": revision.previous,
+        "author": revision.author,
+        "entry": revision.entry,
+        "at": at,
+        "commit": commit,
+    })
+}

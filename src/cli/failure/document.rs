@@ -1,0 +1,49 @@
+//! What putting and getting documents can fail of.
+
+use git_handoff::document::Error;
+use git_handoff::model::quote::quoted;
+use git_handoff::model::schema::SchemaError;
+use git_handoff::model::state::Illegal;
+use git_handoff::schemas::Unfit;
+
+use super::super::show::printable;
+use super::Failure;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::of("document", &error);
+        match error {
+            Error::Unknown { run, .. } => Self { code: "unknown-document", ..failure }
+                .hint(format!("git handoff doc list {}", quoted(run.as_str()))),
+            Error::NoRevision { .. } => Self { code: "unknown-revision", ..failure },
+            Error::Drift { drift, at, commit } => {
+                let causes = [
+                    format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
+                    format!("{}; at {at}, in commit {commit}", drift.origin()),
+                ];
+                let causes = causes.iter().map(|cause| printable(cause)).collect();
+                Self { code: "drift", causes, ..failure }
+            }
+            Error::Altered { .. } => Self { code: "altered", exit: 3, ..failure },
+            Error::Unfit(_, unfit) => match *unfit {
+                Unfit::Unknown(schema) => Self { code: "unknown-schema", ..failure }
+                    .hint(format!("git config {} FILE", quoted(&format!("handoff.schema.{schema}.path")))),
+                _ => Self { code: "not-as-declared", ..failure },
+            },
+            Error::Changed { .. } => Self { code: "lost-race", exit: 5, ..failure },
+            Error::Illegal(_, Illegal::NoPlace(_, other)) => Self { code: "name-clash", ..failure }
+                .hint(format!("use the name that is there: {}", quoted(other.as_str()))),
+            Error::Illegal(_, Illegal::AfterSeal) => Self { code: "sealed", ..failure },
+            Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => Self { code: "ended", ..failure },
+            Error::Illegal(..) => failure,
+            Error::Run(inner) => inner.into(),
+            Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<SchemaError> for Failure {
+    fn from(error: SchemaError) -> Self {
+        Self::usage(error.to_string())
+    }
+}

@@ -1,0 +1,40 @@
+//! Takes the bytes that people and agents hand in.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use super::store::{self, Store};
+use crate::model::entry::Product;
+
+/// Writes bytes of any number up to a limit into the repository without holding them in memory.
+///
+/// A plain file is read where it lies; anything else is copied to a temporary file first, because git has to know the size.
+pub fn save(store: &Store, mut file: File, limit: u64) -> Result<Product, Error> {
+    let mut spooled = if file.metadata().map_err(Error::Read)?.is_file() {
+        file
+    } else {
+        let mut copy = tempfile::tempfile().map_err(Error::Read)?;
+        io::copy(&mut Read::by_ref(&mut file).take(limit.saturating_add(1)), &mut copy).map_err(Error::Read)?;
+        copy
+    };
+    let bytes = spooled.metadata().map_err(Error::Read)?.len();
+    if bytes > limit {
+        return Err(Error::TooLarge(limit));
+    }
+    let (oid, sha256, size) = store.write_file(&mut spooled)?;
+    Ok(Product { sha256, oid, size })
+}
+
+/// Why bytes were not saved.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There are too many.
+    #[error("it has more than {0} bytes, the most that is taken")]
+    TooLarge(u64),
+    /// They could not be read.
+    #[error("it could not be read")]
+    Read(#[source] io::Error),
+    /// They could not be written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

@@ -1,0 +1,79 @@
+//! The name of a repository log.
+
+use std::fmt;
+
+use super::digest::Digest;
+use super::format;
+use super::name::decode_segment;
+
+/// How many hex digits of an entry's hash tell the logs of one key apart.
+const DIGITS: usize = 12;
+
+/// The name of a repository log: the key that it belongs to, and, where that key writes logs in several clones, one of its entries.
+///
+/// The first of them has the key's name alone. Any other is named after the first entry that it does not share with the one that
+/// it would have been in the way of, so that a name stays with its log.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogName {
+    key: String,
+    entry: Option<String>,
+}
+
+impl LogName {
+    /// The first log of a key.
+    pub fn of(fingerprint: &str) -> Self {
+        Self { key: fingerprint.to_owned(), entry: None }
+    }
+
+    /// A further log of a key, with the entry that it begins to differ at.
+    pub fn apart(fingerprint: &str, entry: Digest) -> Self {
+        Self { key: fingerprint.to_owned(), entry: Some(entry.hex()[..DIGITS].to_owned()) }
+    }
+
+    /// Reads `SHA256:<43 letters of base64>` with or without `.<12 hex digits>`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (key, entry) = match text.split_once('.') {
+            Some((key, entry)) => (key, Some(entry)),
+            None => (text, None),
+        };
+        let base64 = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+        let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        let is_key = key.strip_prefix("SHA256:").is_some_and(|rest| rest.len() == 43 && rest.chars().all(base64));
+        let is_entry = entry.is_none_or(|entry| entry.len() == DIGITS && entry.chars().all(hex));
+        (is_key && is_entry).then(|| Self { key: key.to_owned(), entry: entry.map(str::to_owned) })
+    }
+
+    /// Reads the last segment of a ref.
+    pub fn decode(segment: &str) -> Option<Self> {
+        Self::parse(&decode_segment(segment)?)
+    }
+
+    /// Returns the fingerprint of the key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Returns whether it is named after one of its entries.
+    pub fn is_further(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    /// Returns whether a log of these entries may have the name.
+    pub fn fits(&self, mut entries: impl Iterator<Item = Digest>) -> bool {
+        self.entry.as_ref().is_none_or(|named| entries.any(|entry| entry.hex().starts_with(named.as_str())))
+    }
+
+    /// Returns `refs/handoff/logs/<name>`.
+    pub fn reference(&self) -> String {
+        format::log_ref(&self.to_string())
+    }
+}
+
+impl fmt::Display for LogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.entry {
+            Some(entry) => write!(f, "{}.{entry}", self.key),
+            None => f.write_str(&self.key),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Several clones of one person, with one key: each writes its log, and none is in another's way.
+
+use crate::common::Environment;
+
+use super::{refs, shared};
+
+/// Runs a plan of one item in a clone.
+fn run(env: &Environment, dir: &str, name: &str) {
+    let plan = format!(
+        r#"{{"id": "{name}", "items": [{{"id": "a", "executor": "command", "inputs": {{"command": "true"}}}}]}}"#
+    );
+    env.write(&format!("{dir}/{name}.json"), &plan);
+    env.handoff_in(dir, ["run", &format!("{name}.json")]).success();
+}
+
+/// Returns the names of the logs in a repository, each with the number of its entries.
+fn logs(env: &Environment, dir: &str, folder: &str) -> Vec<(String, usize)> {
+    let pattern = format!("--format=%(refname)|{folder}");
+    let listed = env.git_in(dir, ["for-each-ref", "--format=%(refname)", folder]).success();
+    let count = |name: &str| env.git_in(dir, ["rev-list", "--count", name]).success().trim().parse().expect(&pattern);
+    listed.lines().map(|name| (name.to_owned(), count(name))).collect()
+}
+
+/// Returns an environment whose clones `repo` and `clone` have one key, with a run from each pushed to `hub`.
+fn two() -> Environment {
+    let env = shared();
+    env.handoff(["push"]).success();
+    // As over a network: without the objects that no branch reaches.
+    env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
+    run(&env, "clone", "second");
+    let stuck = env.handoff_in("clone", ["push"]).exit(1);
+    assert!(stuck.stderr.contains("git handoff fetch origin && git handoff push origin"), "{stuck}");
+    env.handoff_in("clone", ["fetch"]).success();
+    env.handoff_in("clone", ["push"]).success();
+    env
+}
+
+#[test]
+fn a_second_clone_writes_a_log_beside_the_first() {
+    let env = two();
+    let [first, second] = &logs(&env, "hub", "refs/handoff/logs")[..] else { panic!("{}", refs(&env, "hub")) };
+    assert_eq!(second.0.strip_prefix(first.0.as_str()).map(str::len), Some(13), "{second:?}");
+    assert_eq!(logs(&env, "clone", "refs/handoff/logs"), std::slice::from_ref(second), "the clone's own has made way");
+    // Both go on, and neither hears of the other again.
+    run(&env, "clone", "third");
+    run(&env, "repo", "fourth");
+    env.handoff_in("clone", ["push"]).success();
+    env.handoff(["push"]).success();
+    assert_eq!(logs(&env, "hub", "refs/handoff/logs"), [(first.0.clone(), 4), (second.0.clone(), 4)]);
+    env.handoff_in("clone", ["fetch"]).success();
+    for run in ["origin/handoff-dag-1", "second", "third", "origin/fourth"] {
+        env.handoff_in("clone", ["verify", run]).success();
+    }
+    env.handoff_in("clone", ["doctor"]).ends(0);
+}
+
+#[test]
+fn a_copied_clone_parts_where_it_begins_to_differ() {
+    let env = two();
+    env.shell(".", "cp -R clone copy").success();
+    run(&env, "clone", "third");
+    run(&env, "copy", "fourth");
+    env.handoff_in("clone", ["push"]).success();
+    env.handoff_in("copy", ["fetch"]).success();
+    env.handoff_in("copy", ["push"]).success();
+    let lengths: Vec<_> = logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect();
+    assert_eq!((lengths.len(), lengths.iter().sum::<usize>()), (3, 2 + 4 + 4), "{}", refs(&env, "hub"));
+    env.handoff_in("clone", ["fetch"]).success();
+    for run in ["third", "origin/second", "origin/fourth"] {
+        env.handoff_in("clone", ["verify", run]).success();
+    }
+}
+
+#[test]
+fn a_crash_between_the_names_loses_nothing() {
+    let env = two();
+    let [(further, _)] = &logs(&env, "clone", "refs/handoff/logs")[..] else { panic!() };
+    let plain = &further[..further.len() - 13];
+    env.git_in("clone", ["update-ref", plain, further]).success();
+    run(&env, "clone", "third");
+    env.handoff_in("clone", ["push"]).success();
+    assert_eq!(logs(&env, "clone", "refs/handoff/logs"), [(further.clone(), 4)]);
+}
+
+#[test]
+fn a_name_stays_with_its_log() {
+    let env = two();
+    let [(further, _)] = &logs(&env, "clone", "refs/handoff/logs")[..] else { panic!() };
+    let other = format!("{}000000000000", &further[..further.len() - 12]);
+    env.git_in("clone", ["update-ref", &other, further]).success();
+    env.git_in("clone", ["update-ref", "-d", further]).success();
+    env.shell("clone", "git for-each-ref --format='delete %(refname)' refs/handoff/remotes | git update-ref --stdin")
+        .success();
+    let said = env.handoff_in("clone", ["verify", "second"]).exit(3).stdout;
+    assert!(said.contains("✗ NOT ANCHORED") && said.contains("it has not the entry that its name says"), "{said}");
+}
+
+#[test]
+fn one_name_for_two_runs_is_found_out() {
+    let env = two();
+    run(&env, "clone", "same");
+    run(&env, "repo", "same");
+    env.handoff_in("clone", ["push"]).success();
+    env.handoff(["fetch"]).success();
+    let refused = env.handoff(["push"]).exit(1);
+    assert!(refused.stderr.contains(r#"run "same" is at"#), "{refused}");
+    let said = env.handoff(["verify", "same"]).exit(3).stdout;
+    assert!(said.contains("holds another run by this name"), "{said}");
+}

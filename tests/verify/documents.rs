@@ -1,0 +1,207 @@
+//! Stories about documents that cannot have happened.
+
+use super::lab::{Lab, assert_fails, assert_intact, blob, path};
+use super::teller::Teller;
+
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::Event;
+use git_handoff::model::plan::ProductKey;
+use git_handoff::verify::Report;
+
+const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
+  {"id":"make","executor":"command","inputs":{"command":["true"]},
+   "produces":[{"kind":"document","name":"score","schema":"score@1","path":"out/score.json"}]},
+  {"id":"use","executor":"command","inputs":{"command":["true"]},"needs":{
+   "score":{"from":"make","select":{"kind":"document","name":"score","schema":"score@^1"}},
+   "notes":{"from":"@documents","select":{"kind":"document","name":"notes","schema":"notes@>=1.1"}}}}]}"#;
+
+const SCORE: &[(&str, &[u8])] = &[("outputs/out/score.json", b"7\n"), ("documents/score", b"7\n")];
+
+fn tell(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
+    let lab = Lab::new();
+    let mut run = Teller::submit(&lab, PLAN);
+    bend(&lab, &mut run);
+    lab.finish(run);
+    lab.verify()
+}
+
+/// Tells the whole story; `bend` has its say after the first revision of the notes.
+fn tell_with(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
+    tell(|lab, run| {
+        run.document("notes", Some("notes@1.0.0"), b"one\n");
+        bend(lab, run);
+        run.document("notes", Some("notes@1.2.0"), b"two\n");
+        run.fire("make");
+        run.done("make", SCORE);
+        run.document("score", None, b"8\n");
+        run.fire("use");
+        run.done("use", &[]);
+        run.document("notes", None, b"three\n");
+        run.seal();
+    })
+}
+
+#[test]
+fn honest_revisions_are_intact() {
+    let report = tell_with(|_, _| {});
+    assert_intact(&report);
+    let text = report.to_text(false);
+    assert!(text.contains("✓ handoff    2 input refs accounted for"), "{text}");
+    assert!(text.contains("✓ content    6 products, 20 B re-hashed"), "{text}");
+}
+
+#[test]
+fn revisions_are_numbered_and_linked() {
+    let number = tell_with(|_, run| run.document_with("other", b"x", |e| e.revision = 2));
+    assert_fails(&number, "plan", "document \"other\": revision 2 is out of order");
+    let again = tell_with(|_, run| run.document_with("notes", b"x", |e| e.revision = 1));
+    assert_fails(&again, "plan", "document \"notes\": revision 1 is out of order");
+    let bends = [Some(Digest::of(b"another")), None];
+    for bend in bends {
+        let previous = tell_with(|_, run| run.document_with("notes", b"x", |e| e.previous = bend));
+        assert_fails(&previous, "plan", "document \"notes\": revision 2 does not name the one before it");
+    }
+    let first = tell_with(|_, run| run.document_with("other", b"x", |e| e.previous = Some(Digest::of(b"one\n"))));
+    assert_fails(&first, "plan", "revision 1 does not name the one before it");
+}
+
+#[test]
+fn a_document_is_written_by_the_actor_of_its_entry() {
+    let report = tell_with(|_, run| run.document_with("other", b"x", |e| e.author = "human:eve".to_owned()));
+    assert_fails(&report, "chain", "the author of other is not the entry's actor");
+}
+
+#[test]
+fn names_stand_side_by_side_with_all_others_of_the_run() {
+    for name in ["Notes", "notes/more", "SCORE", "score/x"] {
+        let report = tell_with(|_, run| run.document(name, None, b"x"));
+        assert_fails(&report, "plan", "cannot stand side by side");
+    }
+}
+
+#[test]
+fn nothing_is_written_on_a_run_that_has_ended() {
+    let told = |end: fn(&mut Teller<'_>)| {
+        tell(|_, run| {
+            run.fire("make");
+            run.fail("make");
+            run.skip("use");
+            end(run);
+        })
+    };
+    let closed = told(|run| {
+        run.close();
+        run.document("late", None, b"x");
+        run.seal();
+    });
+    assert_fails(&closed, "plan", "document \"late\" was written after the run was closed or cancelled");
+    let sealed = told(|run| {
+        run.close();
+        run.seal();
+        run.document("late", None, b"x");
+    });
+    assert_fails(&sealed, "chain", "follows the seal");
+}
+
+#[test]
+fn an_item_hands_over_the_documents_of_its_plan_and_no_others() {
+    let done = |products: &[(&str, &[u8])]| {
+        tell(|_, run| {
+            run.fire("make");
+            run.done("make", products);
+        })
+    };
+    let none = done(&[("outputs/out/score.json", b"7\n")]);
+    assert_fails(&none, "plan", "item \"make\" does not hand over the document \"score\" as the plan says");
+    let other_bytes = done(&[("outputs/out/score.json", b"7\n"), ("documents/score", b"9\n")]);
+    assert_fails(&other_bytes, "plan", "does not hand over the document \"score\"");
+    let no_output = done(&[("documents/score", b"7\n")]);
+    assert_fails(&no_output, "plan", "does not hand over the document \"score\"");
+    let more = done(&[SCORE[0], SCORE[1], ("documents/more", b"7\n")]);
+    assert_fails(&more, "plan", "does not hand over the document \"more\"");
+}
+
+#[test]
+fn what_is_consumed_is_the_highest_revision_before() {
+    let fired = |key: &'static str, digest: Digest| {
+        tell(move |_, run| {
+            run.document("notes", Some("notes@1.1.0"), b"one\n");
+            run.document("notes", Some("notes@1.1.0"), b"two\n");
+            run.fire("make");
+            run.done("make", SCORE);
+            run.document("score", Some("score@1"), b"8\n");
+            run.fire_with("use", |manifest| manifest.input_refs.get_mut(&path(key)).unwrap().digest = digest);
+            run.document("notes", Some("notes@1.1.0"), b"three\n");
+        })
+    };
+    for bytes in [b"one\n".as_slice(), b"three\n"] {
+        assert_fails(
+            &fired("notes", Digest::of(bytes)),
+            "handoff",
+            "was consumed, but documents/notes of @documents is",
+        );
+    }
+    // From an item: its own, whatever was written later.
+    let later = fired("score", Digest::of(b"8\n"));
+    assert_fails(&later, "handoff", "was consumed, but documents/score of make is");
+    assert!(fired("score", Digest::of(b"7\n")).row("handoff").unwrap().detail.contains("accounted for"));
+}
+
+#[test]
+fn what_is_consumed_is_of_the_schema_that_is_wanted() {
+    let story = |schema: Option<&'static str>| {
+        tell(move |_, run| {
+            if let Some(schema) = schema {
+                run.document("notes", Some(schema), b"one\n");
+            }
+            run.fire("make");
+            run.done("make", SCORE);
+            run.fire_with("use", |manifest| {
+                manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(b"one\n");
+            });
+        })
+    };
+    for schema in ["notes@1.0.0", "other@1.1.0", "notes@1.2.0-rc.1"] {
+        assert_fails(&story(Some(schema)), "handoff", "revision 1 of document notes is not notes@>=1.1");
+    }
+    assert_fails(&story(None), "handoff", "there was no document notes yet");
+    assert!(story(Some("notes@3")).row("handoff").unwrap().detail.contains("accounted for"));
+}
+
+#[test]
+fn the_tree_holds_the_highest_revision_and_nothing_else() {
+    let edit = |edits: fn(&Lab, &mut Vec<(String, Edit)>)| {
+        tell_with(move |lab, run| edits(lab, &mut run.drafts.last_mut().unwrap().edits))
+    };
+    let swapped = edit(|lab, edits| edits[0].1 = blob(lab, b"evil\n"));
+    assert_fails(&swapped, "chain", "the tree does not hold at documents/notes what the entry says");
+    let left_out = edit(|_, edits| edits.clear());
+    assert_fails(&left_out, "chain", "the tree does not hold at documents/notes what the entry says");
+    let more = edit(|lab, edits| edits.push(("documents/more".to_owned(), blob(lab, b"x"))));
+    assert_fails(&more, "chain", "does not account for the change of documents/more");
+    let item = tell(|lab, run| {
+        run.fire("make");
+        run.done("make", SCORE);
+        let edits = &mut run.drafts.last_mut().unwrap().edits;
+        edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = blob(lab, b"evil\n");
+    });
+    assert_fails(&item, "chain", "the tree does not hold at documents/score what the entry says");
+}
+
+#[test]
+fn a_revision_hashes_to_what_its_entry_says() {
+    let report = tell_with(|lab, run| {
+        let Event::DocumentWritten(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+        e.oid = lab.store.write_blob(b"evil\n").unwrap();
+        let oid = e.oid;
+        run.drafts.last_mut().unwrap().edits[0].1 = Edit::Blob(oid);
+    });
+    assert_fails(&report, "content", "revision 1 of document notes hashes to");
+}
+
+#[test]
+fn a_key_of_products_is_the_documents_own() {
+    assert_eq!("documents/a/b".parse(), Ok(ProductKey::Document(path("a/b"))));
+    assert!(format!("documents/{}", "x".repeat(129)).parse::<ProductKey>().is_err());
+}
