@@ -38,6 +38,8 @@ pub struct Queue {
     pub concurrency: Option<usize>,
     /// The execution pattern.
     pub pattern: Option<String>,
+    /// The file of the rules that it adds to those of its runs.
+    pub rules: Option<PathBuf>,
     /// How many attempts an item gets.
     pub max_attempts: Option<u32>,
 }
@@ -249,6 +251,7 @@ fn set_queue(queue: &mut Queue, field: &str, setting: &Setting) -> Result<(), Er
             count => queue.concurrency = Some(count),
         },
         "pattern" => queue.pattern = Some(setting.value.clone()),
+        "rules" => queue.rules = Some(setting.value.clone().into()),
         "maxattempts" => queue.max_attempts = Some(attempts(setting)?),
         _ => {}
     }

@@ -10,6 +10,9 @@
 //! [`engine`] drives it: a pure function decides, one conductor dispatches, records and reconciles. The [`worker`] is one
 //! attempt: a worktree of its own, the consumed bytes under `inputs/`, one child process, and the capture of what it made.
 //!
+//! A run can grow while it goes on. [`coordinate`] holds its rules against the documents that it holds, and adds the items that
+//! they create, each exactly once.
+//!
 //! [`chain`] appends entries: objects first, then one swap of one ref. [`merkle`] folds their hashes into the root that seals
 //! the run, and [`log`] notes in the repository's own log that it was submitted and sealed.
 //!
@@ -45,6 +48,8 @@ pub mod validate;
 pub mod submit;
 
 pub mod run;
+
+pub mod coordinate;
 
 pub mod engine;
 

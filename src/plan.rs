@@ -5,12 +5,15 @@
 
 mod draft;
 mod item;
+mod rule;
 
-pub(crate) use draft::{Draft, DraftItem, DraftNeed, ItemPath};
+pub(crate) use draft::{Draft, DraftItem, DraftNeed};
+pub(crate) use rule::{DraftRule, check_ids, read_rules};
 
 use crate::model::json::{self, JsonPath};
 use crate::model::plan::{Item, Plan};
 use crate::model::problem::{Code, Problem};
+use crate::model::rule::Rule;
 
 /// The largest plan, in bytes.
 pub const MAX_PLAN_BYTES: usize = 32 << 20;
@@ -22,10 +25,9 @@ pub const MAX_PLAN_BYTES: usize = 32 << 20;
 pub fn parse(bytes: &[u8]) -> Result<Plan, Vec<Problem>> {
     let mut problems = Vec::new();
     let draft = read(bytes, &mut problems);
-    for (index, item) in draft.iter().flat_map(|draft| draft.items.iter().enumerate()) {
-        if let Some(item) = item {
-            item.check_references(&ItemPath::new(index), &mut problems);
-        }
+    if let Some(draft) = &draft {
+        let created = draft.rules.iter().filter_map(|rule| rule.create.as_ref());
+        draft.items.iter().flatten().chain(created).for_each(|item| item.check_references(&mut problems));
     }
     match draft.and_then(Draft::finish) {
         Some(plan) if problems.is_empty() => Ok(plan),
@@ -39,10 +41,23 @@ pub fn parse_item(bytes: &[u8]) -> Result<Item, Vec<Problem>> {
     let mut problems = Vec::new();
     let item = item::read(&value, JsonPath::root(), &mut problems);
     if let Some(item) = &item {
-        item.check_references(&ItemPath(JsonPath::root()), &mut problems);
+        item.check_references(&mut problems);
     }
     match item.and_then(DraftItem::finish) {
         Some(item) if problems.is_empty() => Ok(item),
+        _ => Err(problems),
+    }
+}
+
+/// Reads the rules that a queue adds to those of a plan.
+pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Vec<Problem>> {
+    let value = json::parse(bytes)?;
+    let mut problems = Vec::new();
+    let drafts = read_rules(&value, &JsonPath::root(), &mut problems);
+    check_ids(&[], &drafts, &mut problems);
+    drafts.iter().filter_map(|rule| rule.create.as_ref()).for_each(|item| item.check_references(&mut problems));
+    match drafts.into_iter().map(DraftRule::finish).collect::<Option<_>>() {
+        Some(rules) if problems.is_empty() => Ok(rules),
         _ => Err(problems),
     }
 }

@@ -1,5 +1,9 @@
 //! An open run: its chain folded into its state, and the one way to record what happens next.
 
+mod view;
+
+pub use view::{View, view};
+
 use std::collections::BTreeMap;
 
 use crate::chain::{self, Draft, Head, Link, Writer};
@@ -8,31 +12,15 @@ use crate::git::store::{self, Edit, Store};
 use crate::log::{self, Record};
 use crate::merkle::Frontier;
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, RunEnded, RunSealed, RunSubmitted};
+use crate::model::entry::{Cause, Event, RunEnded, RunExtended, RunSealed};
+use crate::model::extension;
 use crate::model::format;
-use crate::model::graph::Graph;
 use crate::model::manifest::Manifest;
-use crate::model::name::{FilePath, RunId};
-use crate::model::plan::{Plan, ProductKey, Selector, Source};
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::plan::{Item, ProductKey, Selector, Source};
 use crate::model::state::{Illegal, RunState};
-use crate::plan;
 use crate::sign;
 use crate::submit;
-
-/// What a run's chain says, without the means to change it.
-#[derive(Clone, Debug)]
-pub struct View {
-    /// The run.
-    pub run: RunId,
-    /// The end of its chain.
-    pub head: Head,
-    /// Its entries.
-    pub links: Vec<Link>,
-    /// Its plan.
-    pub plan: Plan,
-    /// What the entries come to.
-    pub state: RunState,
-}
 
 /// A run that entries can be recorded on.
 pub struct OpenRun {
@@ -54,18 +42,25 @@ pub enum Happening {
     Plain(Event),
     /// A dispatch with its manifest.
     Fired(Event, Box<Manifest>),
+    /// Items that are added to the run, in the order of their ids.
+    Extended(Cause, Vec<Item>),
 }
 
 impl Happening {
-    fn event(&self) -> &Event {
+    /// Takes the event into the state, and returns it.
+    fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
         match self {
-            Self::Plain(event) | Self::Fired(event, _) => event,
+            Self::Plain(event) | Self::Fired(event, _) => state.apply(event).map(|()| event.clone()),
+            Self::Extended(cause, items) => {
+                let event = RunExtended::of(cause.clone(), items);
+                state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))
+            }
         }
     }
 
     /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
     fn is_bound(&self, state: &RunState) -> bool {
-        let Event::ItemFired(fired) = self.event() else { return true };
+        let Self::Fired(Event::ItemFired(fired), _) = self else { return true };
         fired.input_refs.values().all(|input| match (&input.from, &input.select) {
             (Source::Documents, Selector::Document { name, schema }) => {
                 let latest = state.documents.latest(name);
@@ -77,30 +72,6 @@ impl Happening {
             _ => true,
         })
     }
-}
-
-/// Reads a run from a ref of any writer.
-///
-/// Entries are decoded strictly and the story they tell must be a legal one; whether to trust it is for `verify` to say.
-pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>, Error> {
-    let Some((head, links)) = chain::read(store, reference)? else { return Ok(None) };
-    let (submitted, plan) = first(store, run, &links)?;
-    let mut state = RunState::new(submitted, Graph::new(&plan));
-    for link in &links[1..] {
-        state.apply(&link.entry.event).map_err(|why| Error::Story(run.clone(), link.entry.seq, why))?;
-    }
-    Ok(Some(View { run: run.clone(), head, links, plan, state }))
-}
-
-fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {
-    let link = links.first().ok_or_else(|| Error::NotARun(run.clone()))?;
-    let Event::RunSubmitted(submitted) = &link.entry.event else { return Err(Error::NotARun(run.clone())) };
-    let blob = store.blob_at(link.tree, format::PLAN)?.ok_or_else(|| Error::NotARun(run.clone()))?;
-    let plan = plan::parse(&store.read_blob(blob)?).map_err(|_| Error::Plan(run.clone()))?;
-    if link.entry.about.run() != Some(run) || plan.id != *run {
-        return Err(Error::NotARun(run.clone()));
-    }
-    Ok((submitted.clone(), plan))
 }
 
 impl OpenRun {
@@ -221,6 +192,21 @@ impl OpenRun {
         }
     }
 
+    /// Records events that follow from the state as it is, or nothing at all if somebody else appended first: then their
+    /// entries are taken in, and none is returned. After any error the state is what the ref says.
+    pub fn propose(&mut self, happenings: &[Happening]) -> Result<Option<Vec<Link>>, Error> {
+        match self.try_record(happenings, false) {
+            Ok(links) => Ok(Some(links)),
+            Err(error) => {
+                self.reload()?;
+                match error {
+                    Error::Chain(chain::Error::LostRace(_)) => Ok(None),
+                    other => Err(other),
+                }
+            }
+        }
+    }
+
     fn try_record(&mut self, happenings: &[Happening], raced: bool) -> Result<Vec<Link>, Error> {
         let mut drafts = Vec::with_capacity(happenings.len());
         for happening in happenings {
@@ -228,8 +214,8 @@ impl OpenRun {
             if raced && !happening.is_bound(&self.state) {
                 continue;
             }
-            match self.state.apply(happening.event()) {
-                Ok(()) => drafts.push(self.draft(happening)?),
+            match happening.apply(&mut self.state) {
+                Ok(event) => drafts.push(self.draft(happening, event)?),
                 Err(_) if raced => {}
                 Err(why) => return Err(Error::Illegal(why)),
             }
@@ -243,7 +229,8 @@ impl OpenRun {
     /// Seals the run, after recording `before` if the run was not ended yet.
     ///
     /// Whoever appends in between is taken in first: the root is always over exactly what stands before the seal. If it was
-    /// sealed by somebody else in between, their seal is returned, whatever became of `before`.
+    /// sealed by somebody else in between, their seal is returned, whatever became of `before`. A run with rules that nobody
+    /// ended is sealed only as it was when the rules were looked at: what comes in between is [`chain::Error::LostRace`].
     pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
         if let Some(event) = before {
             self.record(&[Happening::Plain(event)])?;
@@ -263,10 +250,13 @@ impl OpenRun {
                     self.log_seal(&sealed, seal)?;
                     return Ok(sealed);
                 }
-                Err(Error::Chain(chain::Error::LostRace(_))) => self.reload()?,
-                Err(other) => {
+                Err(error) => {
+                    let lost = matches!(error, Error::Chain(chain::Error::LostRace(_)));
                     self.reload()?;
-                    return Err(other);
+                    let decided = self.state.rules.is_empty() || self.state.is_ended() || self.state.sealed;
+                    if !(lost && decided) {
+                        return Err(error);
+                    }
                 }
             }
         }
@@ -287,10 +277,9 @@ impl OpenRun {
     }
 
     /// Returns the entry of an event, and what it changes in the run's tree.
-    fn draft(&self, happening: &Happening) -> Result<Draft, Error> {
+    fn draft(&self, happening: &Happening, event: Event) -> Result<Draft, Error> {
         let layout = self.state.layout();
         let store = &self.writer.store;
-        let event = happening.event().clone();
         let mut edits = Vec::new();
         if let Some((item, _)) = event.item() {
             if let Happening::Fired(_, manifest) = happening {
@@ -310,6 +299,12 @@ impl OpenRun {
             }
             let at = self.state.graph.position(item).expect("the event was applied to the state");
             edits.push((layout.state(item), Edit::Blob(store.write_blob(&self.state.items[at].canonical())?)));
+        }
+        if let Happening::Extended(_, items) = happening {
+            for item in items {
+                let blob = store.write_blob(&extension::definition(item))?;
+                edits.push((layout.definition(&item.id), Edit::Blob(blob)));
+            }
         }
         if let Event::DocumentWritten(e) = &event {
             edits.push((format::document_path(&e.name), Edit::Blob(e.oid)));
@@ -335,6 +330,12 @@ pub enum Error {
     /// The sealed plan cannot be read.
     #[error("the plan of the run {0:?} cannot be read")]
     Plan(RunId),
+    /// The rules that were sealed with the run cannot be read.
+    #[error("the rules of the run {0:?} cannot be read")]
+    Rules(RunId),
+    /// An item that was added cannot be read.
+    #[error("the item {1:?} that was added to the run {0:?} cannot be read")]
+    Item(RunId, ItemId),
     /// The entries tell an impossible story.
     #[error("the run {0:?} makes no sense from entry {1} on: {2}")]
     Story(RunId, u64, #[source] Illegal),

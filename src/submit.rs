@@ -123,15 +123,20 @@ fn first_entry(
         artifacts.insert(path.clone(), digest);
         edits.push((format::artifact_path(path), Edit::Blob(oid)));
     }
+    let rules = valid.queue_rules();
+    if let Some(bytes) = rules {
+        edits.push((format::RULES.to_owned(), Edit::Blob(writer.store.write_blob(bytes)?)));
+    }
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
         artifacts,
+        rules: rules.map(Digest::of),
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: request.pattern.clone(),
         open_ended: plan.open_ended,
         writers: vec![writer.signer.fingerprint()],
-        fan_out: fans_out(plan),
+        fan_out: fans_out(plan) || rules.is_some(),
         object_format: writer.store.object_format().to_owned(),
         tool: format::TOOL.to_owned(),
     };

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 use crate::model::catalog::Catalog;
 use crate::model::digest::Digest;
-use crate::model::json::JsonPath;
+use crate::model::json::{self, JsonPath};
 use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
-use crate::plan::{Draft, read};
+use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 use graph::Graph;
 
 /// A plan that was validated, with the bytes it was read from; only [`validate`] makes one.
@@ -25,13 +25,14 @@ pub struct ValidPlan {
     plan: Plan,
     bytes: Vec<u8>,
     sha256: Digest,
+    queue_rules: Option<Vec<u8>>,
     order: Vec<ItemId>,
     dependents: BTreeMap<ItemId, Vec<ItemId>>,
     positions: BTreeMap<ItemId, usize>,
 }
 
 impl ValidPlan {
-    fn new(plan: Plan, bytes: &[u8], graph: &Graph) -> Self {
+    fn new(plan: Plan, bytes: &[u8], queue_rules: Option<Vec<u8>>, graph: &Graph) -> Self {
         let id = |at: usize| plan.items[at].id.clone();
         let order = graph.order().into_iter().map(id).collect();
         let positions = (0..plan.items.len()).map(|at| (id(at), at)).collect();
@@ -42,7 +43,7 @@ impl ValidPlan {
                 waiting.push(item.id.clone());
             }
         }
-        Self { sha256: Digest::of(bytes), bytes: bytes.to_vec(), plan, order, dependents, positions }
+        Self { sha256: Digest::of(bytes), bytes: bytes.to_vec(), queue_rules, plan, order, dependents, positions }
     }
 
     /// The plan.
@@ -58,6 +59,11 @@ impl ValidPlan {
     /// The digest of [`ValidPlan::bytes`].
     pub fn sha256(&self) -> Digest {
         self.sha256
+    }
+
+    /// The rules that the queue adds to the plan's, byte for byte; none where it adds none.
+    pub fn queue_rules(&self) -> Option<&[u8]> {
+        self.queue_rules.as_deref()
     }
 
     /// The item with this id.
@@ -83,9 +89,14 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Vec<Proble
         return Err(problems);
     };
     check_run(&draft, catalog, &mut problems);
-    let graph = check_items(&draft, draft.items.len(), catalog, &mut problems);
+    let added = read_queue_rules(&draft.rules, catalog, &mut problems);
+    let created = draft.rules.iter().chain(&added).filter_map(|rule| rule.create.as_ref()).collect();
+    let graph = check_items(&Scope { draft: &draft, added: draft.items.len(), created }, catalog, &mut problems);
     match draft.finish() {
-        Some(plan) if problems.is_empty() => Ok(ValidPlan::new(plan, bytes, &graph)),
+        Some(plan) if problems.is_empty() => {
+            let queue_rules = catalog.queue_rules.clone().filter(|_| !added.is_empty());
+            Ok(ValidPlan::new(plan, bytes, queue_rules, &graph))
+        }
         _ => Err(problems),
     }
 }
@@ -109,14 +120,59 @@ pub fn validate_extension(
         let message = "artifacts are sealed at submit; an extension brings none";
         problems.push(Problem::new(Code::UnknownField, &at, message));
     }
+    if !draft.rules.is_empty() {
+        let at = JsonPath::root().key("rules");
+        let message = "rules are sealed at submit; an extension brings none";
+        problems.push(Problem::new(Code::UnknownField, &at, message));
+        draft.rules.clear();
+    }
     draft.artifacts.clone_from(&submitted.artifacts);
     let added = draft.items.len();
     draft.items.extend(existing.iter().map(|item| Some(item.clone().into())));
-    check_items(&draft, added, catalog, &mut problems);
+    check_items(&Scope { draft: &draft, added, created: Vec::new() }, catalog, &mut problems);
     draft.items.truncate(added);
     match draft.finish() {
         Some(plan) if problems.is_empty() => Ok(plan.items),
         _ => Err(problems),
+    }
+}
+
+/// Reads the rules that the queue adds to those of the plan.
+fn read_queue_rules(own: &[DraftRule], catalog: &Catalog, problems: &mut Vec<Problem>) -> Vec<DraftRule> {
+    let Some(bytes) = &catalog.queue_rules else { return Vec::new() };
+    let mut found = Vec::new();
+    let value = json::read(bytes, &mut found);
+    if !found.is_empty() {
+        let what = found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let message = format!("the file of the queue's rules: {what}");
+        problems.push(Problem::new(Code::BadRule, &queue_rules(), message));
+    }
+    let added = value.map_or_else(Vec::new, |value| read_rules(&value, &queue_rules(), problems));
+    check_ids(own, &added, problems);
+    added
+}
+
+/// Where the problems of a queue's rules are said to be.
+fn queue_rules() -> JsonPath {
+    JsonPath::root().key("queue").key("rules")
+}
+
+/// The items to check, and what they are held against.
+struct Scope<'d> {
+    draft: &'d Draft,
+    /// How many of the draft's items are new; those after them were checked before.
+    added: usize,
+    /// The items that rules create.
+    created: Vec<&'d DraftItem>,
+}
+
+impl<'d> Scope<'d> {
+    fn new_items(&self) -> impl Iterator<Item = &'d DraftItem> {
+        self.draft.items[..self.added].iter().flatten().chain(self.created.iter().copied())
+    }
+
+    fn known_items(&self) -> impl Iterator<Item = &'d DraftItem> {
+        self.draft.items[self.added..].iter().flatten()
     }
 }
 
@@ -144,17 +200,19 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks the first `added` items, and how they stand to all others.
-fn check_items(draft: &Draft, added: usize, catalog: &Catalog, problems: &mut Vec<Problem>) -> Graph {
-    let count = draft.items.len();
+/// Checks the new items, and how they stand to all others.
+fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Vec<Problem>) -> Graph {
+    let items = &scope.draft.items;
+    let count = items.len();
     if count > catalog.max_items {
         let at = JsonPath::root().key("items");
         let message = format!("{count} items; at most {} are allowed", catalog.max_items);
         let hint = format!("git config handoff.maxItems {count}");
         problems.push(Problem::new(Code::TooManyItems, &at, message).hint(hint));
     }
-    let graph = Graph::check(&draft.items, added, problems);
-    registered::check(&draft.items[..added], catalog, problems);
-    products::check(draft, added, &graph, catalog, problems);
+    let graph = Graph::check(items, scope.added, problems);
+    scope.created.iter().for_each(|item| graph.check_created(item, problems));
+    registered::check(scope.new_items(), catalog, problems);
+    products::check(scope, &graph, catalog, problems);
     graph
 }

@@ -50,6 +50,7 @@ fn submitted(items: &[Made]) -> RunState {
     let submitted = RunSubmitted {
         plan: Digest::of(b"plan"),
         artifacts: BTreeMap::new(),
+        rules: None,
         base: base(),
         queue: "default".into(),
         pattern: "dag".into(),

@@ -6,6 +6,7 @@ mod apply;
 mod bad_days;
 mod cli;
 mod common;
+mod coordinate;
 mod crash;
 mod docs;
 mod doctor;

@@ -26,10 +26,11 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("log", &["chain", "git", "model", "sign"]),
     ("submit", &["chain", "git", "log", "model", "validate"]),
     ("run", &["chain", "git", "log", "merkle", "model", "plan", "sign", "submit"]),
+    ("coordinate", &["chain", "git", "model", "run"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
     // The conductor is the one stage that knows the others.
-    ("engine", &["chain", "clock", "config", "event", "git", "model", "run", "schemas", "worker"]),
+    ("engine", &["chain", "clock", "config", "coordinate", "event", "git", "model", "run", "schemas", "worker"]),
     // Pure but for the facts, which are looked up in the repository and its runs.
     ("packet", &["git", "model", "run"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.

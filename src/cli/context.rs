@@ -20,6 +20,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
 use git_handoff::model::problem::Problem;
 use git_handoff::model::schema::Schema;
+use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::schemas::Schemas;
 use git_handoff::sign::{self, Signer};
 use git_handoff::worker::site::Site;
@@ -207,9 +208,11 @@ impl Context {
         })
     }
 
-    /// Returns what plans may refer to here.
-    pub(crate) fn catalog(&self, reserved_in_base: Vec<String>) -> Result<Catalog, Failure> {
+    /// Returns what plans may refer to here that are to be placed on a queue.
+    pub(crate) fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, Failure> {
+        let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
+            queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
             schemas: self.schemas()?,
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
@@ -261,12 +264,23 @@ impl Context {
 
     /// Reads a registered JSON file; a relative path starts from the top of the work tree.
     fn registered_json(&self, what: &str, path: &Path) -> Result<serde_json::Value, Failure> {
+        serde_json::from_slice(&self.registered(what, path)?)
+            .map_err(|e| Failure::refused("bad-json", format!("{what} in {} is not JSON: {e}", path.display())))
+    }
+
+    fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+        let read = self.registered(&format!("the file of rules of the queue {queue:?}"), path);
+        read.map_err(|failure| Failure { code: "bad-rule", ..failure })
+    }
+
+    /// Reads a file that a setting names, relative to the work tree.
+    fn registered(&self, what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
         let path = self.expand(path);
         let root = self.store.work_dir().unwrap_or_else(|| self.store.git_dir());
-        let text = std::fs::read(root.join(&path))
-            .map_err(|e| Failure::io(&format!("{what} could not be read from {}", path.display()), &e))?;
-        serde_json::from_slice(&text)
-            .map_err(|e| Failure::refused("bad-json", format!("{what} in {} is not JSON: {e}", path.display())))
+        read_file(&root.join(&path), MAX_PLAN_BYTES as u64).map_err(|failure| Failure {
+            message: format!("{what} could not be read from {}", path.display()),
+            ..failure
+        })
     }
 
     fn variable(&self, name: &str) -> Option<String> {

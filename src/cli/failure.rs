@@ -12,7 +12,7 @@ use git_handoff::engine::{hold, tick};
 use git_handoff::git::{program, refs, save, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
-use git_handoff::{apply, chain, clean, config, doctor, export, log, prove, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
 use serde_json::{Value, json};
 
 /// Why a command failed.
@@ -199,7 +199,11 @@ impl From<run::Error> for Failure {
     fn from(error: run::Error) -> Self {
         match error {
             run::Error::Unknown(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
-            run::Error::NotARun(ref run) | run::Error::Plan(ref run) | run::Error::Story(ref run, ..) => {
+            run::Error::NotARun(ref run)
+            | run::Error::Plan(ref run)
+            | run::Error::Rules(ref run)
+            | run::Error::Item(ref run, _)
+            | run::Error::Story(ref run, ..) => {
                 Self::of("not-a-run", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
             }
             run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
@@ -219,10 +223,25 @@ impl From<tick::Error> for Failure {
     fn from(error: tick::Error) -> Self {
         match error {
             tick::Error::Run(inner) => inner.into(),
+            tick::Error::Coordinate(inner) => inner.into(),
             tick::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
                 .hint("wait for it, or stop that process and run the same command again"),
             tick::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
+        }
+    }
+}
+
+impl From<coordinate::Error> for Failure {
+    fn from(error: coordinate::Error) -> Self {
+        let failure = Self::of("coordinate", &error);
+        match error {
+            coordinate::Error::Run(inner) => inner.into(),
+            coordinate::Error::Store(inner) => inner.into(),
+            coordinate::Error::Damaged(..) => Self { code: "altered", ..failure }.hint("git handoff verify --all"),
+            coordinate::Error::TooMany { count, .. } => {
+                Self { code: "too-many-items", ..failure }.hint(format!("git config handoff.maxItems {count}"))
+            }
         }
     }
 }

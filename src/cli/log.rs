@@ -1,11 +1,12 @@
 //! `git handoff log`
 
 use git_handoff::chain::Link;
+use git_handoff::model::entry::Event;
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::target::Target;
-use super::{Ending, Failure, Output, table};
+use super::{Ending, Failure, Output, progress, table};
 
 /// Show a run's entries, oldest first
 #[derive(clap::Args)]
@@ -28,7 +29,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         .iter()
         .map(|link| {
             let entry = &link.entry;
-            vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), entry.subject()]
+            let about = match &entry.event {
+                Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
+                _ => entry.subject(),
+            };
+            vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
         })
         .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));

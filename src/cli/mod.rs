@@ -15,9 +15,11 @@ mod cat;
 mod check;
 mod checkpoint;
 mod clean;
+mod coordinate;
 mod doc;
 mod doctor;
 mod export;
+mod extend;
 mod fetch;
 mod fork;
 mod key;
@@ -79,6 +81,8 @@ enum Command {
     Cancel(steer::Cancel),
     Retry(steer::Retry),
     Close(steer::Close),
+    Extend(extend::Arguments),
+    Coordinate(coordinate::Arguments),
     Apply(apply::Arguments),
     Doc(doc::Arguments),
     Checkpoint(checkpoint::Arguments),
@@ -192,6 +196,8 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Cancel(arguments) => steer::cancel(&arguments, context, output),
         Command::Retry(arguments) => steer::retry(&arguments, context, output),
         Command::Close(arguments) => steer::close(&arguments, context, output),
+        Command::Extend(arguments) => extend::run(&arguments, context, output),
+        Command::Coordinate(arguments) => coordinate::run(&arguments, context, output),
         Command::Apply(arguments) => apply::run(&arguments, context, output),
         Command::Doc(arguments) => doc::run(&arguments, context, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use git_handoff::chain::Link;
 use git_handoff::clock::Clock;
 use git_handoff::event::Progress;
-use git_handoff::model::entry::{Entry, Event, Outcome};
+use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::ItemId;
 use git_handoff::model::state::{Phase, RunState};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -68,6 +68,9 @@ impl Display {
 
     fn recorded(&mut self, link: &Link) {
         let entry = &link.entry;
+        if let Event::RunExtended(e) = &entry.event {
+            self.items += e.items.len();
+        }
         if let (Event::ItemFired(fired), Some(terminal)) = (&entry.event, &mut self.terminal) {
             terminal.start(&fired.item, fired.attempt);
             return;
@@ -143,6 +146,16 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is a constant")
 }
 
+/// Returns what was added to a run, and by what.
+pub(crate) fn added(e: &RunExtended, actor: &str) -> String {
+    let by = match &e.cause {
+        Cause::Rule(rule) => format!("rule {rule}"),
+        Cause::Actor => actor.to_owned(),
+    };
+    let items: Vec<&str> = e.items.keys().map(ItemId::as_str).collect();
+    format!("{}  added by {by}", items.join(", "))
+}
+
 /// Returns one line about an entry.
 fn describe(entry: &Entry) -> String {
     let line = |mark: &str, item: &ItemId, rest: String| format!("{mark} {item}  {rest}");
@@ -173,6 +186,7 @@ fn describe(entry: &Entry) -> String {
         }
         Event::ItemSkipped(e) => line("─", &e.item, format!("skipped: {}", e.reason)),
         Event::ItemCancelled(e) => line("─", &e.item, format!("cancelled: {}", e.reason)),
+        Event::RunExtended(e) => format!("+ {}", added(e, &entry.actor)),
         _ => entry.subject(),
     }
 }

@@ -144,6 +144,10 @@ async fn drive_one(
         return Ok(Ending::Interrupted);
     }
     if view.state.is_done() {
+        if !view.state.sealed {
+            let run = quoted(run.as_str());
+            output.hint(&format!("git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}"));
+        }
         return Ok(Ending::Done);
     }
     advise(&view, output);
@@ -191,7 +195,7 @@ fn unsettled(context: &Context) -> Result<(Vec<RunId>, Vec<Failure>), Failure> {
                 continue;
             }
         };
-        let ended = state.is_done() || state.closed.is_some() || state.cancelled.is_some();
+        let ended = state.seals_itself() || state.is_ended();
         let logged =
             |own: &String| log::find(&context.store, own, &run).map(|found| found.is_some_and(|r| r.root.is_some()));
         let unlogged = match &own {

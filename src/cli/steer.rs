@@ -4,7 +4,7 @@ use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
-use git_handoff::run::{Error, Happening, OpenRun, closed};
+use git_handoff::run::{Error, Happening, OpenRun, View, closed};
 use git_handoff::{chain, engine::decide};
 use serde_json::json;
 
@@ -82,7 +82,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str, output: &mut Output) -> Result<E
                 .collect();
             open.record(&waiting)?;
         }
-        let ended = open.state.closed.is_some() || open.state.cancelled.is_some();
+        let ended = open.state.is_ended();
         let event = Event::RunCancelled(RunEnded { reason: reason.to_owned() });
         match open.seal((!ended).then_some(event)) {
             // An item was asked for again in between.
@@ -193,7 +193,9 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
             .hint(format!("git handoff run --close {}", quoted(open.run().as_str()))));
     }
     let before = open.head().entries;
-    let ended = open.state.is_done() || open.state.closed.is_some() || open.state.cancelled.is_some();
+    // A run that can still grow does not end because it is done, but because somebody says so.
+    let by_itself = open.state.seals_itself() && open.state.rules.is_empty();
+    let ended = open.state.is_ended() || by_itself;
     open.seal((!ended).then(|| closed(&arguments.reason)))?;
     tell(&open, usize::try_from(open.head().entries - before).unwrap_or(usize::MAX), output);
     Ok(Ending::Done)
@@ -202,19 +204,21 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
 /// Opens a run of this repository that can be changed, and says which item a text names.
 pub(super) fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Failure> {
     let (target, rest) = Target::with_rest(&context.store, text)?;
-    let name = git_handoff::model::format::run_ref(&target.run);
-    if target.reference != name {
+    let view = target.view(&context.store)?;
+    refuse_unless_open(&target, &view)?;
+    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
+    let item = item.map(|at| view.state.graph.item(at).id.to_string());
+    Ok((run::open(&target.run, context)?, item))
+}
+
+/// Refuses a run that was fetched, and one that is sealed.
+pub(crate) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Failure> {
+    if !target.is_own() {
         let message =
             format!("the run {:?} was fetched; it can only be changed where it is driven", target.run.as_str());
         return Err(Failure::refused("not-ours", message));
     }
-    let view = target.view(&context.store)?;
-    if view.state.sealed {
-        return Err(sealed(&target.run));
-    }
-    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
-    let item = item.map(|at| view.state.graph.item(at).id.to_string());
-    Ok((run::open(&target.run, context)?, item))
+    if view.state.sealed { Err(sealed(&target.run)) } else { Ok(()) }
 }
 
 fn sealed(run: &RunId) -> Failure {

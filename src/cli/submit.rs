@@ -77,7 +77,7 @@ pub(crate) fn submit_bytes(
     wanted: &Wanted,
     context: &Context,
 ) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
-    let valid = match validate::check(context, bytes, wanted.base.as_deref()) {
+    let valid = match validate::check(context, bytes, wanted) {
         Ok(valid) => valid,
         Err(problems) => return Ok(Err(problems)),
     };

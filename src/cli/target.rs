@@ -18,6 +18,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Returns whether the run is ours, and not one that was fetched.
+    pub(crate) fn is_own(&self) -> bool {
+        self.reference == format::run_ref(&self.run)
+    }
+
     /// Finds a run by its id, or by `<remote>/<id>` among those fetched.
     pub(crate) fn find(store: &Store, text: &str) -> Result<Self, Failure> {
         match Self::look_up(store, text)? {

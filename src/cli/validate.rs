@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use git_handoff::model::plan::Plan;
 use git_handoff::plan::{self, MAX_PLAN_BYTES};
 use git_handoff::submit as stage;
-use git_handoff::validate::{Problem, ValidPlan, validate};
+use git_handoff::validate::{Code, Problem, ValidPlan, validate};
 use serde_json::{Value, json};
 
 use super::context::{self, Context};
+use super::submit::Wanted;
 use super::{Ending, Failure, Output};
 
 /// Check a plan and print every problem it has
@@ -16,6 +17,9 @@ use super::{Ending, Failure, Output};
 pub(crate) struct Arguments {
     /// The plan, or - for standard input
     plan: PathBuf,
+    /// Check for this queue instead of the plan's
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
     /// Check against this commit instead of the plan's base
     #[arg(long, value_name = "REV")]
     base: Option<String>,
@@ -24,7 +28,8 @@ pub(crate) struct Arguments {
 /// Prints the verdict.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_plan(&arguments.plan)?;
-    let result = check(context, &bytes, arguments.base.as_deref());
+    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
+    let result = check(context, &bytes, &wanted);
     Ok(report(output, result.as_ref()))
 }
 
@@ -36,10 +41,11 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Validates a plan against this repository.
 ///
 /// The one way to a valid plan, so that `validate` and `submit` cannot disagree.
-pub(crate) fn check(context: &Context, bytes: &[u8], base: Option<&str>) -> Result<ValidPlan, Vec<Problem>> {
-    let catalog = |reserved| context.catalog(reserved).map_err(|failure| vec![unreadable(&failure)]);
+pub(crate) fn check(context: &Context, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Vec<Problem>> {
     let parsed = plan::parse(bytes).ok();
-    let revision = revision(base, parsed.as_ref());
+    let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
+    let catalog = |reserved| context.catalog(queue, reserved).map_err(|failure| vec![unreadable(&failure)]);
+    let revision = revision(wanted.base.as_deref(), parsed.as_ref());
     let folders = [context.config.inputs.as_str(), context.config.outputs.as_str()];
     // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.
     let reserved = stage::resolve_base(&context.store, &revision)
@@ -86,5 +92,6 @@ pub(crate) fn verdict(items: usize, problems: &[Problem]) -> Value {
 fn unreadable(failure: &Failure) -> Problem {
     let root = git_handoff::model::json::JsonPath::root();
     let message = std::iter::once(&failure.message).chain(&failure.causes).cloned().collect::<Vec<_>>().join(": ");
-    Problem::new(git_handoff::validate::Code::UnknownShape, &root, message)
+    let code = if failure.code == "bad-rule" { Code::BadRule } else { Code::UnknownShape };
+    Problem::new(code, &root, message)
 }

@@ -47,7 +47,9 @@ fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error>
         findings.push(finding);
     }
     let state = &view.state;
-    if state.is_settled() && !state.sealed {
+    // One that is open-ended may wait for more as long as it likes.
+    let waits = state.is_done() && state.submitted.open_ended;
+    if state.is_settled() && !state.sealed && !waits {
         let (code, message, hint) = if state.is_done() {
             ("unsealed", "every item is done, and it is not sealed", verb("run", &view.run))
         } else {

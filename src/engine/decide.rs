@@ -70,6 +70,14 @@ impl Schedule {
         schedule
     }
 
+    /// Takes in the items that were added to the run since the schedule was made.
+    pub fn grow(&mut self, state: &RunState) {
+        for at in self.missing.len()..state.items.len() {
+            self.missing.push(state.blocked_by(at).count());
+            self.ready(state, at);
+        }
+    }
+
     /// Decides what to dispatch now.
     pub fn decide(&mut self, state: &RunState, limits: Limits, now: Moment) -> Decision {
         while let Some(&(due, at)) = self.delayed.first() {

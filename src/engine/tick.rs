@@ -2,6 +2,8 @@
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
+mod ending;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use super::hold::{self, Hold};
 use super::outcome::Batch;
 use super::{attempt, command, keep, prepare, stranded};
 use crate::config::Config;
+use crate::coordinate;
 use crate::event::Progress;
 use crate::git::refs;
 use crate::model::entry::{Event, RunSealed};
@@ -66,6 +69,8 @@ struct Conductor<'a> {
     setting: Setting,
     schedule: Schedule,
     generation: u64,
+    /// How many revisions of documents there were when the rules were looked at.
+    judged: Option<usize>,
     running: BTreeMap<usize, Running>,
     reports: mpsc::UnboundedSender<Finished>,
     /// Worktrees being removed; waited for before the run is let go.
@@ -101,7 +106,8 @@ pub async fn drive(
     let generation = run.generation();
     let running = BTreeMap::new();
     let removals = JoinSet::new();
-    let mut conductor = Conductor { run, setting, schedule, generation, running, reports, removals, tell };
+    let mut conductor =
+        Conductor { run, setting, schedule, generation, judged: None, running, reports, removals, tell };
     conductor.recover()?;
     let result = conductor.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
@@ -142,9 +148,13 @@ impl Conductor<'_> {
             if *interrupt.borrow() {
                 return self.interrupted(finished).await;
             }
+            self.coordinate()?;
             let wake = self.dispatch()?;
             if self.run.state.is_settled() && self.running.is_empty() {
-                return self.finish();
+                match self.finish()? {
+                    Some(settled) => return Ok(settled),
+                    None => continue,
+                }
             }
             if self.schedule.is_idle() && self.running.is_empty() {
                 return Err(Error::Stuck);
@@ -166,6 +176,21 @@ impl Conductor<'_> {
                 _ = interrupt.changed() => {}
             }
         }
+    }
+
+    /// Adds what the rules create, where there are documents that they were not held against yet.
+    fn coordinate(&mut self) -> Result<(), Error> {
+        let revisions = Some(self.run.state.documents.count());
+        if self.run.state.rules.is_empty() || self.judged == revisions {
+            return Ok(());
+        }
+        let links = coordinate::apply(self.run, self.setting.config.max_items)?;
+        self.judged = Some(self.run.state.documents.count());
+        self.schedule.grow(&self.run.state);
+        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link)));
+        self.catch_up()?;
+        // What was added may wait for something that is lost already.
+        if links.is_empty() { Ok(()) } else { self.sweep() }
     }
 
     /// Dispatches what may run now; returns when to look again.
@@ -303,61 +328,6 @@ impl Conductor<'_> {
         self.record(&batch.happenings)
     }
 
-    async fn interrupted(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Result<Settled, Error> {
-        let batch = self.collect(finished).await;
-        self.reconcile(batch)?;
-        Ok(Settled { interrupted: true, sealed: None })
-    }
-
-    /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
-    ///
-    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
-    /// run next saves them.
-    async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
-        let reports = self.collect(finished).await;
-        // The error that led here is the one to tell.
-        let filed = keep::file(self.run, &reports).is_ok();
-        for finished in reports {
-            self.tell_notes(&finished);
-            self.dispose(finished, false, filed);
-        }
-    }
-
-    /// Waits for the worktrees that are being removed.
-    async fn tidy(&mut self) {
-        while let Some(removed) = self.removals.join_next().await {
-            if let Ok(Some(note)) = removed {
-                (self.tell)(Progress::Note(note));
-            }
-        }
-    }
-
-    async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
-        for running in self.running.values() {
-            running.cancel.send_replace(true);
-        }
-        let mut batch = Vec::new();
-        while batch.len() < self.running.len() {
-            match finished.recv().await {
-                Some(report) => batch.push(report),
-                None => break,
-            }
-        }
-        batch
-    }
-
-    fn finish(&mut self) -> Result<Settled, Error> {
-        let ended = self.run.state.closed.is_some() || self.run.state.cancelled.is_some();
-        let before = match (self.run.state.is_done() || ended, self.setting.close) {
-            _ if self.run.state.sealed => return Ok(Settled { interrupted: false, sealed: None }),
-            (true, _) => None,
-            (false, true) => Some(run::closed("closed when it had settled")),
-            (false, false) => return Ok(Settled { interrupted: false, sealed: None }),
-        };
-        let sealed = self.run.seal(before)?;
-        Ok(Settled { interrupted: false, sealed: Some(sealed) })
-    }
-
     /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
     fn now(&self) -> Moment {
         let clock = self.run.writer().clock;
@@ -379,6 +349,9 @@ pub enum Error {
     /// The run could not be read or recorded on.
     #[error(transparent)]
     Run(#[from] run::Error),
+    /// The rules could not be applied.
+    #[error(transparent)]
+    Coordinate(#[from] coordinate::Error),
     /// The lock file of a killed process could not be removed.
     #[error("the stale lock of the run's ref could not be removed")]
     StaleLock(#[source] std::io::Error),

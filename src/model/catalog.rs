@@ -18,6 +18,8 @@ pub struct Catalog {
     pub subagents: BTreeSet<String>,
     /// The queues that runs may be placed on.
     pub queues: BTreeSet<String>,
+    /// The file of rules of the queue that the run is to be placed on, if it has one.
+    pub queue_rules: Option<Vec<u8>>,
     /// The registered shapes.
     pub shapes: BTreeMap<String, Shape>,
     /// The registered schemas of documents.
@@ -41,6 +43,7 @@ impl Default for Catalog {
             executors: ["command", "dispatch"].map(str::to_owned).into(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
+            queue_rules: None,
             shapes: BTreeMap::new(),
             schemas: BTreeMap::new(),
             pipelines: BTreeSet::new(),

@@ -106,6 +106,11 @@ impl Documents {
         self.revisions.keys()
     }
 
+    /// Returns how many revisions there are, of all documents.
+    pub fn count(&self) -> usize {
+        self.revisions.values().map(Vec::len).sum()
+    }
+
     /// Returns the revisions of a document, the first one first; none if it does not exist.
     pub fn revisions(&self, name: &FilePath) -> &[Revision] {
         self.revisions.get(name).map(Vec::as_slice).unwrap_or_default()

@@ -13,6 +13,7 @@ pub use super::event::{
     Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
     RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
 };
+pub use super::extension::{Cause, RunExtended};
 use super::format::{self, VERSION};
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
@@ -161,11 +162,19 @@ impl Entry {
         format::leaf_hash(&self.canonical())
     }
 
-    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, `<kind> <document> #<revision>`, or
-    /// `<kind> <run or thread>` for events that are about the whole of it.
+    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, `<kind> <document> #<revision>`,
+    /// `<kind> <item>` with the number of further ones for items that are added, or `<kind> <run or thread>` for events that are
+    /// about the whole of it.
     pub fn subject(&self) -> String {
         if let Event::DocumentWritten(e) = &self.event {
             return format!("{} {} #{}", self.event.kind(), e.name, e.revision);
+        }
+        if let Event::RunExtended(e) = &self.event
+            && let Some(first) = e.items.keys().next()
+        {
+            let more = e.items.len() - 1;
+            let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+            return format!("{} {first}{rest}", self.event.kind());
         }
         match (self.event.item(), self.event.shown_status()) {
             (Some((item, attempt)), Some(status)) => {

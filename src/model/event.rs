@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::digest::{Digest, Oid};
 use super::document::DocumentWritten;
 use super::entry::Error;
+use super::extension::RunExtended;
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
 use super::plan::{ProductKey, Selector, Source};
@@ -33,6 +34,8 @@ pub enum Event {
     ItemCancelled(ItemDropped),
     /// A revision of a document was put on the run.
     DocumentWritten(DocumentWritten),
+    /// Items were added to the run.
+    RunExtended(RunExtended),
     /// The run was closed: what is not done stays so.
     RunClosed(RunEnded),
     /// The whole run was cancelled.
@@ -65,6 +68,9 @@ pub struct RunSubmitted {
     pub plan: Digest,
     /// The digests of the files sealed at submit, by path.
     pub artifacts: BTreeMap<FilePath, Digest>,
+    /// The digest of the rules that the queue adds to the plan's; absent where it adds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Digest>,
     /// The commit that every item starts from.
     pub base: Oid,
     /// The queue that the run is placed on.
@@ -311,6 +317,7 @@ kinds! {
     "item.skipped" => ItemSkipped,
     "item.cancelled" => ItemCancelled,
     "document.written" => DocumentWritten,
+    "run.extended" => RunExtended,
     "run.closed" => RunClosed,
     "run.cancelled" => RunCancelled,
     "run.sealed" => RunSealed,

@@ -25,6 +25,9 @@ pub const FAN_OUT_ABOVE: usize = 256;
 /// The run's plan, byte for byte, in the run's tree.
 pub const PLAN: &str = "plan.json";
 
+/// The rules that the queue adds to the plan's, byte for byte, in the run's tree.
+pub const RULES: &str = "rules.json";
+
 /// Returns the RFC 8785 (JCS) form of a value.
 ///
 /// Every number that this format itself writes is an integer, and what people wrote was checked to be finite when it was
@@ -116,6 +119,11 @@ impl Layout {
         } else {
             format!("items/{}", item.encoded())
         }
+    }
+
+    /// Returns the path of the normalised item, for one that was added after submit.
+    pub fn definition(self, item: &ItemId) -> String {
+        self.item(item) + "/item.json"
     }
 
     /// Returns the path of the item's `state.json`.

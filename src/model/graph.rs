@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::illegal::Illegal;
 use super::name::ItemId;
 use super::plan::{Item, Plan};
 
-/// The items of a run in plan order, with the edges between them in both directions.
+/// The items of a run, the plan's in its order and then those added later, with the edges between them in both directions.
 ///
 /// Positions are indices into [`Graph::items`]. Built from plans that were validated; an edge to an item that is not there,
 /// which only a forged plan can have, is listed in [`Graph::dangling`] and otherwise left out.
@@ -44,7 +45,40 @@ impl Graph {
         graph
     }
 
-    /// Returns the items in plan order.
+    /// Adds items after those that are there; on an error none is.
+    ///
+    /// Unlike those of a plan they must fit: no id that is taken, nothing to wait for that does not exist, no circle.
+    pub(super) fn extend(&mut self, items: Vec<Item>) -> Result<(), Illegal> {
+        let new: HashMap<&ItemId, usize> = items.iter().enumerate().map(|(at, item)| (&item.id, at)).collect();
+        let mut waits_for = Vec::with_capacity(items.len());
+        for item in &items {
+            if self.index.contains_key(&item.id) {
+                return Err(Illegal::DuplicateItem(item.id.clone()));
+            }
+            let dependencies = item.dependencies();
+            let unknown = |id: &&ItemId| !self.index.contains_key(*id) && !new.contains_key(*id);
+            if let Some(on) = dependencies.iter().find(unknown) {
+                return Err(Illegal::UnknownDependency(item.id.clone(), on.clone()));
+            }
+            waits_for.push(dependencies);
+        }
+        if let Some(at) = circle(&waits_for, &new) {
+            return Err(Illegal::Circle(items[at].id.clone()));
+        }
+        let first = self.items.len();
+        self.index.extend(items.iter().enumerate().map(|(at, item)| (item.id.clone(), first + at)));
+        self.dependencies.resize_with(first + items.len(), Vec::new);
+        self.dependents.resize_with(first + items.len(), Vec::new);
+        for (at, on) in waits_for.iter().enumerate().flat_map(|(at, on)| on.iter().map(move |on| (first + at, on))) {
+            let on = self.index[on];
+            self.dependencies[at].push(on);
+            self.dependents[on].push(at);
+        }
+        self.items.extend(items);
+        Ok(())
+    }
+
+    /// Returns the items: the plan's in its order, then those added later.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
@@ -73,4 +107,26 @@ impl Graph {
     pub fn dangling(&self) -> &[(usize, ItemId)] {
         &self.dangling
     }
+}
+
+/// Returns one of the new items that are in a circle or behind one, if there is one.
+fn circle(waits_for: &[Vec<ItemId>], new: &HashMap<&ItemId, usize>) -> Option<usize> {
+    let mut blocked_by = vec![0; waits_for.len()];
+    let mut dependents = vec![Vec::new(); waits_for.len()];
+    for (at, on) in waits_for.iter().enumerate() {
+        for on in on.iter().filter_map(|on| new.get(on)) {
+            blocked_by[at] += 1;
+            dependents[*on].push(at);
+        }
+    }
+    let mut free: Vec<usize> = (0..waits_for.len()).filter(|at| blocked_by[*at] == 0).collect();
+    while let Some(on) = free.pop() {
+        for &at in &dependents[on] {
+            blocked_by[at] -= 1;
+            if blocked_by[at] == 0 {
+                free.push(at);
+            }
+        }
+    }
+    blocked_by.iter().position(|left| *left > 0)
 }

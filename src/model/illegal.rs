@@ -53,6 +53,30 @@ pub enum Illegal {
     /// The run was closed or cancelled before a document was written.
     #[error("document {0:?} was written after the run was closed or cancelled")]
     WrittenAfterEnd(FilePath),
+    /// Items were added after the run was closed or cancelled.
+    #[error("items were added after the run was closed or cancelled")]
+    ExtendedAfterEnd,
+    /// The items of the entry were not read, or are not those that it names.
+    #[error("the items that were added are not those that the entry names")]
+    OtherItems,
+    /// Only a run whose plan is open-ended takes items from anybody.
+    #[error("items were added by an actor to a run that is not open-ended")]
+    NotOpenEnded,
+    /// No such rule was sealed at submit.
+    #[error("an item was created by the rule {0:?}, which the run does not have")]
+    UnknownRule(ItemId),
+    /// A rule creates one item at a time, and not more than it may.
+    #[error("the rule {0:?} created more items than it may")]
+    TooManyByRule(ItemId),
+    /// The id is taken.
+    #[error("item {0:?} was added, and there is one already")]
+    DuplicateItem(ItemId),
+    /// There is nothing of that name to wait for.
+    #[error("item {0:?} was added and depends on {1:?}, which does not exist")]
+    UnknownDependency(ItemId, ItemId),
+    /// The items that were added wait for one another.
+    #[error("item {0:?} was added and waits for itself")]
+    Circle(ItemId),
     /// The run was closed or cancelled.
     #[error("item {0:?} was dispatched or retried after the run was closed or cancelled")]
     AfterEnd(ItemId),

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
 use crate::model::read::read_selector;
+use crate::model::rule::Rule;
 use crate::model::schema::{Schema, Wanted};
 
 /// A DAG of work items, as its author wrote it, with the defaults filled in.
@@ -22,8 +23,8 @@ pub struct Plan {
     pub base: Option<String>,
     /// Whether items may be added after it is submitted.
     pub open_ended: bool,
-    /// The rules of a coordinator, as written.
-    pub rules: Vec<Value>,
+    /// Its own rules; a queue may add some, see [`crate::model::rule`].
+    pub rules: Vec<Rule>,
     /// Files to seal at submit: path to the file to read.
     pub artifacts: BTreeMap<FilePath, String>,
     /// The nodes, in the author's order.

@@ -1,5 +1,7 @@
 //! The state of a run as a fold over its entries, and the table of what may follow what.
 
+mod extend;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::document::{Author, DocumentWritten, Documents};
@@ -10,6 +12,7 @@ pub use super::illegal::Illegal;
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
 use super::plan::{Item, ProductKey};
+use super::rule::Rule;
 
 /// The state of a run.
 #[derive(Clone, Debug)]
@@ -28,6 +31,10 @@ pub struct RunState {
     pub sealed: bool,
     /// The documents, whoever wrote them.
     pub documents: Documents,
+    /// The rules that may add items.
+    pub rules: Vec<Rule>,
+    /// What each rule created.
+    created: BTreeMap<ItemId, Vec<ItemId>>,
     /// How many entries there are, so that a revision knows which one it came by.
     entries: u64,
     holders: HashMap<String, usize>,
@@ -50,6 +57,8 @@ impl RunState {
             cancelled: None,
             sealed: false,
             documents,
+            rules: Vec::new(),
+            created: BTreeMap::new(),
             entries: 1,
             holders: HashMap::new(),
             open: count,
@@ -69,6 +78,18 @@ impl RunState {
     /// Returns whether every item is done.
     pub fn is_done(&self) -> bool {
         self.items.iter().all(|item| item.phase == Phase::Done)
+    }
+
+    /// Returns whether the run was closed or cancelled.
+    pub fn is_ended(&self) -> bool {
+        self.closed.is_some() || self.cancelled.is_some()
+    }
+
+    /// Returns whether the run needs nobody to close it: everything is done, and nobody may add to it.
+    ///
+    /// Where there are rules, none of them may create anything either; that is not for the fold to say.
+    pub fn seals_itself(&self) -> bool {
+        self.is_done() && !self.submitted.open_ended
     }
 
     /// Returns the number of items per stored status.
@@ -96,7 +117,8 @@ impl RunState {
         self.graph.dependencies(at).iter().copied().filter(undone)
     }
 
-    /// Applies the event after entry 0, or says why it may not follow what came before.
+    /// Applies the event after entry 0, or says why it may not follow what came before; for `run.extended` see
+    /// [`RunState::extend`].
     ///
     /// On an error the state is as it was.
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
@@ -144,14 +166,14 @@ impl RunState {
             Event::RunClosed(e) => self.end(|state| &mut state.closed, &e.reason),
             Event::RunCancelled(e) => self.end(|state| &mut state.cancelled, &e.reason),
             Event::RunSealed(_) => {
-                let ended = self.closed.is_some() || self.cancelled.is_some();
-                if !self.is_settled() || !(ended || self.is_done()) {
+                if !self.is_settled() || !(self.is_ended() || self.seals_itself()) {
                     return Err(Illegal::SealedUnsettled);
                 }
                 self.sealed = true;
                 Ok(())
             }
             Event::DocumentWritten(e) => self.write_document(e),
+            Event::RunExtended(_) => Err(Illegal::OtherItems),
             _ => Err(Illegal::Misplaced(event.kind())),
         }
     }

@@ -1,7 +1,7 @@
 //! A plan as far as it could be read.
 
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::str::FromStr as _;
 
 use crate::model::json::JsonPath;
@@ -10,6 +10,7 @@ use crate::model::plan::{Item, Need, Plan, Produced, Selector, Source};
 use crate::model::problem::{Code, Problem};
 use crate::model::read::{Fields, text};
 use crate::plan::item;
+use crate::plan::rule::{DraftRule, check_ids, read_rules};
 
 /// A plan whose ids and references are as written, and whose wrong fields are absent.
 ///
@@ -19,7 +20,7 @@ pub(crate) struct Draft {
     pub(crate) queue: String,
     pub(crate) base: Option<String>,
     pub(crate) open_ended: bool,
-    pub(crate) rules: Vec<Value>,
+    pub(crate) rules: Vec<DraftRule>,
     pub(crate) artifacts: BTreeMap<FilePath, String>,
     /// One for each element of `items`, so that positions are the author's.
     pub(crate) items: Vec<Option<DraftItem>>,
@@ -27,6 +28,8 @@ pub(crate) struct Draft {
 
 /// An item of a [`Draft`].
 pub(crate) struct DraftItem {
+    /// Where it stands; the root for one that stands in no plan that is being read.
+    pub(crate) path: ItemPath,
     pub(crate) id: Option<String>,
     pub(crate) executor: Option<String>,
     pub(crate) inputs: Option<Map<String, Value>>,
@@ -51,11 +54,6 @@ pub(crate) struct DraftNeed {
 pub(crate) struct ItemPath(pub(crate) JsonPath);
 
 impl ItemPath {
-    /// The item at `index` of the plan.
-    pub(crate) fn new(index: usize) -> Self {
-        Self(JsonPath::root().key("items").index(index))
-    }
-
     /// The item as a whole.
     pub(crate) fn itself(&self) -> &JsonPath {
         &self.0
@@ -81,7 +79,7 @@ impl Draft {
             queue: self.queue,
             base: self.base,
             open_ended: self.open_ended,
-            rules: self.rules,
+            rules: self.rules.into_iter().map(DraftRule::finish).collect::<Option<_>>()?,
             artifacts: self.artifacts,
             items: items.collect::<Option<_>>()?,
         })
@@ -90,7 +88,8 @@ impl Draft {
 
 impl DraftItem {
     /// Reports references that no item can answer to, where nothing is known of the other items.
-    pub(crate) fn check_references(&self, path: &ItemPath, problems: &mut Vec<Problem>) {
+    pub(crate) fn check_references(&self, problems: &mut Vec<Problem>) {
+        let path = &self.path;
         let mut report = |error: NameError, at: JsonPath| {
             problems.push(Problem::new(Code::BadId, &at, error.to_string()));
         };
@@ -132,6 +131,7 @@ impl From<Item> for DraftItem {
         let need = |need: Need| DraftNeed { from: Some(need.from.into()), select: Some(need.select) };
         let needs = item.needs.into_iter();
         Self {
+            path: ItemPath(JsonPath::root()),
             id: Some(item.id.into()),
             executor: Some(item.executor),
             inputs: Some(item.inputs),
@@ -161,12 +161,14 @@ pub(crate) fn read(value: &Value, problems: &mut Vec<Problem>) -> Option<Draft> 
     let id = id.and_then(|id| read_id(id, &fields.at("id"), RunId::parse, problems));
     let queue = fields.text("queue", problems).unwrap_or("default");
     let rules = fields.get("rules");
+    let rules = rules.map_or_else(Vec::new, |rules| read_rules(rules, &fields.at("rules"), problems));
+    check_ids(&[], &rules, problems);
     Some(Draft {
         id,
         queue: queue.to_owned(),
         base: fields.text("base", problems).map(str::to_owned),
         open_ended: fields.boolean("openEnded", problems).unwrap_or(false),
-        rules: rules.map_or_else(Vec::new, |rules| read_rules(rules, &fields.at("rules"), problems)),
+        rules,
         artifacts: read_artifacts(&fields, problems),
         items: read_items(&fields, problems),
     })
@@ -236,35 +238,4 @@ pub(crate) fn report_clashes(map: &Map<String, Value>, at: &JsonPath, problems: 
         let message = format!("the keys {first:?} and {second:?} cannot be files side by side everywhere");
         problems.push(Problem::new(Code::BadInputKey, &at.key(&second), message));
     }
-}
-
-/// Checks that rules have the outline of rules, and keeps them as they are.
-fn read_rules(rules: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Vec<Value> {
-    let Some(list) = rules.as_array() else {
-        let message = "`rules` is an array of rules";
-        problems.push(Problem::new(Code::BadRule, at, message));
-        return Vec::new();
-    };
-    let mut ids = BTreeSet::new();
-    for (index, rule) in list.iter().enumerate() {
-        let at = at.index(index);
-        let bad = |message: &str| Problem::new(Code::BadRule, &at, message);
-        let Some(id) = rule.get("id").and_then(Value::as_str) else {
-            problems.push(bad("a rule is an object with a string `id`"));
-            continue;
-        };
-        // Items that the rule creates are named after it.
-        if let Err(error) = ItemId::parse(&format!("{id}-0123456789ab")) {
-            problems.push(bad(&format!("the rule's id: {error}")));
-        }
-        if !ids.insert(id) {
-            problems.push(bad("another rule has this id"));
-        }
-        for key in ["when", "create"] {
-            if !rule.get(key).is_some_and(Value::is_object) {
-                problems.push(bad(&format!("a rule has an object `{key}`")));
-            }
-        }
-    }
-    list.clone()
 }

@@ -8,7 +8,7 @@ use crate::model::name::{ItemId, clashes};
 use crate::model::plan::{Produced, ProductKey};
 use crate::model::problem::{Code, Problem};
 use crate::model::read::{Fields, read_products, read_selector, string, text};
-use crate::plan::draft::{DraftItem, DraftNeed, read_id, read_key, report_clashes};
+use crate::plan::draft::{DraftItem, DraftNeed, ItemPath, read_id, read_key, report_clashes};
 
 const KNOWN: [&str; 10] = [
     "id",
@@ -28,31 +28,48 @@ const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
 
 /// Reads an item, which is `None` only if it is no object.
 pub(crate) fn read(value: &Value, at: JsonPath, problems: &mut Vec<Problem>) -> Option<DraftItem> {
-    let fields = Fields::of(value, at, &KNOWN, problems)?;
+    let fields = Fields::of(value, at.clone(), &KNOWN, problems)?;
     let id = fields.required("id", problems);
     let id = id.and_then(|id| read_id(id, &fields.at("id"), ItemId::parse, problems));
+    Some(read_fields(&fields, at, id, problems))
+}
+
+/// Reads what a rule creates: an item that has no id of its own and goes by the rule's.
+pub(crate) fn read_template(
+    value: &Value,
+    at: JsonPath,
+    rule: Option<&str>,
+    problems: &mut Vec<Problem>,
+) -> Option<DraftItem> {
+    let [_, known @ ..] = KNOWN;
+    let fields = Fields::of(value, at.clone(), &known, problems)?;
+    Some(read_fields(&fields, at, rule.map(str::to_owned), problems))
+}
+
+fn read_fields(fields: &Fields<'_>, at: JsonPath, id: Option<String>, problems: &mut Vec<Problem>) -> DraftItem {
     fields.required("executor", problems);
     let inputs = match fields.get("inputs") {
         Some(_) => fields.object("inputs", problems).cloned(),
         None => Some(Map::new()),
     };
     let known_problems = problems.len();
-    let produces = read_produces(&fields, problems);
+    let produces = read_produces(fields, problems);
     let products_unread = problems.len() > known_problems;
     let max_attempts = fields.integer("maxAttempts", &(1..=100), problems);
-    Some(DraftItem {
+    DraftItem {
+        path: ItemPath(at),
         id,
         executor: fields.text("executor", problems).map(str::to_owned),
         inputs,
-        depends_on: read_dependencies(&fields, problems),
-        resource_locks: read_locks(&fields, problems),
+        depends_on: read_dependencies(fields, problems),
+        resource_locks: read_locks(fields, problems),
         subagent_shape: fields.text("subagentShape", problems).map(str::to_owned),
-        needs: read_needs(&fields, problems),
+        needs: read_needs(fields, problems),
         produces,
         products_unread,
         timeout: fields.integer("timeout", &(1..=MAX_TIMEOUT), problems),
         max_attempts: max_attempts.and_then(|number| u32::try_from(number).ok()),
-    })
+    }
 }
 
 fn read_dependencies(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Vec<Option<String>> {

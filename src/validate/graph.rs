@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use crate::model::json::JsonPath;
 use crate::model::name::fold;
 use crate::model::problem::{Code, MAX_HINTED, Problem};
-use crate::plan::{DraftItem, ItemPath};
+use crate::plan::DraftItem;
 
 /// The items by position, and for each the positions of those it waits for.
 pub(super) struct Graph {
@@ -20,7 +20,7 @@ impl Graph {
         let mut graph = Self { positions: positions(items, added, problems), waits_for: vec![Vec::new(); items.len()] };
         for (at, item) in items.iter().enumerate() {
             let mut waits_for = BTreeSet::new();
-            for edge in item.iter().flat_map(|item| edges(at, item)) {
+            for edge in item.iter().flat_map(edges) {
                 match graph.resolve(&edge, problems.len() < MAX_HINTED) {
                     Ok(to) if to != at => {
                         waits_for.insert(to);
@@ -38,6 +38,13 @@ impl Graph {
             problems.push(graph.cycle(&component, items));
         }
         graph
+    }
+
+    /// Reports what is wrong with the edges of an item that has no place in the graph yet, and that nothing waits for.
+    pub(super) fn check_created(&self, item: &DraftItem, problems: &mut Vec<Problem>) {
+        for edge in edges(item) {
+            problems.extend(self.resolve(&edge, problems.len() < MAX_HINTED).err());
+        }
     }
 
     /// The position of the item with this id.
@@ -111,7 +118,8 @@ impl Graph {
         let name = |at: &usize| items[*at].as_ref().and_then(|item| item.id.as_deref());
         let names: Vec<&str> = cycle.iter().rev().filter_map(name).collect();
         let message = format!("these items wait for one another: {}", names.join(" -> "));
-        Problem::new(Code::Cycle, ItemPath::new(start).itself(), message)
+        let at = items[start].as_ref().map_or_else(JsonPath::root, |item| item.path.itself().clone());
+        Problem::new(Code::Cycle, &at, message)
     }
 }
 
@@ -123,8 +131,8 @@ struct Edge<'i> {
 }
 
 /// The references of an item; a need's source that is no item is none.
-fn edges(at: usize, item: &DraftItem) -> Vec<Edge<'_>> {
-    let path = ItemPath::new(at);
+fn edges(item: &DraftItem) -> Vec<Edge<'_>> {
+    let path = &item.path;
     let listed = item.depends_on.iter().enumerate();
     let listed = listed.filter_map(|(index, to)| {
         Some(Edge { to: to.as_deref()?, path: path.key("depends_on").index(index), unknown: Code::UnknownDependency })
@@ -146,7 +154,7 @@ fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Probl
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     // Those that are not new were there first.
     for at in (added..items.len()).chain(0..added) {
-        let Some(id) = items[at].as_ref().and_then(|item| item.id.as_deref()) else {
+        let Some((item, id)) = items[at].as_ref().and_then(|item| Some((item, item.id.as_deref()?))) else {
             continue;
         };
         positions.entry(id.to_owned()).or_insert(at);
@@ -158,8 +166,7 @@ fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Probl
         } else {
             format!("the ids {other:?} and {id:?} differ in nothing that every system tells apart")
         };
-        let at = ItemPath::new(at).key("id");
-        problems.push(Problem::new(Code::DuplicateId, &at, message));
+        problems.push(Problem::new(Code::DuplicateId, &item.path.key("id"), message));
     }
     positions
 }

@@ -6,21 +6,22 @@ use crate::model::catalog::{Catalog, Shape};
 use crate::model::name::clashes;
 use crate::model::plan::{Produced, ProductKey, Selector};
 use crate::model::problem::{Code, MAX_HINTED, Problem};
-use crate::plan::{Draft, DraftItem, DraftNeed, ItemPath};
+use crate::plan::{Draft, DraftItem, DraftNeed};
+use crate::validate::Scope;
 use crate::validate::graph::Graph;
 
-/// Checks the needs and products of the first `added` items.
-pub(super) fn check(draft: &Draft, added: usize, graph: &Graph, catalog: &Catalog, problems: &mut Vec<Problem>) {
+/// Checks the needs and products of the new items.
+pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problems: &mut Vec<Problem>) {
+    let draft = scope.draft;
     let declared = draft.items.iter().map(|item| match item {
         Some(item) => Declared::of(item, catalog),
         None => Declared::default(),
     });
     let declared: Vec<Declared<'_>> = declared.collect();
-    for (at, item) in draft.items[..added].iter().enumerate() {
-        let Some(item) = item else { continue };
+    for item in scope.new_items() {
         let shape = shape(item, catalog);
         for (key, need) in &item.needs {
-            let edge = Edge { at, item, key, need, shape, hint: problems.len() < MAX_HINTED };
+            let edge = Edge { item, key, need, shape, hint: problems.len() < MAX_HINTED };
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
                 continue;
             };
@@ -34,12 +35,11 @@ pub(super) fn check(draft: &Draft, added: usize, graph: &Graph, catalog: &Catalo
             });
         }
     }
-    check_document_names(draft, added, problems);
+    check_document_names(scope, problems);
 }
 
 /// One need, with what its consumer is.
 struct Edge<'d> {
-    at: usize,
     item: &'d DraftItem,
     key: &'d str,
     need: &'d DraftNeed,
@@ -50,7 +50,7 @@ struct Edge<'d> {
 
 impl Edge<'_> {
     fn problem(&self, code: Code, field: &str, message: impl Into<String>) -> Problem {
-        let path = ItemPath::new(self.at).need(self.key, field);
+        let path = self.item.path.need(self.key, field);
         Problem::new(code, &path, message)
     }
 
@@ -136,7 +136,7 @@ fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared
     let types = types.map(|(makes, takes)| (makes.clone(), takes.clone()));
     let (makes, takes) = types.or_else(|| drift(product, select))?;
     let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
-    let path = ItemPath::new(edge.at).key("needs").key(edge.key);
+    let path = edge.item.path.key("needs").key(edge.key);
     Some(Problem::new(Code::TypeMismatch, &path, message))
 }
 
@@ -151,19 +151,18 @@ fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
 /// Reports document names that cannot stand side by side in the run's folder of documents.
 ///
 /// Several items may write one document: the same name again is another revision.
-fn check_document_names(draft: &Draft, added: usize, problems: &mut Vec<Problem>) {
-    let mut writers: BTreeMap<&str, usize> = BTreeMap::new();
+fn check_document_names(scope: &Scope<'_>, problems: &mut Vec<Problem>) {
+    let mut writers: BTreeMap<&str, &DraftItem> = BTreeMap::new();
     // Those that are not new come first, so that the first writer is blamed last.
-    for at in (added..draft.items.len()).chain(0..added) {
-        let products = draft.items[at].iter().filter_map(|item| item.produces.as_ref());
-        for product in products.flatten() {
+    for item in scope.known_items().chain(scope.new_items()) {
+        for product in item.produces.iter().flatten() {
             if let Selector::Document { name, .. } = &product.select {
-                writers.entry(name.as_str()).or_insert(at);
+                writers.entry(name.as_str()).or_insert(item);
             }
         }
     }
     for (first, second) in clashes(writers.keys().copied()) {
-        let at = ItemPath::new(writers[second.as_str()]).key("produces");
+        let at = writers[second.as_str()].path.key("produces");
         let message = format!("the documents {first:?} and {second:?} cannot stand side by side in a run");
         problems.push(Problem::new(Code::BadSelector, &at, message));
     }

@@ -9,15 +9,14 @@ use crate::model::catalog::Catalog;
 use crate::model::json::JsonPath;
 use crate::model::problem::{Code, Problem};
 use crate::model::read::{Fields, wrong_type};
-use crate::plan::{DraftItem, ItemPath};
+use crate::plan::DraftItem;
 use crate::schemas::{self, Unfit};
 
 /// Checks executors, subagents, shapes, pipelines and inputs.
-pub(super) fn check(items: &[Option<DraftItem>], catalog: &Catalog, problems: &mut Vec<Problem>) {
+pub(super) fn check<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog, problems: &mut Vec<Problem>) {
     let mut schemas = BTreeMap::new();
-    for (at, item) in items.iter().enumerate() {
-        let Some(item) = item else { continue };
-        let path = ItemPath::new(at);
+    for item in items {
+        let path = &item.path;
         if let Some(name) = &item.executor {
             let wanted = Wanted { what: "executor", unknown: Code::UnknownExecutor, name };
             wanted.check(&catalog.executors, &path.key("executor"), problems);
@@ -26,9 +25,9 @@ pub(super) fn check(items: &[Option<DraftItem>], catalog: &Catalog, problems: &m
             let inputs = Fields::open(inputs, path.key("inputs"));
             check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
         }
-        check_document_schemas(item, &path, catalog, problems);
+        check_document_schemas(item, catalog, problems);
         if let Some(name) = &item.subagent_shape {
-            check_shape(name, item, &path, catalog, &mut schemas, problems);
+            check_shape(name, item, catalog, &mut schemas, problems);
         }
     }
 }
@@ -52,11 +51,11 @@ impl Wanted<'_> {
 }
 
 /// Checks that the documents that an item makes can be held against what it says they are.
-fn check_document_schemas(item: &DraftItem, path: &ItemPath, catalog: &Catalog, problems: &mut Vec<Problem>) {
+fn check_document_schemas(item: &DraftItem, catalog: &Catalog, problems: &mut Vec<Problem>) {
     for (index, product) in item.produces.iter().flatten().enumerate() {
         let Some(schema) = &product.schema else { continue };
         let Err(unfit) = schemas::usable(&catalog.schemas, schema) else { continue };
-        let at = path.key("produces").index(index).key("schema");
+        let at = item.path.key("produces").index(index).key("schema");
         let problem = |code| Problem::new(code, &at, unfit.to_string());
         problems.push(match unfit {
             Unfit::Unknown(_) => {
@@ -119,13 +118,12 @@ fn is_command(command: &Value) -> bool {
 fn check_shape<'c>(
     name: &str,
     item: &DraftItem,
-    path: &ItemPath,
     catalog: &'c Catalog,
     schemas: &mut BTreeMap<&'c str, Result<Validator, String>>,
     problems: &mut Vec<Problem>,
 ) {
     let Some((name, shape)) = catalog.shapes.get_key_value(name) else {
-        let at = path.key("subagentShape");
+        let at = item.path.key("subagentShape");
         let message = format!("no shape {name:?} is registered here");
         let problem = Problem::new(Code::UnknownShape, &at, message);
         problems.push(problem.nearest(name, catalog.shapes.keys().map(String::as_str)));
@@ -138,10 +136,10 @@ fn check_shape<'c>(
         .entry(name)
         .or_insert_with(|| jsonschema::validator_for(schema).map_err(|error| error.masked().to_string()));
     match compiled {
-        Ok(schema) => check_schema(name, schema, inputs, &path.key("inputs"), problems),
+        Ok(schema) => check_schema(name, schema, inputs, &item.path.key("inputs"), problems),
         Err(error) => {
             let message = format!("the schema of the shape {name:?} is not valid: {error}");
-            let at = path.key("subagentShape");
+            let at = item.path.key("subagentShape");
             problems.push(Problem::new(Code::InputsSchema, &at, message));
         }
     }

@@ -10,14 +10,14 @@ use crate::model::entry::{Event, ItemFired};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
-use crate::model::plan::{Item, Plan};
+use crate::model::plan::Item;
 
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, each};
 
-/// Returns the row, and what confined the attempts.
-pub(super) fn row(case: &Case<'_>, plan: Option<&Plan>) -> (Verdict, BTreeMap<String, u64>) {
+/// Returns the row, and what confined the attempts; `plan` are the items of the run, where they are known.
+pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<String, u64>) {
     if let Some(cut_off) = case.cut_off() {
         return (cut_off, BTreeMap::new());
     }
@@ -28,8 +28,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&Plan>) -> (Verdict, BTreeMap<St
             _ => None,
         })
         .collect();
-    let items: HashMap<&ItemId, &Item> =
-        plan.iter().flat_map(|plan| &plan.items).map(|item| (&item.id, item)).collect();
+    let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
     let base = case.story.submitted().map(|e| e.base);
     let checked = each(case.store, &fired, |objects, (fired, oid)| {
         let oid = oid.ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;

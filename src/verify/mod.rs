@@ -10,6 +10,7 @@ mod chain;
 mod content;
 mod continuable;
 mod findings;
+mod growth;
 mod handoff;
 mod logs;
 mod manifest;
@@ -160,7 +161,7 @@ impl Evidence {
     fn gather(case: &Case<'_>) -> Self {
         let signature = signature::row(case);
         let replay = plan::replay(case);
-        let (manifest, sandbox) = manifest::row(case, replay.plan.as_ref());
+        let (manifest, sandbox) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
         Self {
             signature: signature.verdict,
             signers: signature.signers,

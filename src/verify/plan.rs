@@ -11,6 +11,7 @@ use crate::model::plan::Plan;
 use crate::model::state::RunState;
 
 use super::findings::{Findings, Verdict, counted};
+use super::growth;
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
 use super::story::{Link, short};
@@ -20,7 +21,6 @@ use super::{Case, Options, State};
 pub(super) struct Replay {
     pub(super) verdict: Verdict,
     pub(super) handoff: Verdict,
-    pub(super) plan: Option<Plan>,
     pub(super) state: Option<RunState>,
 }
 
@@ -31,7 +31,7 @@ impl Replay {
             _ => verdict.detail.clone(),
         };
         let handoff = if verdict.incomplete { Verdict::incomplete(why) } else { Verdict::not_applicable(why) };
-        Self { verdict, handoff, plan: None, state: None }
+        Self { verdict, handoff, state: None }
     }
 }
 
@@ -48,19 +48,32 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
         return Replay::without_plan(findings.verdict(case.lazy, String::new));
     };
     check_submitted(case, submitted, &plan, &mut findings);
+    let Ok(rules) = growth::rules(case, submitted, &plan, &mut findings) else {
+        return Replay::without_plan(findings.verdict(case.lazy, String::new));
+    };
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
-    let mut state = RunState::new(submitted.clone(), graph);
+    let mut state = RunState::new(submitted.clone(), graph).with_rules(rules);
     let mut handoff = Handoff::default();
     let mut expected = Vec::new();
+    let mut unread = false;
     for link in case.story.links.iter().skip(1) {
-        if let Event::ItemFired(fired) = &link.entry.event {
-            handoff.see(&state, fired);
+        match &link.entry.event {
+            Event::ItemFired(fired) => handoff.see(&state, fired),
+            Event::RunSealed(_) => growth::check_seal(case, &state, &mut findings),
+            Event::RunExtended(extended) => {
+                unread = growth::extend(case, &mut state, link, extended, &mut findings).is_err();
+                if unread {
+                    break;
+                }
+                continue;
+            }
+            _ => {}
         }
         if let Err(illegal) = state.apply(&link.entry.event) {
             findings.add(format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {
-            let at = state.graph.position(item).expect("the rules allow only items of the plan");
+            let at = state.graph.position(item).expect("only what the run has can change");
             expected.push(Expected { item, link, bytes: state.items[at].canonical() });
         }
     }
@@ -72,7 +85,10 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     let detail =
         format!("{ended} of {} accounted for, every transition legal", counted(state.items.len(), "item", "items"));
     let verdict = findings.verdict(case.lazy, || detail);
-    Replay { verdict, handoff: handoff.verdict(), plan: Some(plan), state: Some(state) }
+    if unread {
+        return Replay::without_plan(verdict);
+    }
+    Replay { verdict, handoff: handoff.verdict(), state: Some(state) }
 }
 
 /// Reads the plan that entry 0 seals; none comes with a finding.
@@ -103,7 +119,8 @@ fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> O
 /// Holds what entry 0 says against the plan and against what the verifier asked for.
 fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
     let artifacts = plan.artifacts.keys().eq(submitted.artifacts.keys());
-    let fan_out = plan.items.len() > FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty();
+    let ruled = !plan.rules.is_empty() || submitted.rules.is_some();
+    let fan_out = plan.items.len() > FAN_OUT_ABOVE || plan.open_ended || ruled;
     let held = [
         (plan.id == *case.run, "the plan is of another run"),
         (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),

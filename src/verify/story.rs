@@ -9,7 +9,7 @@ use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, RunSubmitted};
 use crate::model::format::{self, Layout};
-use crate::model::name::FilePath;
+use crate::model::name::{FilePath, ItemId};
 use crate::sign;
 
 use super::findings::Findings;
@@ -35,6 +35,8 @@ pub(super) struct Story {
     pub(super) tree_findings: Findings,
     /// The blob at `plan.json` after entry 0.
     pub(super) plan: Option<Oid>,
+    /// The blob at `rules.json` after entry 0.
+    pub(super) rules: Option<Oid>,
     /// The blobs sealed at submit.
     pub(super) artifacts: BTreeMap<FilePath, Oid>,
 }
@@ -52,6 +54,8 @@ pub(super) struct Link {
     pub(super) state: Option<Oid>,
     /// The blob at the item's `manifest.json` after the entry, where the entry dispatched it.
     pub(super) manifest: Option<Oid>,
+    /// The blobs at the `item.json` of the items that the entry added.
+    pub(super) definitions: BTreeMap<ItemId, Oid>,
     before: Option<Oid>,
 }
 
@@ -129,9 +133,14 @@ impl Story {
                 }
             }
             match &link.entry.event {
+                Event::RunExtended(e) => {
+                    let blob = |item: &ItemId| tree.get(&layout.definition(item)).copied();
+                    link.definitions = e.items.keys().filter_map(|item| Some((item.clone(), blob(item)?))).collect();
+                }
                 Event::ItemFired(e) => link.manifest = tree.get(&layout.manifest(&e.item)).copied(),
                 Event::RunSubmitted(e) => {
                     self.plan = tree.get(format::PLAN).copied();
+                    self.rules = tree.get(format::RULES).copied();
                     let blob = |path: &FilePath| tree.get(&format::artifact_path(path)).copied();
                     self.artifacts = e.artifacts.keys().filter_map(|path| Some((path.clone(), blob(path)?))).collect();
                 }
@@ -179,6 +188,7 @@ impl Link {
             signer,
             state: None,
             manifest: None,
+            definitions: BTreeMap::new(),
             before,
         }
     }

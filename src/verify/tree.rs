@@ -32,6 +32,7 @@ impl Accounted {
         match &entry.event {
             Event::RunSubmitted(e) => {
                 paths.set.insert(format::PLAN.to_owned(), None);
+                paths.set.extend(e.rules.map(|_| (format::RULES.to_owned(), None)));
                 paths.set.extend(e.artifacts.keys().map(|path| (format::artifact_path(path), None)));
             }
             Event::ItemFired(e) => {
@@ -54,6 +55,7 @@ impl Accounted {
                 let item = entry.event.item().map(|(item, _)| layout.state(item));
                 paths.set.extend(item.map(|path| (path, None)));
             }
+            Event::RunExtended(e) => paths.set.extend(e.items.keys().map(|item| (layout.definition(item), None))),
             Event::DocumentWritten(e) => {
                 paths.set.insert(format::document_path(&e.name), Some(e.oid));
             }

@@ -106,6 +106,16 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(Illegal::WrongRevision(..)) => "revision",
         Err(Illegal::WrongPrevious(..)) => "previous",
         Err(Illegal::NoPlace(..)) => "no-place",
+        Err(
+            Illegal::ExtendedAfterEnd
+            | Illegal::OtherItems
+            | Illegal::NotOpenEnded
+            | Illegal::UnknownRule(_)
+            | Illegal::TooManyByRule(_)
+            | Illegal::DuplicateItem(_)
+            | Illegal::UnknownDependency(..)
+            | Illegal::Circle(_),
+        ) => "growth",
         Err(Illegal::EndedUnsettled | Illegal::SealedUnsettled) => "unsettled",
     }
 }

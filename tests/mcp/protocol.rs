@@ -86,7 +86,7 @@ fn what_fails_is_told_and_the_server_goes_on() {
         client.refused(tool, &arguments, "usage");
     }
     // A tool that is none is an error of the protocol.
-    for name in ["cancel", "retry", "close", "key", "push", "clean", "run", "constructor", ""] {
+    for name in ["cancel", "retry", "close", "extend", "coordinate", "key", "anchor", "push", "clean", "run", ""] {
         let answer = client.ask("tools/call", &json!({"name": name, "arguments": {}}));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }

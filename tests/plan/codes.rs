@@ -43,7 +43,13 @@ fn form() -> Vec<Case> {
         Case(json!({"id": "r", "openEnded": 1, "items": [item("x", &json!({}))]}), &["wrong-type openEnded"]),
         Case(
             json!({"id": "r", "rules": [3, {"id": "p"}, {"id": "p", "when": {}, "create": {}}], "items": [item("x", &json!({}))]}),
-            &["bad-rule rules[0]", "bad-rule rules[1]", "bad-rule rules[1]", "bad-rule rules[2]"],
+            &[
+                "bad-rule rules[0]",
+                "bad-rule rules[1].when",
+                "bad-rule rules[1].create",
+                "missing-field rules[2].create.executor",
+                "bad-rule rules[2].id",
+            ],
         ),
         Case(
             plan_of(&[item("a", &json!({})), item("a", &json!({})), item("A", &json!({}))]),

@@ -51,6 +51,7 @@ fn role(path: &str) -> &'static str {
         "plan.json" => "`plan.json`",
         "state.json" => "a `state.json`",
         "manifest.json" => "a `manifest.json`",
+        "item.json" => "an `item.json`",
         "patch" => "a patch",
         "spec.md" => "an artifact",
         "notes" | "score" => "a document",

@@ -5,7 +5,7 @@ use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::entry::{Again, Event, Exit, ItemDropped, RunEnded, Transcript, Verified, VerifiedBy};
+use git_handoff::model::entry::{Again, Cause, Event, Exit, ItemDropped, RunEnded, Transcript, Verified, VerifiedBy};
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
@@ -29,7 +29,9 @@ pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
 {"id":"break","executor":"command","inputs":{"command":["false"]}},
 {"id":"after","executor":"command","inputs":{"command":["true"]},"depends_on":["break"]},
 {"id":"never","executor":"command","inputs":{"command":["true"]}}],
-"artifacts":{"spec.md":"spec.md"}}"#;
+"artifacts":{"spec.md":"spec.md"},
+"rules":[{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":8}]},
+"create":{"executor":"command","inputs":{"command":["again"]}}}]}"#;
 
 /// How the run ends before it is sealed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,11 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     run.fire("other");
     let score: &[u8] = b"{\"score\":7}\n";
     run.done("other", &[("patch", b"diff other\n"), ("outputs/score.json", score), ("documents/score", score)]);
+    let again = run.of_rule(0);
+    run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&again));
     run.document("notes", Some("notes@1.1.0"), b"second\n");
+    run.fire(again.id.as_str());
+    run.done(again.id.as_str(), &[("outputs/again.md", b"again\n")]);
     run.fire("use");
     run.done("use", &[("outputs/report.md", b"fine\n")]);
     run.document("notes", Some("notes@2"), b"third\n");

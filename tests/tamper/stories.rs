@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
+use git_handoff::model::format::Layout;
+use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::sign::Signer;
 use git_handoff::verify::{Options, Signers, State};
@@ -130,7 +132,7 @@ fn every_two_entries_exchanged() {
 fn what_was_handed_over_exchanged() {
     let scene = Scene::new(End::Closed);
     let mut found = Found::default();
-    let mut tell = |what: &str, bend: &dyn Fn(&Lab, &mut Tale)| {
+    let mut tell = |what: &str, bend: Bend<'_>| {
         let mut tale = scene.tale();
         bend(&scene.lab, &mut tale);
         found.tell(&scene, what, &tale);
@@ -197,8 +199,9 @@ fn what_was_handed_over_exchanged() {
     });
     tell("a manifest in the tree that the entry does not name", &|lab, tale| {
         let at = tale.iter().position(|(event, _)| matches!(event, Event::ItemFired(_))).unwrap();
-        tale[at].1 = vec![("items/make/manifest.json".to_owned(), blob(lab, b"{}"))];
+        tale[at].1 = vec![(LAYOUT.manifest(&id("make")), blob(lab, b"{}"))];
     });
+    what_was_added(&mut tell);
     tell("a plan of other commands, named by entry 0", &|lab, tale| {
         replace_plan(lab, tale, &PLAN.replace("[\"make\"]", "[\"evil\"]"));
     });
@@ -221,9 +224,44 @@ fn what_was_handed_over_exchanged() {
         e.artifacts.values_mut().for_each(|digest| *digest = Digest::of(b"# Another\n"));
     });
     tell("a file smuggled into the tree", &|lab, tale| {
-        tale[3].1.push(("items/make/outputs/more".to_owned(), blob(lab, b"evil\n")));
+        tale[3].1.push((LAYOUT.outputs(&id("make")) + "/more", blob(lab, b"evil\n")));
     });
     found.check("exchanges", "the story");
+}
+
+/// What is done to a tale before it is told.
+type Bend<'a> = &'a dyn Fn(&Lab, &mut Tale);
+
+/// The item that a rule added exchanged, and the document that the rule saw.
+fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
+    let extended = |tale: &Tale| tale.iter().position(|(event, _)| matches!(event, Event::RunExtended(_))).unwrap();
+    tell("an added item of another command, named by its entry", &|lab, tale| {
+        let at = extended(tale);
+        let (Event::RunExtended(e), edits) = &mut tale[at] else { panic!() };
+        let Edit::Blob(oid) = edits[0].1 else { panic!() };
+        let bytes = lab.store.read_blob(oid).unwrap();
+        let bytes = String::from_utf8(bytes).unwrap().replace("[\"again\"]", "[\"evil\"]");
+        e.items.values_mut().for_each(|digest| *digest = Digest::of(bytes.as_bytes()));
+        edits[0].1 = blob(lab, bytes.as_bytes());
+    });
+    tell("an added item of another command, not named by its entry", &|lab, tale| {
+        let at = extended(tale);
+        tale[at].1[0].1 = blob(lab, b"{}");
+    });
+    tell("a document that would not have made its rule add anything", &|lab, tale| {
+        let at = done(tale, "other");
+        let (Event::ItemReconciled(e), edits) = &mut tale[at] else { panic!() };
+        let high = b"{\"score\":9}\n";
+        let Edit::Blob(oid) = blob(lab, high) else { panic!() };
+        for product in e.products.iter_mut().filter(|(key, _)| **key != ProductKey::Patch).map(|(_, product)| product) {
+            (product.sha256, product.oid) = (Digest::of(high), oid);
+        }
+        edits.iter_mut().filter(|(path, _)| path.contains("score")).for_each(|edit| edit.1 = Edit::Blob(oid));
+        refire(lab, tale, "use", &|manifest| {
+            let score = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
+            score.1.digest = Digest::of(high);
+        });
+    });
 }
 
 /// A run that somebody else made from the first entry on, with a log of their own: what it reads as.
@@ -268,6 +306,13 @@ fn a_whole_run_by_another_key() {
     table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
 }
 
+/// Where the items of the run stand.
+const LAYOUT: Layout = Layout { fan_out: true };
+
+fn id(item: &str) -> ItemId {
+    ItemId::parse(item).unwrap()
+}
+
 fn done(tale: &Tale, item: &str) -> usize {
     let made = |event: &Event| matches!(event, Event::ItemReconciled(e) if e.item.as_str() == item);
     tale.iter().position(|(event, _)| made(event)).unwrap()
@@ -299,7 +344,7 @@ fn refire(lab: &Lab, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_handoff
     let Event::ItemFired(mut fired) = teller.drafts.remove(at).event else { panic!() };
     fired.manifest = Digest::of(&bytes);
     fired.input_refs = manifest.input_refs;
-    tale[at] = (Event::ItemFired(fired), vec![(format!("items/{item}/manifest.json"), blob(lab, &bytes))]);
+    tale[at] = (Event::ItemFired(fired), vec![(LAYOUT.manifest(&id(item)), blob(lab, &bytes))]);
 }
 
 fn replace_plan(lab: &Lab, tale: &mut Tale, plan: &str) {

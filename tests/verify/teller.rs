@@ -8,14 +8,15 @@ use git_handoff::git::store::Edit;
 use git_handoff::merkle::Frontier;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
-    Again, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product,
-    RunEnded, RunSealed, RunSubmitted,
+    Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
+    Product, RunEnded, RunExtended, RunSealed, RunSubmitted,
 };
+use git_handoff::model::extension::definition;
 use git_handoff::model::format;
 use git_handoff::model::graph::Graph;
 use git_handoff::model::manifest::{self, Manifest};
 use git_handoff::model::name::{FilePath, ItemId, RunId};
-use git_handoff::model::plan::{Need, Plan, ProductKey, Selector, Source};
+use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::sign::Signer;
 use serde_json::Value;
@@ -56,6 +57,7 @@ impl<'a> Teller<'a> {
         let submitted = RunSubmitted {
             plan: Digest::of(plan.as_bytes()),
             artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
+            rules: None,
             base: lab.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
@@ -67,13 +69,17 @@ impl<'a> Teller<'a> {
         };
         let mut edits = vec![("plan.json".to_owned(), blob(lab, plan.as_bytes()))];
         edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
-        let state = RunState::new(submitted.clone(), Graph::new(&parsed));
+        let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
         let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
         Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true }
     }
 
     /// Adds an entry with edits; what the rules do not allow is forced upon the state.
     pub(crate) fn add(&mut self, event: Event, mut edits: Vec<(String, Edit)>) {
+        if let Event::RunExtended(e) = &event {
+            let _ = self.state.extend(e, self.items(&edits));
+            return self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
+        }
         let at = event.item().and_then(|(item, _)| self.state.graph.position(item));
         if let (Err(_), Some(at)) = (self.state.apply(&event), at) {
             let state = &mut self.state.items[at];
@@ -91,6 +97,27 @@ impl<'a> Teller<'a> {
             edits.push((path, blob(self.lab, &self.state.items[at].canonical())));
         }
         self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
+    }
+
+    /// The items whose `item.json` is written.
+    fn items(&self, edits: &[(String, Edit)]) -> Vec<Item> {
+        let read = |(_, edit): &(String, Edit)| match edit {
+            Edit::Blob(oid) => git_handoff::plan::parse_item(&self.lab.store.read_blob(*oid).unwrap()).ok(),
+            _ => None,
+        };
+        edits.iter().filter_map(read).collect()
+    }
+
+    /// The item that a rule names after what it sees, whether it would create it or not.
+    pub(crate) fn of_rule(&self, at: usize) -> Item {
+        let rule = &self.state.rules[at];
+        rule.item(&self.state.seen(rule))
+    }
+
+    pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {
+        let layout = self.state.layout();
+        let edits = items.iter().map(|item| (layout.definition(&item.id), blob(self.lab, &definition(item))));
+        self.add(Event::RunExtended(RunExtended::of(cause, items)), edits.collect());
     }
 
     pub(crate) fn fire(&mut self, item: &str) {

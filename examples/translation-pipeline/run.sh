@@ -1,0 +1,50 @@
+#!/bin/sh
+# Six specialists that never call each other: each reads documents and writes one, and rules decide from the documents alone who is
+# next. One fails once, one is down and is swapped for another, and nothing that was done is done again.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../common.sh"
+enter_repository "$here"
+run=refs/handoff/runs/article-1
+
+# Ends the example where something is not as it should be.
+expect() {
+	if [ "$2" != "$3" ]; then
+		printf '%s: expected\n%s\nfound\n%s\n' "$1" "$2" "$3" >&2
+		exit 1
+	fi
+}
+
+# Lists the steps that ended in some way, in the order of the chain, without the hashes of their names.
+steps() {
+	git log --reverse --format=%s $run | sed -n "s/^item.reconciled \([a-z]*\).* #\([0-9]\): $1$/\1 \2/p" | tr '\n' ','
+}
+
+show git handoff submit plan.json
+show git handoff coordinate article-1 --explain
+
+# The categorizer fails once and is tried again; the translator is down, so the run settles with a step undone.
+code=0
+show git handoff run article-1 || code=$?
+expect "a run with a failed step" 4 $code
+expect "what was done so far" "fetch 1,categorize 2," "$(steps done)"
+
+# Another translator that writes a document of the same shape; nobody downstream notices.
+show git config handoff.subagent.translator.command "sh specialists/translate.sh"
+failed=$(git handoff status article-1 | sed -n 's/.*\(translate-[0-9a-f]*\).*/\1/p')
+show git handoff retry "article-1/$failed"
+show git handoff run article-1
+expect "every step, once each" "fetch 1,categorize 2,translate 3,review 1,polish 1,review 1,publish 1," "$(steps done)"
+
+# The story, with plain git.
+show git log --reverse --format=%s $run
+show git log --reverse --format='%h %s' $run -- documents/translate-output
+show git show $run:documents/review-output
+expect "the last review" '{"score":9,"concerns":[]}' "$(git show $run:documents/review-output)"
+expect "revisions of the translation" 2 "$(git log --format=%h $run -- documents/translate-output | wc -l | tr -d ' ')"
+show git show $run:documents/publish-output
+show git handoff doc log article-1 translate-output
+
+show git handoff coordinate article-1 --explain
+show git handoff verify article-1

@@ -1,0 +1,148 @@
+//! `git handoff coordinate`
+
+use git_handoff::chain::Link;
+use git_handoff::coordinate;
+use git_handoff::model::entry::{Cause, Event};
+use git_handoff::model::judge::Judgement;
+use git_handoff::model::name::RunId;
+use git_handoff::model::quote::quoted;
+use git_handoff::model::state::RunState;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::show::printable;
+use super::target::Target;
+use super::{Ending, Failure, Output, run, steer};
+
+/// Hold a run's rules against its documents, and add the items that they create
+///
+/// Items are added to the run and not run; `git handoff run` does both, again and again. It is safe to repeat, and for several
+/// to do at once: each item is created exactly once.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+    /// Say for every rule why it creates something or not; of a run that is over or was fetched, only that
+    #[arg(long)]
+    explain: bool,
+    /// Say what would be created, and create nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Applies the rules.
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let target = Target::find(&context.store, &arguments.run)?;
+    let view = target.view(&context.store)?;
+    let over = view.state.sealed || view.state.is_ended();
+    let reads = arguments.dry_run || (arguments.explain && (over || !target.is_own()));
+    let mut answer = Answer { arguments, run: target.run.clone(), dry: reads, rules: Vec::new(), created: Vec::new() };
+    if reads {
+        answer.rules = rules(context, &view.state)?;
+        let due = coordinate::due(&context.store, &view.state)?;
+        answer.created = due.into_iter().map(|due| (due.item.id.to_string(), due.cause)).collect();
+        answer.print(&view.state, over, output);
+        return Ok(Ending::Done);
+    }
+    steer::refuse_unless_open(&target, &view)?;
+    let mut open = run::open(&target.run, context)?;
+    let before = open.state.clone();
+    answer.rules = rules(context, &before)?;
+    let links = coordinate::apply(&mut open, context.config.max_items)?;
+    answer.created = links.iter().flat_map(added).collect();
+    answer.print(&before, over, output);
+    if !links.is_empty() && !output.json {
+        output.hint(&format!("git handoff run {}", quoted(target.run.as_str())));
+    }
+    Ok(Ending::Done)
+}
+
+fn rules(context: &Context, state: &RunState) -> Result<Vec<Judgement>, Failure> {
+    Ok(coordinate::explain(&context.store, state)?)
+}
+
+fn added(link: &Link) -> Vec<(String, Cause)> {
+    match &link.entry.event {
+        Event::RunExtended(e) => e.items.keys().map(|item| (item.to_string(), e.cause.clone())).collect(),
+        _ => Vec::new(),
+    }
+}
+
+struct Answer<'a> {
+    arguments: &'a Arguments,
+    run: RunId,
+    /// Whether nothing was to be recorded.
+    dry: bool,
+    rules: Vec<Judgement>,
+    /// The items, each with its cause.
+    created: Vec<(String, Cause)>,
+}
+
+impl Answer<'_> {
+    fn print(&self, state: &RunState, over: bool, output: &mut Output) {
+        if output.json {
+            output.value(&self.value(state));
+            return;
+        }
+        if self.arguments.explain {
+            self.rules.iter().for_each(|rule| print_rule(rule, state, over, output));
+        } else {
+            for (item, cause) in &self.created {
+                output.line(&printable(&format!("{item}  {}", by(cause))));
+            }
+        }
+        if state.rules.is_empty() {
+            output.note("the run has no rules");
+        } else if over {
+            output.note("the run is over: nothing can be added to it");
+        } else if self.created.is_empty() {
+            output.note("no rule creates anything as the run stands");
+        } else if self.dry {
+            output.note("nothing was recorded");
+        }
+    }
+
+    fn value(&self, state: &RunState) -> Value {
+        let rules = self.rules.iter().zip(&state.rules).map(|(judged, rule)| {
+            let checks = judged.checks.iter().map(|check| json!({ "holds": check.holds, "found": check.found }));
+            json!({
+                "rule": judged.rule,
+                "fires": judged.fires(),
+                "item": judged.item.id,
+                "created": state.created_by(&judged.rule),
+                "atMost": rule.when.at_most,
+                "checks": checks.collect::<Vec<_>>(),
+            })
+        });
+        let items = self.created.iter().map(|(item, cause)| json!({ "id": item, "cause": cause }));
+        json!({
+            "schema": "git-handoff.coordinate/1",
+            "run": self.run,
+            "recorded": !self.dry,
+            "items": items.collect::<Vec<_>>(),
+            "rules": rules.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn by(cause: &Cause) -> String {
+    match cause {
+        Cause::Rule(rule) => format!("by rule {rule}"),
+        Cause::Actor => "by an actor".to_owned(),
+    }
+}
+
+fn print_rule(judged: &Judgement, state: &RunState, over: bool, output: &mut Output) {
+    let verdict = match (judged.fires(), over) {
+        (true, false) => format!("creates {}", judged.item.id),
+        (true, true) => "would create an item if the run were not over".to_owned(),
+        (false, _) => "creates nothing".to_owned(),
+    };
+    output.line(&printable(&format!("{}  {verdict}", judged.rule)));
+    for check in &judged.checks {
+        output.line(&printable(&format!("    {} {}", if check.holds { "✓" } else { "✗" }, check.found)));
+    }
+    for item in state.created_by(&judged.rule) {
+        output.line(&printable(&format!("    created {item}")));
+    }
+}

@@ -1,0 +1,47 @@
+//! Items that are added to a run after it was submitted.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::format;
+use super::name::ItemId;
+use super::plan::Item;
+
+/// The fields of `run.extended`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunExtended {
+    /// What added the items.
+    pub cause: Cause,
+    /// The digest of each item's `item.json`.
+    pub items: BTreeMap<ItemId, Digest>,
+}
+
+impl RunExtended {
+    /// Returns the event that adds items.
+    pub fn of(cause: Cause, items: &[Item]) -> Self {
+        Self { cause, items: items.iter().map(|item| (item.id.clone(), digest(item))).collect() }
+    }
+}
+
+/// What added items to a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// A rule of the run, by its id.
+    Rule(ItemId),
+    /// Whoever the entry names as its actor.
+    Actor,
+}
+
+/// Returns the bytes of an item's `item.json`: the normalised item in canonical form.
+pub fn definition(item: &Item) -> Vec<u8> {
+    format::canonical(&item.to_json())
+}
+
+/// Returns the digest of an item's `item.json`.
+pub fn digest(item: &Item) -> Digest {
+    Digest::of(&definition(item))
+}

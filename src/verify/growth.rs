@@ -1,0 +1,121 @@
+//! How a run grew: the rules that were sealed at submit, the items that were added, and whether the rules added just these.
+//!
+//! Part of the row `plan`.
+
+use gix::objs::Kind;
+
+use crate::model::digest::{Digest, Oid};
+use crate::model::document::Revision;
+use crate::model::entry::{Cause, RunExtended, RunSubmitted};
+use crate::model::judge;
+use crate::model::name::FilePath;
+use crate::model::plan::{Item, Plan};
+use crate::model::rule::{self, Rule};
+use crate::model::state::RunState;
+
+use super::Case;
+use super::findings::Findings;
+use super::objects::{Fault, Objects};
+use super::story::Link;
+
+/// Evidence that cannot be read, so that nothing after it can be replayed.
+pub(super) struct Unread;
+
+/// Reads the rules in force: the plan's own and those that the queue added at submit.
+pub(super) fn rules(
+    case: &Case<'_>,
+    submitted: &RunSubmitted,
+    plan: &Plan,
+    findings: &mut Findings,
+) -> Result<Vec<Rule>, Unread> {
+    let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
+    let bytes = read(&Objects::new(case.store), case.story.rules, "rules.json", findings)?;
+    if Digest::of(&bytes) != digest {
+        findings.add(format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short()));
+    }
+    let added = crate::plan::parse_rules(&bytes).map_err(|problems| {
+        let first = problems.first().map(ToString::to_string).unwrap_or_default();
+        findings.add(format!("rules.json holds no rules: {first}"));
+        Unread
+    })?;
+    if added.is_empty() {
+        findings.add("rules.json holds no rules, and yet entry 0 names it".to_owned());
+    }
+    rule::together(&plan.rules, added).map_err(|id| {
+        findings.add(format!("the plan and its queue have both a rule {id:?}"));
+        Unread
+    })
+}
+
+/// Takes in a `run.extended`, which is held against its items and, where a rule added them, against the rule.
+pub(super) fn extend(
+    case: &Case<'_>,
+    state: &mut RunState,
+    link: &Link,
+    e: &RunExtended,
+    findings: &mut Findings,
+) -> Result<(), Unread> {
+    let seq = link.entry.seq;
+    let objects = Objects::new(case.store);
+    let mut items = Vec::with_capacity(e.items.len());
+    for (id, digest) in &e.items {
+        let whose = format!("entry {seq}: item.json of item {id}");
+        let bytes = read(&objects, link.definitions.get(id).copied(), &whose, findings)?;
+        if Digest::of(&bytes) != *digest {
+            findings.add(format!("{whose} is not the one that the entry names"));
+        }
+        match crate::plan::parse_item(&bytes) {
+            Ok(item) => items.push(item),
+            Err(_) => findings.add(format!("{whose} is no item")),
+        }
+    }
+    if let Cause::Rule(id) = &e.cause
+        && let Some(rule) = state.rule(id)
+    {
+        match creates(&objects, state, rule) {
+            Ok(created) if created.as_slice() == items => {}
+            Ok(None) => findings.add(format!("entry {seq}: the rule {id} creates nothing here")),
+            Ok(Some(item)) => findings.add(format!("entry {seq}: what the rule {id} creates here is {}", item.id)),
+            Err(fault) => findings.fault(&format!("entry {seq}: what the rule {id} looks at"), &fault),
+        }
+    }
+    state.extend(e, items).unwrap_or_else(|illegal| findings.add(format!("entry {seq}: {illegal}")));
+    Ok(())
+}
+
+/// Refuses that a run sealed by itself while a rule had something to create.
+pub(super) fn check_seal(case: &Case<'_>, state: &RunState, findings: &mut Findings) {
+    if state.is_ended() || state.rules.is_empty() {
+        return;
+    }
+    let objects = Objects::new(case.store);
+    for rule in &state.rules {
+        match creates(&objects, state, rule) {
+            Ok(None) => {}
+            Ok(Some(item)) => findings.add(format!("the run was sealed before its rules had created {}", item.id)),
+            Err(fault) => findings.fault(&format!("at the seal: what the rule {} looks at", rule.id()), &fault),
+        }
+    }
+}
+
+fn creates(objects: &Objects, state: &RunState, rule: &Rule) -> Result<Option<Item>, Fault> {
+    judge::creates(state, rule, |_: &FilePath, revision: &Revision| {
+        let is = &revision.product;
+        let bytes = objects.read(is.oid, Kind::Blob)?;
+        if Digest::of(&bytes) != is.sha256 {
+            return Err(Fault::Damaged(is.oid, "its bytes are not those that the entry names".to_owned()));
+        }
+        Ok(bytes)
+    })
+}
+
+fn read(objects: &Objects, oid: Option<Oid>, whose: &str, findings: &mut Findings) -> Result<Vec<u8>, Unread> {
+    let Some(oid) = oid else {
+        findings.add(format!("{whose} is not in the tree"));
+        return Err(Unread);
+    };
+    objects.read(oid, Kind::Blob).map_err(|fault| {
+        findings.fault(whose, &fault);
+        Unread
+    })
+}

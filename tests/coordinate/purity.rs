@@ -1,0 +1,119 @@
+//! Whatever is written in whatever order: the same documents make the same items, each once, whoever looks first.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Cause, DocumentWritten, Event, RunExtended, RunSubmitted};
+use git_handoff::model::graph::Graph;
+use git_handoff::model::judge;
+use git_handoff::model::state::RunState;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{name, rule};
+
+const DOCUMENTS: [&str; 3] = ["draft", "review", "release"];
+const TEXTS: [&str; 5] = [r#"{"score":3}"#, r#"{"score":8}"#, r#"{"score":"high"}"#, "no JSON", "{}"];
+
+fn rules() -> Vec<Value> {
+    let score = |op: &str| json!([{ "document": "review", "pointer": "/score", "op": op, "value": 8 }]);
+    vec![
+        rule("start", &json!({ "absent": ["draft"] })),
+        rule("review", &json!({ "present": ["draft"], "atMost": 4 })),
+        rule("polish", &json!({ "present": ["review"], "absent": ["release"], "if": score("<"), "atMost": 2 })),
+        rule("release", &json!({ "absent": ["release"], "if": score(">=") })),
+    ]
+}
+
+fn fresh() -> RunState {
+    let plan = json!({ "id": "r", "rules": rules(), "items": [
+        { "id": "a", "executor": "command", "inputs": { "command": ["true"] } }] });
+    let plan = git_handoff::plan::parse(plan.to_string().as_bytes()).unwrap();
+    let submitted = RunSubmitted {
+        plan: Digest::of(b"plan"),
+        artifacts: BTreeMap::new(),
+        rules: None,
+        base: oid(),
+        queue: "default".into(),
+        pattern: "dag".into(),
+        open_ended: false,
+        writers: vec!["SHA256:x".into()],
+        fan_out: true,
+        object_format: "sha1".into(),
+        tool: "test".into(),
+    };
+    RunState::new(submitted, Graph::new(&plan)).with_rules(plan.rules)
+}
+
+fn oid() -> Oid {
+    "0123456789012345678901234567890123456789".parse().unwrap()
+}
+
+fn write(state: &mut RunState, document: &str, text: &str) {
+    let latest = state.documents.latest(&name(document)).map(|latest| (latest.number, latest.product.sha256));
+    let event = DocumentWritten {
+        name: name(document),
+        revision: latest.map_or(1, |(number, _)| number + 1),
+        schema: None,
+        sha256: Digest::of(text.as_bytes()),
+        oid: oid(),
+        size: text.len() as u64,
+        previous: latest.map(|(_, digest)| digest),
+        author: "human:ada".into(),
+    };
+    state.apply(&Event::DocumentWritten(event)).unwrap();
+}
+
+/// Applies the rules in an order, one after the other; returns how many items there came.
+fn coordinate(state: &mut RunState, order: &[usize]) -> usize {
+    let mut created = 0;
+    for at in order {
+        let rule = state.rules[*at].clone();
+        let read = |_: &_, revision: &git_handoff::model::document::Revision| {
+            let text = TEXTS.into_iter().find(|text| Digest::of(text.as_bytes()) == revision.product.sha256);
+            Ok::<_, Infallible>(text.unwrap().as_bytes().to_vec())
+        };
+        let judged = judge::judge(state, &rule, read).unwrap();
+        let creates = judge::creates(state, &rule, read).unwrap();
+        assert_eq!(creates, judged.fires().then_some(judged.item), "what is explained is what is done");
+        if let Some(item) = creates {
+            let event = RunExtended::of(Cause::Rule(rule.id().clone()), std::slice::from_ref(&item));
+            state.extend(&event, vec![item]).unwrap();
+            created += 1;
+        }
+    }
+    created
+}
+
+fn ids(state: &RunState) -> Vec<String> {
+    let mut ids: Vec<String> = state.graph.items().iter().map(|item| item.id.to_string()).collect();
+    ids.sort();
+    ids
+}
+
+proptest! {
+    #[test]
+    fn the_same_documents_create_the_same_items_once(
+        writes in prop::collection::vec((0..DOCUMENTS.len(), 0..TEXTS.len()), 0..12),
+        order in Just(vec![0, 1, 2, 3]).prop_shuffle(),
+    ) {
+        let (mut one, mut other) = (fresh(), fresh());
+        for state in [&mut one, &mut other] {
+            coordinate(state, &[0, 1, 2, 3]);
+        }
+        for (document, text) in writes {
+            write(&mut one, DOCUMENTS[document], TEXTS[text]);
+            write(&mut other, DOCUMENTS[document], TEXTS[text]);
+            coordinate(&mut one, &[0, 1, 2, 3]);
+            coordinate(&mut other, &order);
+            prop_assert_eq!(ids(&one), ids(&other));
+            prop_assert_eq!(coordinate(&mut other, &order), 0);
+        }
+        for rule in &one.rules {
+            prop_assert!(one.created_by(rule.id()).len() as u64 <= rule.when.at_most);
+        }
+        let created: usize = one.rules.iter().map(|rule| one.created_by(rule.id()).len()).sum();
+        prop_assert_eq!(created + 1, one.graph.items().len());
+    }
+}

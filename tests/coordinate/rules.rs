@@ -1,0 +1,183 @@
+//! What a rule may say, and what it means.
+
+use std::convert::Infallible;
+
+use git_handoff::model::catalog::Catalog;
+use git_handoff::validate::validate;
+use serde_json::{Value, json};
+
+use super::{name, parsed, rule, seen};
+
+/// Validates a plan of one item with these rules.
+fn problems(rules: &Value, queue: Option<&str>) -> Vec<String> {
+    let plan = json!({ "id": "r", "rules": rules, "items": [
+        { "id": "a", "executor": "command", "inputs": { "command": ["true"] },
+          "produces": [{ "kind": "document", "name": "made", "path": "made" }] }] });
+    let catalog = Catalog { queue_rules: queue.map(|rules| rules.as_bytes().to_vec()), ..Catalog::default() };
+    match validate(plan.to_string().as_bytes(), &catalog) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(|problem| format!("{} {}", problem.code, problem.path)).collect(),
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_rule_is_said_with_its_place() {
+    let when = |when: Value| rule("p", &when);
+    let condition = |more: Value| {
+        let mut condition = json!({ "document": "d", "pointer": "/a", "op": "<", "value": 8 });
+        for (key, value) in more.as_object().unwrap() {
+            condition[key] = value.clone();
+        }
+        when(json!({ "if": [condition] }))
+    };
+    let create = |create: Value| json!({ "id": "p", "when": {}, "create": create });
+    let cases: Vec<(Value, &[&str])> = vec![
+        (when(json!({})), &[]),
+        (json!({ "id": "p", "when": {} }), &["bad-rule rules[0].create"]),
+        (json!({ "id": "p", "create": {} }), &["bad-rule rules[0].when", "missing-field rules[0].create.executor"]),
+        (rule("", &json!({})), &["bad-rule rules[0].id"]),
+        (rule("@p", &json!({})), &["bad-rule rules[0].id"]),
+        (rule(&"x".repeat(116), &json!({})), &["bad-rule rules[0].id"]),
+        (rule(&"x".repeat(115), &json!({})), &[]),
+        (when(json!({ "presnt": [] })), &["bad-rule rules[0].when.presnt"]),
+        (when(json!({ "present": "d" })), &["bad-rule rules[0].when.present"]),
+        (when(json!({ "present": ["a/../b"] })), &["bad-rule rules[0].when.present[0]"]),
+        (when(json!({ "present": ["d", "d"] })), &["bad-rule rules[0].when.present[1]"]),
+        (when(json!({ "present": ["d"], "absent": ["d"] })), &["bad-rule rules[0].when.absent"]),
+        (when(json!({ "atMost": 0 })), &["bad-rule rules[0].when.atMost"]),
+        (when(json!({ "atMost": 1.5 })), &["bad-rule rules[0].when.atMost"]),
+        (condition(json!({})), &[]),
+        (condition(json!({ "op": "=" })), &["bad-rule rules[0].when.if[0].op"]),
+        (condition(json!({ "value": "8" })), &["bad-rule rules[0].when.if[0].value"]),
+        (condition(json!({ "value": [8], "op": "==" })), &["bad-rule rules[0].when.if[0].value"]),
+        (condition(json!({ "pointer": "score" })), &["bad-rule rules[0].when.if[0].pointer"]),
+        (condition(json!({ "pointer": "/a~2b" })), &["bad-rule rules[0].when.if[0].pointer"]),
+        (
+            when(json!({ "if": [{}] })),
+            &[
+                "bad-rule rules[0].when.if[0].document",
+                "bad-rule rules[0].when.if[0].pointer",
+                "bad-rule rules[0].when.if[0].op",
+                "bad-rule rules[0].when.if[0].value",
+            ],
+        ),
+        (
+            create(json!({ "id": "x", "executor": "command", "inputs": { "command": "true" } })),
+            &["unknown-field rules[0].create.id"],
+        ),
+        (create(json!({ "executor": "nobody" })), &["unknown-executor rules[0].create.executor"]),
+        (
+            create(json!({ "executor": "command", "inputs": { "command": "true" }, "depends_on": ["ghost"] })),
+            &["unknown-dependency rules[0].create.depends_on[0]"],
+        ),
+        (
+            create(json!({ "executor": "command", "inputs": { "command": "true" }, "depends_on": ["p"] })),
+            &["unknown-dependency rules[0].create.depends_on[0]"],
+        ),
+        (
+            create(json!({ "executor": "command", "inputs": { "command": "true" },
+            "needs": { "x": { "from": "a", "select": { "kind": "document", "name": "other" } } } })),
+            &["undeclared-product rules[0].create.needs.x.select"],
+        ),
+        (
+            create(json!({ "executor": "command", "inputs": { "command": "true" },
+            "produces": [{ "kind": "document", "name": "made/x", "path": "m" }] })),
+            &["bad-selector rules[0].create.produces"],
+        ),
+    ];
+    for (rule, expected) in cases {
+        assert_eq!(problems(&json!([rule]), None), expected, "{rule}");
+    }
+    assert_eq!(problems(&json!({}), None), ["bad-rule rules"]);
+    assert_eq!(problems(&json!([rule("p", &json!({})), rule("P", &json!({}))]), None), ["bad-rule rules[1].id"]);
+}
+
+#[test]
+fn the_rules_of_a_queue_are_held_to_the_same() {
+    let own = json!([rule("p", &json!({}))]);
+    assert!(problems(&own, Some(&json!([rule("q", &json!({}))]).to_string())).is_empty());
+    assert_eq!(problems(&own, Some("[{}")), ["bad-rule queue.rules"]);
+    assert_eq!(problems(&own, Some("{}")), ["bad-rule queue.rules"]);
+    assert_eq!(problems(&own, Some(&json!([rule("P", &json!({}))]).to_string())), ["bad-rule queue.rules[0].id"]);
+    let unknown = json!([{ "id": "q", "when": {}, "create": { "executor": "nobody" } }]);
+    assert_eq!(problems(&own, Some(&unknown.to_string())), ["unknown-executor queue.rules[0].create.executor"]);
+}
+
+/// Whether a condition holds of a document `d` with this text.
+fn holds(document: &str, pointer: &str, op: &str, value: &Value) -> bool {
+    let condition = json!({ "document": "d", "pointer": pointer, "op": op, "value": value });
+    let rule = parsed(&rule("p", &json!({ "if": [condition] })));
+    let read = |_: &_| Ok::<_, Infallible>(Some(document.as_bytes().to_vec()));
+    rule.checks(&seen(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
+}
+
+#[test]
+fn every_operator_compares_as_documented() {
+    let of_numbers = [("<", [true, false, false]), ("<=", [true, true, false]), ("==", [false, true, false])]
+        .into_iter()
+        .chain([("!=", [true, false, true]), (">=", [false, true, true]), (">", [false, false, true])]);
+    for (op, expected) in of_numbers {
+        let found = ["7.5", "8.0", "9"].map(|number| holds(&format!("{{\"a\":{number}}}"), "/a", op, &json!(8)));
+        assert_eq!(found, expected, "{op}");
+        for other in ["\"8\"", "null", "true", "[8]", "{}"] {
+            let is_other = holds(&format!("{{\"a\":{other}}}"), "/a", op, &json!(8));
+            assert_eq!(is_other, op == "!=", "{other} {op} 8");
+        }
+    }
+    for scalar in [json!("x"), json!(true), json!(null), json!(-0.5)] {
+        let document = json!({ "a": scalar }).to_string();
+        assert!(holds(&document, "/a", "==", &scalar) && !holds(&document, "/a", "!=", &scalar), "{scalar}");
+        assert!(!holds(&document, "/a", "==", &json!("y")), "{scalar}");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_does_not_hold() {
+    let equal = |document: &str, pointer: &str| {
+        holds(document, pointer, "==", &json!(1)) || holds(document, pointer, "!=", &json!(2))
+    };
+    assert!(equal("{\"a\":{\"b\":[0,1]}}", "/a/b/1") && equal("1", "") && equal("{\"~/\":1}", "/~0~1"));
+    for (document, pointer) in [
+        ("{\"a\":1}", "/b"),
+        ("[1]", "/01"),
+        ("[1]", "/-"),
+        ("", ""),
+        ("{\"a\":1", "/a"),
+        ("{\"a\":1,\"a\":1}", "/a"),
+        ("{\"a\":1,\"b\":9007199254740992}", "/a"),
+        ("{\"a\":1,\"b\":\"\\ud800\"}", "/a"),
+    ] {
+        assert!(!equal(document, pointer), "{document} {pointer}");
+    }
+    let large = parsed(&rule("p", &json!({ "if": [{ "document": "d", "pointer": "", "op": "==", "value": 1 }] })));
+    let checks = large.checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(None)).unwrap();
+    assert!(!checks[0].holds && checks[0].found.contains("has more than 16777216 bytes"), "{checks:?}");
+}
+
+#[test]
+fn presence_is_all_that_documents_without_conditions_are_asked_for() {
+    let rule = parsed(&rule("p", &json!({ "present": ["a", "b/c"], "absent": ["d"] })));
+    let fires = |documents: &[(&str, &str)]| {
+        let read = |_: &_| -> Result<_, Infallible> { panic!("nothing is read") };
+        rule.checks(&seen(documents), read).unwrap().iter().all(|check| check.holds)
+    };
+    assert!(fires(&[("a", "1"), ("b/c", "1"), ("e", "1")]));
+    assert!(!fires(&[("a", "1")]));
+    assert!(!fires(&[("a", "1"), ("b/c", "1"), ("d", "1")]));
+}
+
+#[test]
+fn an_item_is_named_after_its_rule_and_what_the_rule_saw() {
+    let rule = parsed(&rule("p", &json!({ "present": ["a"], "absent": ["gone"] })));
+    let id = |documents: &[(&str, &str)]| rule.item(&seen(documents)).id.to_string();
+    // The vector of docs/format.md.
+    assert_eq!(id(&[("a", "1")]), "p-73da8b753180");
+    let text = std::fs::read_to_string("docs/format.md").unwrap();
+    let definition = git_handoff::model::extension::definition(&rule.item(&seen(&[("a", "1")])));
+    assert!(text.contains(std::str::from_utf8(&definition).unwrap()));
+    assert_eq!(id(&[("a", "1"), ("unlooked", "x")]), id(&[("a", "1")]));
+    assert_ne!(id(&[("a", "2")]), id(&[("a", "1")]));
+    let mut second = seen(&[("a", "1")]);
+    second.get_mut(&name("a")).unwrap().revision = 2;
+    assert_ne!(rule.item(&second).id.to_string(), id(&[("a", "1")]));
+}
