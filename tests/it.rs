@@ -14,6 +14,7 @@ mod document;
 mod engine;
 mod export;
 mod layers;
+mod mcp;
 mod packet;
 mod place;
 mod plan;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use git_handoff::model::descriptor::MAX_SIZE;
 use git_handoff::model::packet::Unclean;
 use git_handoff::packet::Classification;
-use git_handoff::thread::adopt::{self as stage, Request};
+use git_handoff::thread::adopt::{self as stage, Adopted, Request};
 use git_handoff::verify::Options;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::{Context, read_file};
 use super::verify::{Trust, trust};
@@ -62,8 +62,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         checkout: arguments.checkout,
     };
     let adopted = stage::adopt(&context.writer()?, &request)?;
+    output.value(&value(&adopted, arguments.checkout));
+    Ok(Ending::Done)
+}
+
+/// Returns what was adopted, as answers have it.
+pub(super) fn value(adopted: &Adopted, checked_out: bool) -> Value {
     let made = &adopted.made;
-    output.value(&json!({
+    json!({
         "schema": "git-handoff.adopt/1",
         "adopted_from": adopted.from,
         "new_thread_id": made.thread,
@@ -74,8 +80,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         "signer": adopted.signer,
         "accepted_unknown_signer": adopted.accepted_unknown,
         "packet": adopted.packet.map(Classification::as_str),
-        "checked_out": arguments.checkout,
+        "checked_out": checked_out,
         "verified": true,
-    }));
-    Ok(Ending::Done)
+    })
 }

@@ -43,10 +43,7 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
     let several = arguments.packets.len() > 1;
     let mut worst = Classification::Clean;
     for (at, path) in arguments.packets.iter().enumerate() {
-        let found = store.as_ref().map(|store| match of_document(store, path)? {
-            Some(read) => Ok(Some(report(&read, Some(store), &terms))),
-            None => of_thread(store, path, &terms),
-        });
+        let found = store.as_ref().zip(path.to_str()).map(|(store, name)| of_name(store, name, &terms));
         let found = found.transpose()?.flatten();
         let report = found.unwrap_or_else(|| report(&read(path), store.as_ref(), &terms));
         worst = worst.max(report.classification);
@@ -79,11 +76,17 @@ pub(super) fn report(read: &Result<Packet, Unusable>, store: Option<&Store>, ter
     packet::check(read, facts, terms)
 }
 
+/// Checks the packet that a name means; nothing where it is no name of a document or thread.
+pub(super) fn of_name(store: &Store, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+    match of_document(store, text)? {
+        Some(read) => Ok(Some(report(&read, Some(store), terms))),
+        None => of_thread(store, text, terms),
+    }
+}
+
 /// Checks the packet of a thread; nothing where the text names none.
-fn of_thread(store: &Store, text: &Path, terms: &Terms) -> Result<Option<Report>, Failure> {
-    let Some(target) = text.to_str().map(|text| ThreadTarget::look_for(store, text)).transpose()?.flatten() else {
-        return Ok(None);
-    };
+fn of_thread(store: &Store, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+    let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
     // A thread that nothing can be resumed from is an answer and no failure of the command.
     let sound = match target.sound(store) {
         Ok(sound) => sound,
@@ -101,8 +104,8 @@ fn of_thread(store: &Store, text: &Path, terms: &Terms) -> Result<Option<Report>
 }
 
 /// Reads a packet that is a document of a run; nothing where the text names no run.
-fn of_document(store: &Store, text: &Path) -> Result<Option<Result<Packet, Unusable>>, Failure> {
-    let Some((run, name)) = text.to_str().and_then(|text| text.split_once(":documents/")) else { return Ok(None) };
+fn of_document(store: &Store, text: &str) -> Result<Option<Result<Packet, Unusable>>, Failure> {
+    let Some((run, name)) = text.split_once(":documents/") else { return Ok(None) };
     let Some(target) = Target::look_up(store, run)? else { return Ok(None) };
     let read = || {
         let view = target.view(store)?;

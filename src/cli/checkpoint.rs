@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::work_tree;
-use git_handoff::model::entry::{Content, RunTie};
+use git_handoff::model::entry::{Content, Product, RunTie};
+use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::MAX_SUMMARY;
+use git_handoff::thread::Made;
 use git_handoff::thread::checkpoint as stage;
 use git_handoff::thread::worktree;
 
@@ -39,25 +41,52 @@ pub(crate) struct Arguments {
 /// Saves, and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let thread = thread::id(&arguments.thread)?;
-    check_summary(arguments.summary.as_deref())?;
     let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));
     if both {
         return Err(Failure::usage("state and packet cannot both be standard input".into()));
     }
-    let run = arguments.run.as_deref().map(|run| tie(context, run)).transpose()?;
+    let besides =
+        Besides { summary: arguments.summary.as_deref(), run: arguments.run.as_deref(), worktree: arguments.worktree };
+    let bytes = || {
+        let packet = arguments.packet.as_deref().map(|path| context.save(path)).transpose()?;
+        Ok((context.save(&arguments.state)?, packet))
+    };
+    let made = make(context, &thread, &besides, bytes)?;
+    thread::print_made(&made, "checkpoint", output);
+    Ok(Ending::Done)
+}
+
+/// What a checkpoint has besides its state and packet.
+pub(super) struct Besides<'a> {
+    /// One line about the state.
+    pub(super) summary: Option<&'a str>,
+    /// The run that it is tied to.
+    pub(super) run: Option<&'a str>,
+    /// Whether the working tree is saved.
+    pub(super) worktree: bool,
+}
+
+/// Saves a checkpoint; `bytes` writes its state and packet into the repository, once everything else is in order.
+pub(super) fn make(
+    context: &Context,
+    thread: &ThreadId,
+    besides: &Besides<'_>,
+    bytes: impl FnOnce() -> Result<(Product, Option<Product>), Failure>,
+) -> Result<Made, Failure> {
+    check_summary(besides.summary)?;
+    let run = besides.run.map(|run| tie(context, run)).transpose()?;
     let writer = context.writer()?;
     let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;
     let save_worktree = || worktree::save(&context.store, context.config.max_product_size);
+    let (state, packet) = bytes()?;
     let content = Content {
-        state: context.save(&arguments.state)?,
-        summary: arguments.summary.clone(),
-        packet: arguments.packet.as_deref().map(|path| context.save(path)).transpose()?,
-        worktree: arguments.worktree.then(save_worktree).transpose()?,
+        state,
+        summary: besides.summary.map(str::to_owned),
+        packet,
+        worktree: besides.worktree.then(save_worktree).transpose()?,
         base: base.map(|(commit, _)| commit),
     };
-    let made = stage::checkpoint(&writer, &thread, &content, run)?;
-    thread::print_made(&made, "checkpoint", output);
-    Ok(Ending::Done)
+    Ok(stage::checkpoint(&writer, thread, &content, run)?)
 }
 
 fn check_summary(summary: Option<&str>) -> Result<(), Failure> {

@@ -51,6 +51,7 @@ pub(crate) struct Context {
 }
 
 /// What is there before any repository: the environment, the clock, the current directory.
+#[derive(Clone)]
 pub(crate) struct Surroundings {
     /// Where moments come from.
     pub(crate) clock: Clock,
@@ -76,6 +77,13 @@ impl Surroundings {
         };
         let here = std::env::current_dir().map_err(|e| Failure::io("the current directory is gone", &e))?;
         Ok(Self { clock, here, ambient: Arc::new(ambient), actor })
+    }
+
+    /// Settles in whose name everything is done: `--actor`, else `HANDOFF_ACTOR`, else this.
+    pub(crate) fn with_actor(self, otherwise: &str) -> Self {
+        let set = || self.ambient.get(ACTOR)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned);
+        let actor = self.actor.clone().or_else(set).unwrap_or_else(|| otherwise.to_owned());
+        Self { actor: Some(actor), ..self }
     }
 
     /// Returns the repository around the current directory; none where there is none, for commands that can do without.
@@ -240,6 +248,15 @@ impl Context {
             let failure = Failure::from(error);
             Failure { message: format!("{name}: {}", failure.message), ..failure }
         })
+    }
+
+    /// Writes bytes that came by another way into the repository.
+    pub(crate) fn save_bytes(&self, bytes: &[u8]) -> Result<Product, Failure> {
+        let (limit, size) = (self.config.max_product_size, bytes.len() as u64);
+        if size > limit {
+            return Err(save::Error::TooLarge(limit).into());
+        }
+        Ok(Product { sha256: Digest::of(bytes), oid: self.store.write_blob(bytes)?, size })
     }
 
     /// Returns the schemas of documents that are registered.

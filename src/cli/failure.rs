@@ -13,6 +13,7 @@ use git_handoff::git::{program, refs, save, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
+use serde_json::{Value, json};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -29,12 +30,14 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// The check of a packet that stopped it.
     pub(crate) report: Option<Box<Report>>,
+    /// What else programs may want to know.
+    pub(crate) details: Option<Box<Value>>,
 }
 
 impl Failure {
     /// Something was refused, and nothing changed.
     pub(crate) fn refused(code: &'static str, message: String) -> Self {
-        Self { code, exit: 1, message, causes: Vec::new(), hint: None, report: None }
+        Self { code, exit: 1, message, causes: Vec::new(), hint: None, report: None, details: None }
     }
 
     /// The command was not used as it is meant.
@@ -57,6 +60,26 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert_with(|| hint.into());
         self
+    }
+
+    /// Returns it as programs read it.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut value = json!({
+            "schema": "git-handoff.error/1",
+            "code": self.code,
+            "message": self.message,
+            "causes": self.causes,
+        });
+        if let Some(hint) = &self.hint {
+            value["hint"] = hint.as_str().into();
+        }
+        if let Some(report) = &self.report {
+            value["check"] = report.to_json();
+        }
+        if let Some(details) = &self.details {
+            value["details"] = Value::clone(details);
+        }
+        value
     }
 
     fn of(code: &'static str, error: &dyn Error) -> Self {

@@ -1,5 +1,6 @@
 //! `git handoff log`
 
+use git_handoff::chain::Link;
 use git_handoff::model::entry::Event;
 use serde_json::{Value, json};
 
@@ -19,11 +20,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
     if output.json {
         for link in &view.links {
-            let mut value: Value = serde_json::from_slice(&link.entry.canonical())
-                .map_err(|e| Failure::refused("entry", e.to_string()))?;
-            value["hash"] = json!(link.hash);
-            value["commit"] = json!(link.commit);
-            output.value(&value);
+            output.value(&value(link)?);
         }
         return Ok(Ending::Done);
     }
@@ -41,4 +38,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
+}
+
+/// Returns an entry as `log --json` has it.
+pub(crate) fn value(link: &Link) -> Result<Value, Failure> {
+    let mut value: Value =
+        serde_json::from_slice(&link.entry.canonical()).map_err(|e| Failure::refused("entry", e.to_string()))?;
+    value["hash"] = json!(link.hash);
+    value["commit"] = json!(link.commit);
+    Ok(value)
 }

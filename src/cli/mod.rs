@@ -24,6 +24,7 @@ mod fetch;
 mod fork;
 mod key;
 mod log;
+mod mcp;
 mod offer;
 mod packet;
 mod prove;
@@ -97,6 +98,7 @@ enum Command {
     Bundle(bundle::Arguments),
     Check(check::Arguments),
     Packet(packet::Arguments),
+    Mcp(mcp::Arguments),
     Prove(prove::Arguments),
     Key(key::Arguments),
     Export(export::Arguments),
@@ -165,6 +167,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             Command::Check(arguments) => check::run(&arguments, &around, &mut output),
             Command::Packet(arguments) => packet::run(arguments, around, &mut output),
+            Command::Mcp(arguments) => mcp::run(arguments, around, &mut output),
             command => {
                 let context = Context::new(around, command.works_anywhere(), &mut output)?;
                 context.config.warnings.iter().for_each(|warning| output.warn(warning));
@@ -209,7 +212,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Anchor(arguments) => anchor::run(&arguments, context, output),
         Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
-        Command::Check(_) | Command::Packet(_) => Err(Failure::bug()),
+        Command::Check(_) | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
         Command::Export(arguments) => export::run(&arguments, context, output),

@@ -2,6 +2,7 @@
 
 use git_handoff::model::packet::Unclean;
 use git_handoff::thread::offer::{self as stage, Terms};
+use serde_json::Value;
 
 use super::context::Context;
 use super::thread::ThreadTarget;
@@ -30,23 +31,27 @@ pub(crate) struct Arguments {
 
 /// Prints the descriptor.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let source = target.sound(&context.store)?;
-    if arguments.to.as_deref().is_some_and(|to| to.is_empty() || to.len() > 256 || to.chars().any(char::is_control)) {
-        return Err(Failure::usage("an agent's name has 1 to 256 bytes and no control characters".into()));
-    }
     let terms = Terms {
         to_agent: arguments.to.clone(),
         expires: context.clock.now().plus_millis(arguments.expires),
         accept: arguments.accept,
     };
-    let descriptor = stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?;
-    output.value(&descriptor);
+    output.value(&offer(context, &arguments.target, terms)?);
     Ok(Ending::Done)
 }
 
+/// Returns the descriptor of a checkpoint.
+pub(super) fn offer(context: &Context, target: &str, terms: Terms) -> Result<Value, Failure> {
+    let target = ThreadTarget::find(&context.store, target)?;
+    let source = target.sound(&context.store)?;
+    if terms.to_agent.as_deref().is_some_and(|to| to.is_empty() || to.len() > 256 || to.chars().any(char::is_control)) {
+        return Err(Failure::usage("an agent's name has 1 to 256 bytes and no control characters".into()));
+    }
+    Ok(stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?)
+}
+
 /// Reads `90m`, `48h`, `7d`.
-fn milliseconds(text: &str) -> Result<u64, String> {
+pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('s') => 1_000,
         Some('m') => 60_000,

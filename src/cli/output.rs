@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::Store;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::failure::Failure;
 
@@ -98,19 +98,7 @@ impl Output {
     pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
         self.flush();
         if self.json {
-            let mut value = json!({
-                "schema": "git-handoff.error/1",
-                "code": failure.code,
-                "message": failure.message,
-                "causes": failure.causes,
-            });
-            if let Some(hint) = &failure.hint {
-                value["hint"] = hint.as_str().into();
-            }
-            if let Some(report) = &failure.report {
-                value["check"] = report.to_json();
-            }
-            self.note(&value.to_string());
+            self.note(&failure.to_json().to_string());
             return ExitCode::from(failure.exit);
         }
         if let Some(report) = &failure.report {

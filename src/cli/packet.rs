@@ -5,13 +5,16 @@ use std::io::{BufRead, IsTerminal};
 use git_handoff::git::store::Store;
 use git_handoff::git::work_tree;
 use git_handoff::model::digest::Oid;
+use git_handoff::model::format;
 use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{Classification, Terms, auto};
 use git_handoff::run::View;
+use git_handoff::thread::steps;
 
 use super::context::{Context, Surroundings};
 use super::target::Target;
+use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, check};
 
 /// Write a handoff packet
@@ -70,12 +73,16 @@ struct New {
     documents: Vec<String>,
 }
 
-/// Write a packet from the facts of a run
+/// Write a packet from the facts of a run or a thread
 #[derive(clap::Args)]
+#[group(required = true, multiple = false)]
 struct Auto {
     /// The run
     #[arg(long)]
-    run: String,
+    run: Option<String>,
+    /// The thread, with the run that it is tied to
+    #[arg(long)]
+    thread: Option<String>,
 }
 
 /// Writes a packet to stdout.
@@ -86,12 +93,18 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
             let store = around.store();
             write(&draft, store.as_ref(), around.clock.now(), output);
         }
-        Command::Auto(Auto { run }) => {
+        Command::Auto(which) => {
             let context = Context::new(around, false, output)?;
-            let view = Target::find(&context.store, &run)?.view(&context.store)?;
-            let around = surroundings(&context, &view)?;
             let now = context.clock.now();
-            write(&auto::packet(&view, &around, now), Some(&context.store), now, output);
+            let draft = match (which.run, which.thread) {
+                (_, Some(thread)) => of_thread(&context, &thread, now)?,
+                (run, None) => {
+                    let view = Target::find(&context.store, &run.unwrap_or_default())?.view(&context.store)?;
+                    let around = surroundings(&context, Some(view.state.submitted.base), Some(&view))?;
+                    auto::packet(&view, &around, now)
+                }
+            };
+            write(&draft, Some(&context.store), now, output);
         }
     }
     Ok(Ending::Done)
@@ -196,24 +209,35 @@ fn first_words(objective: &str, now: Moment) -> String {
     marker(&words.join(" "), now, None)
 }
 
-fn surroundings(context: &Context, view: &View) -> Result<auto::Surroundings, Failure> {
+fn of_thread(context: &Context, text: &str, now: Moment) -> Result<Draft, Failure> {
+    let store = &context.store;
+    let target = ThreadTarget::find(store, text)?;
+    let sound = target.sound(store)?;
+    let latest = steps::find(&sound, None)?;
+    let run = auto::thread::tie(&sound.trail);
+    let run = run.and_then(|run| Target::find(store, run.as_str()).ok()).map(|run| run.view(store)).transpose()?;
+    let around = surroundings(context, latest.content.base, run.as_ref())?;
+    let ours =
+        target.reference == format::thread_ref(&target.thread) && context.own_fingerprint() == Some(sound.key.clone());
+    let source = auto::thread::Source { name: text, trail: &sound.trail, latest, ours, run: run.as_ref() };
+    Ok(auto::thread::packet(&source, &around, now))
+}
+
+/// Returns what the repository says of the commit that some work began at.
+fn surroundings(context: &Context, base: Option<Oid>, view: Option<&View>) -> Result<auto::Surroundings, Failure> {
     let store = &context.store;
     let head =
         work_tree::head(store).map_err(|error| Failure::refused("head", error.to_string()))?.map(|(head, _)| head);
-    let base: Oid = view.state.submitted.base;
-    let base_is_here = store.contains(base);
+    let base = base.filter(|base| store.contains(*base));
     let mut past_base = None;
-    if let Some(head) = head.filter(|_| base_is_here) {
+    if let (Some(base), Some(head)) = (base, head) {
         let (base, head) = (base.to_string(), head.to_string());
         if store.git().args(["merge-base", "--is-ancestor", &base, &head]).succeeds()? {
             let count = store.git().args(["rev-list", "--count", &format!("{base}..{head}")]).line()?;
             past_base = count.parse().ok();
         }
     }
-    Ok(auto::Surroundings {
-        head,
-        base_is_here,
-        past_base,
-        documents: view.state.documents.names().map(ToString::to_string).collect(),
-    })
+    let names = |view: &View| view.state.documents.names().map(ToString::to_string).collect();
+    let documents = view.map(names).unwrap_or_default();
+    Ok(auto::Surroundings { head, base_is_here: base.is_some(), past_base, documents })
 }

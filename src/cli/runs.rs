@@ -1,8 +1,8 @@
 //! `git handoff runs`
 
-use serde_json::json;
-
+use git_handoff::git::store::Store;
 use git_handoff::model::format;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::target::{Target, own_runs};
@@ -14,11 +14,25 @@ pub(crate) struct Arguments {}
 
 /// Prints one line a run. A run that cannot be read is listed as such and does not hide the others.
 pub(crate) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+    let (rows, value) = list(&context.store)?;
+    if output.json {
+        output.value(&value);
+    } else {
+        table::lines(&rows).iter().for_each(|line| output.line(line));
+        if rows.is_empty() {
+            output.note("there are no runs here");
+        }
+    }
+    Ok(Ending::Done)
+}
+
+/// Returns the runs as rows of a table, and as `runs --json` has them.
+pub(crate) fn list(store: &Store) -> Result<(Vec<Vec<String>>, Value), Failure> {
     let mut rows = Vec::new();
     let mut values = Vec::new();
-    for run in own_runs(&context.store)? {
+    for run in own_runs(store)? {
         let target = Target { run: run.clone(), reference: format::run_ref(&run) };
-        match target.view(&context.store) {
+        match target.view(store) {
             Ok(view) => {
                 let counts = statuses(&view);
                 let shown: Vec<String> = counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
@@ -36,15 +50,7 @@ pub(crate) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Resu
             }
         }
     }
-    if output.json {
-        output.value(&json!({ "schema": "git-handoff.runs/1", "runs": values }));
-    } else {
-        table::lines(&rows).iter().for_each(|line| output.line(line));
-        if rows.is_empty() {
-            output.note("there are no runs here");
-        }
-    }
-    Ok(Ending::Done)
+    Ok((rows, json!({ "schema": "git-handoff.runs/1", "runs": values })))
 }
 
 /// Returns the number of items per status, `pending` and `ready` included.

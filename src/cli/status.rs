@@ -19,17 +19,22 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.status/1",
-            "run": view.run,
-            "queue": view.state.submitted.queue,
-            "sealed": view.state.sealed,
-            "items": items(&view),
-        }));
+        output.value(&value(&view));
     } else {
         print_table(&view, output);
     }
     Ok(Ending::Done)
+}
+
+/// Returns a run as `status --json` has it.
+pub(crate) fn value(view: &View) -> Value {
+    json!({
+        "schema": "git-handoff.status/1",
+        "run": view.run,
+        "queue": view.state.submitted.queue,
+        "sealed": view.state.sealed,
+        "items": items(view),
+    })
 }
 
 /// Prints one line an item, then one about the run.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::submit::{self as stage, Request, Submitted};
 use git_handoff::validate::Problem;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::{Ending, Failure, Output, run, validate};
@@ -36,9 +36,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         return run::drive(&[submitted.run], false, context, output);
     }
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.submit/1", "run": submitted.run, "created": submitted.created,
-        }));
+        output.value(&value(&submitted));
     } else {
         output.line(submitted.run.as_str());
     }
@@ -46,6 +44,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         output.note("the same plan was submitted before; nothing changed");
     }
     Ok(Ending::Done)
+}
+
+/// Returns what was submitted, as answers have it.
+pub(crate) fn value(submitted: &Submitted) -> Value {
+    json!({ "schema": "git-handoff.submit/1", "run": submitted.run, "created": submitted.created })
 }
 
 /// What the command line says against the plan.
@@ -63,8 +66,18 @@ pub(crate) fn submit(
     wanted: &Wanted,
     context: &Context,
 ) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
-    let bytes = validate::read_plan(path)?;
-    let valid = match validate::check(context, &bytes, wanted) {
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    submit_bytes(&validate::read_plan(path)?, folder, wanted, context)
+}
+
+/// Does so with a plan that was read; the artifacts that it names are relative to `folder`.
+pub(crate) fn submit_bytes(
+    bytes: &[u8],
+    folder: PathBuf,
+    wanted: &Wanted,
+    context: &Context,
+) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
+    let valid = match validate::check(context, bytes, wanted) {
         Ok(valid) => valid,
         Err(problems) => return Ok(Err(problems)),
     };
@@ -78,7 +91,7 @@ pub(crate) fn submit(
         base: stage::resolve_base(&context.store, &validate::revision(wanted.base.as_deref(), Some(valid.plan())))?,
         queue: wanted.queue.clone(),
         pattern: pattern.unwrap_or_else(|| "dag".into()),
-        folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+        folder,
     };
     let writer = context.writer()?;
     let submitted = stage::submit(&writer, &valid, &request)?;

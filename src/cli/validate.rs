@@ -6,7 +6,7 @@ use git_handoff::model::plan::Plan;
 use git_handoff::plan::{self, MAX_PLAN_BYTES};
 use git_handoff::submit as stage;
 use git_handoff::validate::{Code, Problem, ValidPlan, validate};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::{self, Context};
 use super::submit::Wanted;
@@ -67,9 +67,7 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Proble
         Err(problems) => (false, 0, problems),
     };
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.validate/1", "valid": valid, "items": items, "problems": problems,
-        }));
+        output.value(&verdict(items, problems));
     } else if valid {
         output.line(&format!("valid: {items} item{}", if items == 1 { "" } else { "s" }));
     } else {
@@ -82,6 +80,13 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Proble
         output.note(&format!("{} problem{}", problems.len(), if problems.len() == 1 { "" } else { "s" }));
     }
     if valid { Ending::Done } else { Ending::Refused }
+}
+
+/// Returns a verdict as `validate --json` has it: the problems, or how many items there are.
+pub(crate) fn verdict(items: usize, problems: &[Problem]) -> Value {
+    json!({
+        "schema": "git-handoff.validate/1", "valid": problems.is_empty(), "items": items, "problems": problems,
+    })
 }
 
 fn unreadable(failure: &Failure) -> Problem {

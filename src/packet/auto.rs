@@ -1,4 +1,6 @@
-//! Writes a packet from the facts of a run.
+//! Writes a packet from the facts of a run, or of a thread.
+
+pub mod thread;
 
 use super::untrusted::is_suspect;
 use crate::model::digest::Oid;
@@ -19,9 +21,9 @@ const LONGEST_REASON: usize = 200;
 pub struct Surroundings {
     /// The commit of `HEAD`, if there is one.
     pub head: Option<Oid>,
-    /// Whether the run's base is here.
+    /// Whether the commit that the work began at is here.
     pub base_is_here: bool,
-    /// How many commits `HEAD` is past the run's base, if it is at all.
+    /// How many commits `HEAD` is past it, if it is at all.
     pub past_base: Option<u64>,
     /// Names of documents that stand on the run.
     pub documents: Vec<String>,
@@ -34,11 +36,6 @@ pub fn packet(view: &View, around: &Surroundings, now: Moment) -> Draft {
     let (done, all) = (of(Phase::Done), view.state.items.len());
     let base = view.state.submitted.base;
     let items: Vec<String> = ids(view, |at| view.state.items[at].phase == Phase::Done).take(NAMED).collect();
-    let mut commits = Vec::new();
-    if around.base_is_here {
-        commits.push(base.to_string());
-    }
-    commits.extend(around.head.map(|head| head.to_string()).filter(|head| !commits.contains(head)));
     Draft {
         objective: format!("Bring the run \"{run}\" to its end with all {all} of its items done"),
         completed: or_none(listed(ids(view, |at| view.state.items[at].phase == Phase::Done), done, |id| {
@@ -50,11 +47,26 @@ pub fn packet(view: &View, around: &Surroundings, now: Moment) -> Draft {
         risks: or_none(risks(view, around)),
         updated_at: now.to_string(),
         resume_token: marker(run, now, Some(&state_mark(view))),
-        commits,
+        commits: commits(Some(base), around),
         run: Some(run.to_owned()),
         items,
         documents: around.documents.iter().take(NAMED).cloned().collect(),
     }
+}
+
+/// Returns the commits that a packet names: where the work began, if that is here, and where `HEAD` is.
+fn commits(base: Option<Oid>, around: &Surroundings) -> Vec<String> {
+    let mut commits: Vec<String> =
+        base.filter(|_| around.base_is_here).map(|base| base.to_string()).into_iter().collect();
+    commits.extend(around.head.map(|head| head.to_string()).filter(|head| !commits.contains(head)));
+    commits
+}
+
+/// Returns what it means that `HEAD` has moved on, if it has.
+fn past_base(around: &Surroundings, base: &str) -> Option<String> {
+    let past = around.past_base.filter(|past| *past > 0)?;
+    let s = if past == 1 { "" } else { "s" };
+    Some(format!("HEAD is {past} commit{s} past {base}, so patches may conflict with it"))
 }
 
 fn ids<'a>(view: &'a View, wanted: impl Fn(usize) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
@@ -122,10 +134,7 @@ fn next_action(view: &View) -> String {
 
 fn risks(view: &View, around: &Surroundings) -> Vec<String> {
     let mut risks = Vec::new();
-    if let Some(past) = around.past_base.filter(|past| *past > 0) {
-        let s = if past == 1 { "" } else { "s" };
-        risks.push(format!("HEAD is {past} commit{s} past the run's base, so patches may conflict with it"));
-    }
+    risks.extend(past_base(around, "the run's base"));
     if !around.base_is_here {
         risks.push("the run's base commit is not in this repository, so nothing can be dispatched here".into());
     }

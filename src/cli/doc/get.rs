@@ -1,6 +1,8 @@
 //! `git handoff doc get`
 
-use git_handoff::document::{self, Error};
+use std::io::Write;
+
+use git_handoff::document::{self, Change, Error};
 use git_handoff::git::store;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Wanted;
@@ -25,22 +27,56 @@ pub(crate) struct Arguments {
 
 /// Prints the bytes, if they are what is expected and what was recorded.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let name = super::name(&arguments.name)?;
-    let wanted: Option<Wanted> = arguments.expect.as_deref().map(str::parse).transpose()?;
-    let view = super::view(context, &arguments.run)?;
-    let change = document::find(&view, &name, arguments.revision)?;
-    let with = |what: &str| format!("git handoff doc {what} {} {}", quoted(&arguments.run), quoted(&arguments.name));
+    let asked = Asked {
+        run: &arguments.run,
+        name: &arguments.name,
+        revision: arguments.revision,
+        expect: arguments.expect.as_deref(),
+    };
+    let change = find(context, &asked)?;
+    give(context, &asked, &change, &mut Stdout { output })?;
+    Ok(Ending::Done)
+}
+
+/// Which revision is read, and what it is expected to be.
+pub(in super::super) struct Asked<'a> {
+    /// The run.
+    pub(in super::super) run: &'a str,
+    /// The document's name.
+    pub(in super::super) name: &'a str,
+    /// The revision; without a number, the highest.
+    pub(in super::super) revision: Option<u64>,
+    /// The schema.
+    pub(in super::super) expect: Option<&'a str>,
+}
+
+/// Finds the revision, and refuses one that is not what is expected.
+pub(in super::super) fn find(context: &Context, asked: &Asked<'_>) -> Result<Change, Failure> {
+    let name = super::name(asked.name)?;
+    let wanted: Option<Wanted> = asked.expect.map(str::parse).transpose()?;
+    let view = super::view(context, asked.run)?;
+    let change = document::find(&view, &name, asked.revision)?;
     if let Some(wanted) = &wanted {
-        document::expect(&view, &change, wanted).map_err(|error| Failure::from(error).hint(with("log")))?;
+        let hint = || format!("git handoff doc log {} {}", quoted(asked.run), quoted(asked.name));
+        document::expect(&view, &change, wanted).map_err(|error| Failure::from(error).hint(hint()))?;
     }
-    document::give(&context.store, &change, &mut Stdout { output }).map_err(|error| {
+    Ok(change)
+}
+
+/// Copies the bytes of a revision, if they are those that were recorded.
+pub(in super::super) fn give(
+    context: &Context,
+    asked: &Asked<'_>,
+    change: &Change,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    document::give(&context.store, change, out).map_err(|error| {
         let hint = match &error {
             Error::Store(store::Error::Missing(oid)) => {
                 format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it")
             }
-            _ => format!("git handoff verify {}", quoted(&arguments.run)),
+            _ => format!("git handoff verify {}", quoted(asked.run)),
         };
         Failure::from(error).hint(hint)
-    })?;
-    Ok(Ending::Done)
+    })
 }

@@ -1,6 +1,7 @@
 //! `git handoff doc list`
 
 use git_handoff::document::{self, Change};
+use git_handoff::run::View;
 use serde_json::{Value, json};
 
 use super::super::show::printable;
@@ -19,8 +20,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let view = super::view(context, &arguments.run)?;
     let documents = document::list(&view);
     if output.json {
-        let documents: Vec<Value> = documents.iter().map(super::value).collect();
-        output.value(&json!({ "schema": "git-handoff.documents/1", "run": view.run, "documents": documents }));
+        output.value(&value(&view));
         return Ok(Ending::Done);
     }
     let row = |change: &Change| {
@@ -37,4 +37,10 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let rows: Vec<Vec<String>> = documents.iter().map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
+}
+
+/// Returns the documents of a run as `doc list --json` has them.
+pub(in super::super) fn value(view: &View) -> Value {
+    let documents: Vec<Value> = document::list(view).iter().map(super::value).collect();
+    json!({ "schema": "git-handoff.documents/1", "run": view.run, "documents": documents })
 }

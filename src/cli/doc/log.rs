@@ -1,6 +1,8 @@
 //! `git handoff doc log`
 
 use git_handoff::document::{self, Change};
+use git_handoff::model::name::FilePath;
+use git_handoff::run::View;
 use serde_json::{Value, json};
 
 use super::super::show::printable;
@@ -22,10 +24,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let view = super::view(context, &arguments.run)?;
     let changes = document::log(&view, &name)?;
     if output.json {
-        let revisions: Vec<Value> = changes.iter().rev().map(super::value).collect();
-        output.value(&json!({
-            "schema": "git-handoff.document-log/1", "run": view.run, "name": name, "revisions": revisions,
-        }));
+        output.value(&value(&view, &name, &changes));
         return Ok(Ending::Done);
     }
     let row = |change: &Change| {
@@ -43,4 +42,10 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let rows: Vec<Vec<String>> = changes.iter().rev().map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
+}
+
+/// Returns the revisions of a document, newest first, as `doc log --json` has them.
+pub(in super::super) fn value(view: &View, name: &FilePath, changes: &[Change]) -> Value {
+    let revisions: Vec<Value> = changes.iter().rev().map(super::value).collect();
+    json!({ "schema": "git-handoff.document-log/1", "run": view.run, "name": name, "revisions": revisions })
 }

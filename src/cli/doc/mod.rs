@@ -1,10 +1,10 @@
 //! `git handoff doc`
 
 mod diff;
-mod get;
-mod list;
-mod log;
-mod put;
+pub(super) mod get;
+pub(super) mod list;
+pub(super) mod log;
+pub(super) mod put;
 
 use git_handoff::document::Change;
 use git_handoff::model::name::FilePath;
@@ -52,7 +52,7 @@ pub(super) fn name(text: &str) -> Result<FilePath, Failure> {
 }
 
 /// Reads a run, ours or a fetched one.
-fn view(context: &Context, run: &str) -> Result<View, Failure> {
+pub(super) fn view(context: &Context, run: &str) -> Result<View, Failure> {
     Target::find(&context.store, run)?.view(&context.store)
 }
 

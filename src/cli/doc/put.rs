@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use git_handoff::document::{self, Error, InsteadOf, Put};
+use git_handoff::document::{self, Change, Error, InsteadOf, Put};
 use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::Product;
+use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Schema;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::steer;
 use super::{Context, Ending, Failure, Output};
@@ -34,33 +36,64 @@ pub(crate) struct Arguments {
 
 /// Puts it there, and prints the revision.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let name = super::name(&arguments.name)?;
-    let schema: Option<Schema> = arguments.schema.as_deref().map(str::parse).transpose()?;
-    let instead_of = arguments.if_match.as_deref().map(read_match).transpose()?;
-    let (mut open, item) = steer::open(&arguments.run, context)?;
+    let asked = Asked {
+        run: &arguments.run,
+        name: &arguments.name,
+        schema: arguments.schema.as_deref(),
+        if_match: arguments.if_match.as_deref(),
+    };
+    let (run, change) = put(context, &asked, || context.save(&arguments.file))?;
+    if output.json {
+        output.value(&value(&run, &change));
+    } else {
+        let (number, digest) = (change.revision.number, change.revision.product.sha256);
+        output.line(&format!("{run}: {} revision {number} {digest}", change.name));
+    }
+    Ok(Ending::Done)
+}
+
+/// Which document is put where, and as what.
+pub(in super::super) struct Asked<'a> {
+    /// The run.
+    pub(in super::super) run: &'a str,
+    /// The document's name.
+    pub(in super::super) name: &'a str,
+    /// What it is.
+    pub(in super::super) schema: Option<&'a str>,
+    /// What it must follow: a digest, or `none`.
+    pub(in super::super) if_match: Option<&'a str>,
+}
+
+/// Puts a document on a run; `bytes` writes it into the repository, once everything else is in order.
+pub(in super::super) fn put(
+    context: &Context,
+    asked: &Asked<'_>,
+    bytes: impl FnOnce() -> Result<Product, Failure>,
+) -> Result<(RunId, Change), Failure> {
+    let name = super::name(asked.name)?;
+    let schema: Option<Schema> = asked.schema.map(str::parse).transpose()?;
+    let instead_of = asked.if_match.map(read_match).transpose()?;
+    let (mut open, item) = steer::open(asked.run, context)?;
     if item.is_some() {
         return Err(Failure::usage("a document is put on a run, not on an item".into()));
     }
-    let put = Put { name, product: context.save(&arguments.file)?, schema, instead_of };
+    let put = Put { name, product: bytes()?, schema, instead_of };
     let change = document::put(&mut open, &put, &context.schemas()?).map_err(|error| {
         let look = match error {
             Error::Changed { found: Some(_), .. } => {
-                format!("log {} {}", quoted(&arguments.run), quoted(&arguments.name))
+                format!("log {} {}", quoted(asked.run), quoted(asked.name))
             }
-            Error::Changed { found: None, .. } => format!("list {}", quoted(&arguments.run)),
+            Error::Changed { found: None, .. } => format!("list {}", quoted(asked.run)),
             other => return Failure::from(other),
         };
         Failure::from(error).hint(format!("git handoff doc {look}"))
     })?;
-    if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.document/1", "run": open.run(), "document": super::value(&change),
-        }));
-    } else {
-        let (number, digest) = (change.revision.number, change.revision.product.sha256);
-        output.line(&format!("{}: {} revision {number} {digest}", open.run(), change.name));
-    }
-    Ok(Ending::Done)
+    Ok((open.run().clone(), change))
+}
+
+/// Returns what was put, as answers have it.
+pub(in super::super) fn value(run: &RunId, change: &Change) -> Value {
+    json!({ "schema": "git-handoff.document/1", "run": run, "document": super::value(change) })
 }
 
 fn read_match(text: &str) -> Result<InsteadOf, Failure> {

@@ -1,5 +1,8 @@
 //! `git handoff thread diff`
 
+use git_handoff::git::program::Git;
+use git_handoff::git::store::Store;
+use git_handoff::model::digest::Oid;
 use git_handoff::thread::steps;
 
 use super::target::ThreadTarget;
@@ -20,27 +23,30 @@ pub(crate) struct Arguments {
 
 /// Prints a patch from the first to the second; of one alone, from the one before it.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = ThreadTarget::find(&context.store, &arguments.old)?;
-    let sound = target.sound(&context.store)?;
+    let call = difference(&context.store, &arguments.old, arguments.new.as_deref())?;
+    call.stream(&mut |chunk| {
+        output.bytes(chunk);
+        Ok(())
+    })?;
+    Ok(Ending::Done)
+}
+
+/// Returns the call of git that prints the patch from a checkpoint to another, or to it from the one before it.
+pub(in super::super) fn difference(store: &Store, old: &str, new: Option<&str>) -> Result<Git, Failure> {
+    let target = ThreadTarget::find(store, old)?;
+    let sound = target.sound(store)?;
     let named = steps::find(&sound, target.checkpoint.as_ref())?;
-    let (old, new) = if let Some(other) = &arguments.new {
-        let target = ThreadTarget::find(&context.store, other)?;
-        let sound = target.sound(&context.store)?;
+    let (old, new) = if let Some(other) = new {
+        let target = ThreadTarget::find(store, other)?;
+        let sound = target.sound(store)?;
         (Some(named.commit), steps::find(&sound, target.checkpoint.as_ref())?.commit)
     } else {
         let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
         let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));
         (before.map(|before| before.commit), named.commit)
     };
-    let empty = context.store.empty_tree();
-    let tree = |commit: Option<git_handoff::model::digest::Oid>| {
-        commit.map_or_else(|| empty.to_string(), |commit| format!("{commit}^{{tree}}"))
-    };
+    let empty = store.empty_tree();
+    let tree = |commit: Option<Oid>| commit.map_or_else(|| empty.to_string(), |commit| format!("{commit}^{{tree}}"));
     let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
-    let call = context.store.git().arg("diff-tree").args(options).arg(tree(old)).arg(tree(Some(new)));
-    call.stream(&mut |chunk| {
-        output.bytes(chunk);
-        Ok(())
-    })?;
-    Ok(Ending::Done)
+    Ok(store.git().arg("diff-tree").args(options).arg(tree(old)).arg(tree(Some(new))))
 }

@@ -10,13 +10,14 @@ mod verify;
 
 use git_handoff::model::name::ThreadId;
 use git_handoff::thread::Made;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::{Ending, Failure, Output};
 
+pub(super) use diff::difference;
 pub(super) use target::ThreadTarget;
-pub(super) use verify::{own, report};
+pub(super) use verify::{own, report, value as verify_value};
 
 /// Look at threads and verify them
 #[derive(clap::Args)]
@@ -54,12 +55,17 @@ pub(super) fn id(text: &str) -> Result<ThreadId, Failure> {
 
 /// Prints what an append made; always JSON, since it is for the agent that hands over.
 pub(super) fn print_made(made: &Made, what: &str, output: &mut Output) {
-    output.value(&json!({
+    output.value(&made_value(made, what));
+}
+
+/// Returns what an append made, as answers have it.
+pub(super) fn made_value(made: &Made, what: &str) -> Value {
+    json!({
         "schema": format!("git-handoff.{what}/1"),
         "thread_id": made.thread,
         "checkpoint_id": made.checkpoint,
         "blob_id": made.content.state.oid,
         "blob_sha256": made.content.state.sha256.hex(),
         "commit": made.link.commit,
-    }));
+    })
 }

@@ -92,7 +92,8 @@ pub(in super::super) fn report(
     Ok(ending)
 }
 
-fn value(report: &ThreadReport) -> Value {
+/// Returns a report as JSON answers give it.
+pub(in super::super) fn value(report: &ThreadReport) -> Value {
     let checks: Map<String, Value> = report
         .rows
         .iter()

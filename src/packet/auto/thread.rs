@@ -1,0 +1,109 @@
+//! Writes a packet from the facts of a thread, and of the run that it is tied to.
+
+use super::{Surroundings, commits, or_none, past_base, unresolved};
+use crate::model::entry::Event;
+use crate::model::item_state::Phase;
+use crate::model::name::RunId;
+use crate::model::packet::{Draft, marker};
+use crate::model::quote::quoted as shell;
+use crate::model::thread::{Checkpoint, Trail};
+use crate::model::time::Moment;
+use crate::packet::untrusted::is_suspect;
+use crate::run::View;
+
+/// How many checkpoints are named, from the latest back; the others are counted.
+const NAMED: usize = 20;
+
+/// A thread that can be gone on from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// What people call it here.
+    pub name: &'a str,
+    /// Its checkpoints.
+    pub trail: &'a Trail,
+    /// The latest of them.
+    pub latest: &'a Checkpoint,
+    /// Whether it is ours, and can be resumed; else it can be forked.
+    pub ours: bool,
+    /// The run that it is tied to, if that is here.
+    pub run: Option<&'a View>,
+}
+
+/// Returns the run that the latest tied checkpoint of a thread is tied to.
+pub fn tie(trail: &Trail) -> Option<&RunId> {
+    trail.checkpoints.iter().rev().find_map(|checkpoint| match &checkpoint.entry.event {
+        Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| &tie.id),
+        _ => None,
+    })
+}
+
+/// Returns the packet of a thread; `around` is about the commit that its latest checkpoint was saved on.
+pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft {
+    let Source { name, trail, latest, run, .. } = *source;
+    let done = |view: &View, at: &usize| view.state.items[*at].phase == Phase::Done;
+    let items = run.map(|view| super::ids(view, |at| done(view, &at)).take(super::NAMED).collect());
+    let mut open = vec![since(latest)];
+    open.extend(run.into_iter().flat_map(unresolved));
+    let mut assumptions =
+        vec![format!("the state is {}, of size {}", latest.content.state.sha256, latest.content.state.size)];
+    assumptions.extend(
+        latest.content.base.map(|base| format!("the files are those of the commit {base} and what was changed since")),
+    );
+    Draft {
+        objective: format!("Go on with the thread \"{name}\""),
+        completed: or_none(saved(trail)),
+        unresolved: open,
+        assumptions,
+        next_action: next_action(source),
+        risks: or_none(risks(latest, around)),
+        updated_at: now.to_string(),
+        resume_token: marker(name, now, Some(&latest.hash.short())),
+        commits: commits(latest.content.base, around),
+        run: run.map(|view| view.run.to_string()),
+        items: items.unwrap_or_default(),
+        documents: around.documents.clone(),
+    }
+}
+
+fn saved(trail: &Trail) -> Vec<String> {
+    let entry = |checkpoint: &Checkpoint| {
+        let plain = format!("checkpoint {} saved at {}", checkpoint.id, checkpoint.entry.at);
+        let told = checkpoint.content.summary.as_ref().map(|summary| format!("{plain}: {summary}"));
+        told.filter(|told| !is_suspect(told)).unwrap_or(plain)
+    };
+    let mut entries: Vec<String> = trail.checkpoints.iter().rev().take(NAMED).map(entry).collect();
+    entries.reverse();
+    if trail.checkpoints.len() > NAMED {
+        entries.insert(0, format!("{} checkpoints that are not named here", trail.checkpoints.len() - NAMED));
+    }
+    entries
+}
+
+fn since(latest: &Checkpoint) -> String {
+    match latest.resumed.last() {
+        Some(at) => format!("the state of {} was handed out at {at}, with nothing kept since", latest.id),
+        None => format!("the state of {} waits for somebody who takes it up", latest.id),
+    }
+}
+
+fn next_action(source: &Source<'_>) -> String {
+    let name = shell(source.name);
+    if !source.ours {
+        return format!("Run `git handoff fork {name} --as NAME` and `git handoff resume NAME`");
+    }
+    let checkout = if source.latest.content.worktree.is_some() { " --checkout" } else { "" };
+    format!("Run `git handoff resume {name}{checkout}`")
+}
+
+fn risks(latest: &Checkpoint, around: &Surroundings) -> Vec<String> {
+    let mut risks: Vec<String> = past_base(around, "the commit that the state was saved on").into_iter().collect();
+    if latest.content.base.is_some() && !around.base_is_here {
+        risks.push("the commit that the state was saved on is not in this repository".into());
+    }
+    let ignored = latest.content.worktree.as_ref().map_or(0, |worktree| worktree.ignored.len());
+    if ignored > 0 {
+        let s = if ignored == 1 { " is" } else { "s are" };
+        risks.push(format!("{ignored} ignored file{s} no part of the saved working tree"));
+    }
+    risks
+}

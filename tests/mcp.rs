@@ -1,0 +1,105 @@
+//! The tools of agents over the Model Context Protocol, spoken to as a client does: one line of JSON a message.
+
+mod documents;
+mod handing;
+mod protocol;
+mod runs;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::common::{Environment, program_path};
+
+/// A client of a server that it started.
+struct Client {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Client {
+    /// Starts a server in a folder and greets it.
+    fn start(env: &Environment, dir: &str, more: &[&str]) -> Self {
+        let mut command = env.command(program_path(), dir);
+        command.env_remove("HANDOFF_ACTOR").arg("mcp").args(more);
+        Self::greet(command)
+    }
+
+    fn greet(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program can be run");
+        let to = child.stdin.take();
+        let from = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut client = Self { child, to, from, last: 0 };
+        let greeting = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}});
+        let answer = client.ask("initialize", &greeting);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "git-handoff", "{answer}");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        let to = self.to.as_mut().expect("the server is spoken to");
+        writeln!(to, "{message}").expect("the server listens");
+    }
+
+    /// Sends a request and returns the answer to it; whatever else is on standard output fails the test.
+    fn ask(&mut self, method: &str, parameters: &Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}));
+        let mut line = String::new();
+        self.from.read_line(&mut line).expect("the server answers");
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// Calls a tool that must succeed; returns its structured answer.
+    #[track_caller]
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], false, "{tool}: {answer}");
+        let text = result["content"][0]["text"].as_str().expect("the answer is there as text, too");
+        assert_eq!(serde_json::from_str::<Value>(text).ok().as_ref(), Some(&result["structuredContent"]));
+        result["structuredContent"].clone()
+    }
+
+    /// Calls a tool that must be refused; returns the text of the error, and the error.
+    #[track_caller]
+    fn refused(&mut self, tool: &str, arguments: &Value, code: &str) -> (String, Value) {
+        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{tool}: {answer}");
+        let error = &result["structuredContent"];
+        assert_eq!((&error["schema"], &error["code"]), (&"git-handoff.error/1".into(), &code.into()), "{answer}");
+        (result["content"][0]["text"].as_str().expect("there is a text").to_owned(), error.clone())
+    }
+
+    /// Closes the server's standard input and waits for its end.
+    #[track_caller]
+    fn end(mut self) {
+        drop(self.to.take());
+        let mut line = String::new();
+        self.from.read_line(&mut line).expect("standard output ends");
+        assert_eq!(line, "");
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+/// Returns the actor of the latest entry of a thread.
+fn actor(env: &Environment, thread: &str) -> Value {
+    let entry = env.git(["log", "-1", "--format=%b", &format!("refs/handoff/threads/{thread}")]).success();
+    serde_json::from_str::<Value>(entry.trim()).expect("an entry is JSON")["actor"].clone()
+}
+
+/// Makes a repository with one commit.
+fn repository() -> Environment {
+    let env = Environment::empty();
+    env.git_in("", ["init", "--quiet", "repo"]).success();
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "Start"]).success();
+    env
+}

@@ -1,0 +1,121 @@
+//! States change hands between two servers, on the terms of whoever started them.
+
+use serde_json::{Value, json};
+
+use super::{Client, repository};
+use crate::common::Environment;
+
+/// A repository with a state that was saved, and a clone of it.
+fn two() -> (Environment, Client, Client) {
+    let env = repository();
+    let mut sender = Client::start(&env, "repo", &[]);
+    sender.call("checkpoint", &json!({"thread_id": "run-42", "state": "draft"}));
+    let saved = json!({"thread_id": "run-42", "state": "gathered 3 sources", "summary": "done", "worktree": true});
+    sender.call("checkpoint", &saved);
+    env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
+    let receiver = Client::start(&env, "other", &["--me", "writer"]);
+    (env, sender, receiver)
+}
+
+fn refs(env: &Environment) -> String {
+    env.git_in("other", ["for-each-ref"]).success() + &env.git_in("other", ["count-objects", "-v"]).success()
+}
+
+#[test]
+fn a_checkpoint_is_offered_in_one_and_adopted_in_another() {
+    let (env, mut sender, mut receiver) = two();
+    let descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
+    assert_eq!((&descriptor["thread_id"], &descriptor["to_agent"]), (&"run-42".into(), &"writer".into()));
+    let adopt = json!({"handoff_json": descriptor, "new_thread_id": "run-42-writer"});
+    let adopted = receiver.call("adopt_checkpoint", &adopt);
+    assert_eq!((&adopted["adopted_from"], &adopted["verified"]), (&descriptor["source"], &true.into()));
+    let resumed = receiver.call("resume", &json!({"thread_id": "run-42-writer", "checkout": true}));
+    assert_eq!((&resumed["state"], &resumed["encoding"]), (&"gathered 3 sources".into(), &"utf-8".into()));
+    assert_eq!(resumed["blob_sha256"], descriptor["blob_sha256"]);
+    let report = receiver.call("verify", &json!({"thread_id": "run-42-writer"}));
+    assert_eq!(report["intact"], true, "{report}");
+    receiver.refused("adopt_checkpoint", &json!({"handoff_json": descriptor, "new_thread_id": "again"}), "used");
+    // The descriptor may come as a text, too, and from a remote of the repository.
+    let text = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42"})).to_string();
+    receiver.call("adopt_checkpoint", &json!({"handoff_json": text, "new_thread_id": "second", "from": "origin"}));
+    env.handoff_in("other", ["thread", "verify", "--all"]).success();
+    sender.end();
+    receiver.end();
+}
+
+#[test]
+fn going_back_and_branching_off() {
+    let (env, mut sender, receiver) = two();
+    receiver.end();
+    let log = env.handoff(["--json", "thread", "log", "run-42"]).success();
+    let first: Value = serde_json::from_str(log.lines().last().expect("there are two")).expect("it is JSON");
+    let first = &first["checkpoint_id"];
+    let patch = sender.call("diff", &json!({"thread_id": "run-42"}));
+    assert!(patch["patch"].as_str().is_some_and(|patch| patch.contains("-draft\n")), "{patch}");
+    let back = sender.call("diff", &json!({"thread_id": "run-42", "other_checkpoint_id": first}));
+    assert!(back["patch"].as_str().is_some_and(|patch| patch.contains("+draft\n")), "{back}");
+    sender.call("fork", &json!({"thread_id": "run-42", "checkpoint_id": first, "new_thread_id": "branch"}));
+    assert_eq!(sender.call("resume", &json!({"thread_id": "branch"}))["state"], "draft");
+    sender.call("rollback", &json!({"thread_id": "run-42", "checkpoint_id": first}));
+    assert_eq!(sender.call("resume", &json!({"thread_id": "run-42"}))["state"], "draft");
+    // Bytes that are no text travel as base64.
+    sender.call("checkpoint", &json!({"thread_id": "run-42", "state": "/wD+", "encoding": "base64"}));
+    let resumed = sender.call("resume", &json!({"thread_id": "run-42"}));
+    assert_eq!((&resumed["state"], &resumed["encoding"]), (&"/wD+".into(), &"base64".into()));
+    assert_eq!(env.handoff(["thread", "cat", "run-42"]).exit(0).raw, [0xff, 0x00, 0xfe]);
+    env.write("large", &"x".repeat(2 << 20));
+    env.handoff(["checkpoint", "large", "--state", "../large"]).success();
+    let (text, _) = sender.refused("resume", &json!({"thread_id": "large"}), "too-large");
+    assert!(text.contains("hint: git handoff resume large"), "{text}");
+    sender.end();
+}
+
+#[test]
+fn nobody_who_calls_loosens_the_terms() {
+    let (env, mut sender, mut receiver) = two();
+    let offer = |client: &mut Client, to: &str| {
+        client.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": to}))
+    };
+    let stranger = offer(&mut sender, "reader");
+    let mine = offer(&mut sender, "writer");
+    let before = refs(&env);
+    let adopt = |descriptor: &Value, from: Option<&str>| {
+        let mut arguments = json!({"handoff_json": descriptor, "new_thread_id": "new"});
+        from.into_iter().for_each(|from| arguments["from"] = from.into());
+        arguments
+    };
+    receiver.refused("adopt_checkpoint", &adopt(&stranger, None), "wrong-recipient");
+    let pwned = env.path().join("pwned");
+    for place in ["../repo", "/etc", "https://127.0.0.1:1/x.git", &format!("ext::sh -c touch% {}", pwned.display())] {
+        receiver.refused("adopt_checkpoint", &adopt(&mine, Some(place)), "unknown-remote");
+    }
+    let mut forged = mine.clone();
+    forged["blob_sha256"] = "0".repeat(64).into();
+    receiver.refused("adopt_checkpoint", &adopt(&forged, None), "bad-signature");
+    receiver.refused("adopt_checkpoint", &adopt(&"not json".into(), None), "bad-descriptor");
+    // A key that nobody knows here.
+    env.git(["config", "handoff.signingKey", ""]).success();
+    sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x"}));
+    let strange = sender.call("handoff_checkpoint", &json!({"thread_id": "strange"}));
+    receiver.refused("adopt_checkpoint", &adopt(&strange, None), "unknown-signer");
+    assert_eq!(refs(&env), before);
+    assert!(!pwned.exists());
+    env.handoff_in("other", ["fetch"]).success();
+    let fork = json!({"thread_id": "origin/strange", "new_thread_id": "forked"});
+    let (text, _) = receiver.refused("fork", &fork, "unknown-signer");
+    assert!(text.contains("hint: git handoff fork origin/strange --as NAME"), "{text}");
+    receiver.call("fork", &json!({"thread_id": "origin/run-42", "new_thread_id": "forked"}));
+    // A packet that is not clean stops sender and receiver, with its report.
+    let packet = json!({"objective": "Migrate user database", "next_action": "continue"});
+    sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x", "packet": packet}));
+    let (text, error) = sender.refused("handoff_checkpoint", &json!({"thread_id": "strange"}), "packet");
+    assert!(text.contains("Classification: OPERATIONAL"), "{text}");
+    assert_eq!(error["check"]["classification"], "operational");
+    sender.refused("resume", &json!({"thread_id": "strange"}), "packet");
+    assert_eq!(sender.call("packet_check", &json!({"thread_id": "strange"}))["classification"], "operational");
+    assert_eq!(sender.call("packet_check", &json!({"packet": packet}))["classification"], "operational");
+    assert_eq!(sender.call("packet_check", &json!({"packet": "nothing"}))["classification"], "critical");
+    sender.refused("packet_check", &json!({"thread_id": "none"}), "unknown-packet");
+    sender.end();
+    receiver.end();
+}

@@ -1,0 +1,144 @@
+//! What every tool has in common.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Client, actor, repository};
+use crate::common::program_path;
+
+/// Everything that agents can do. Whatever takes something away, drives workers, publishes or decides about trust is for operators.
+const TOOLS: [&str; 16] = [
+    "adopt_checkpoint",
+    "checkpoint",
+    "diff",
+    "doc_get",
+    "doc_list",
+    "doc_log",
+    "doc_put",
+    "fork",
+    "handoff_checkpoint",
+    "packet_check",
+    "resume",
+    "rollback",
+    "status",
+    "submit",
+    "verify",
+    "watch",
+];
+
+#[test]
+fn these_are_the_tools_and_no_others() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let answer = client.ask("tools/list", &json!({}));
+    let tools = answer["result"]["tools"].as_array().expect("a list").clone();
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().expect("a name")).collect();
+    names.sort_unstable();
+    assert_eq!(names, TOOLS);
+    for tool in &tools {
+        let schema = &tool["inputSchema"];
+        assert_eq!((&schema["type"], &schema["additionalProperties"]), (&"object".into(), &false.into()), "{tool}");
+        // Nobody but whoever starts the server says in whose name it acts, and what it accepts.
+        for reserved in ["actor", "me", "accept", "accept_unknown_signer", "signers"] {
+            assert_eq!(schema["properties"][reserved], Value::Null, "{tool}");
+        }
+        for (name, property) in schema["properties"].as_object().expect("properties") {
+            assert!(property["description"].is_string(), "{name} of {tool}");
+        }
+    }
+    let reads = ["diff", "doc_get", "doc_list", "doc_log", "packet_check", "status", "verify", "watch"];
+    for tool in &tools {
+        let is_reading = reads.contains(&tool["name"].as_str().expect("a name"));
+        assert_eq!(tool["annotations"]["readOnlyHint"], is_reading, "{tool}");
+    }
+    client.end();
+}
+
+#[test]
+fn what_fails_is_told_and_the_server_goes_on() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let (text, error) = client.refused("resume", &json!({"thread_id": "none"}), "unknown-thread");
+    assert_eq!(text, "error: there is no thread \"none\" here\nhint: git handoff thread list");
+    assert_eq!(error["hint"], "git handoff thread list");
+    for (tool, arguments) in [
+        ("resume", json!({})),
+        ("resume", json!({"thread_id": 7})),
+        ("resume", json!({"thread_id": "a/b"})),
+        ("resume", json!({"thread_id": "t", "actor": "human:boss"})),
+        ("checkpoint", json!({"thread_id": "--help", "state": "x", "more": 1})),
+        ("checkpoint", json!({"thread_id": "t", "state": "no base64!", "encoding": "base64"})),
+        ("checkpoint", json!({"thread_id": "t", "state": "x", "summary": "two\nlines"})),
+        ("handoff_checkpoint", json!({"thread_id": "t", "expires": "soon"})),
+        ("verify", json!({})),
+        ("verify", json!({"run": "r", "thread_id": "t"})),
+        ("watch", json!({"run": "r", "timeout": 601})),
+        ("packet_check", json!({})),
+        ("packet_check", json!({"packet": "x", "thread_id": "t"})),
+        ("packet_check", json!({"run": "r"})),
+        ("doc_get", json!({"run": "r", "name": "../x"})),
+        ("rollback", json!({"thread_id": "t", "checkpoint_id": "x"})),
+    ] {
+        if tool == "handoff_checkpoint" {
+            client.call("checkpoint", &json!({"thread_id": "t", "state": "x"}));
+        }
+        client.refused(tool, &arguments, "usage");
+    }
+    // A tool that is none is an error of the protocol.
+    for name in ["cancel", "retry", "close", "extend", "coordinate", "key", "anchor", "push", "clean", "run", ""] {
+        let answer = client.ask("tools/call", &json!({"name": name, "arguments": {}}));
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    let tools = client.ask("tools/list", &json!({}));
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(TOOLS.len()));
+    client.end();
+}
+
+#[test]
+fn it_acts_in_the_name_that_it_was_started_with() {
+    let env = repository();
+    let save = json!({"thread_id": "t", "state": "x"});
+    let mut client = Client::start(&env, "repo", &[]);
+    client.call("checkpoint", &save);
+    assert_eq!(actor(&env, "t"), "agent:mcp");
+    client.end();
+    let mut command = env.command(program_path(), "repo");
+    command.env("HANDOFF_ACTOR", "agent:researcher").arg("mcp");
+    let mut client = Client::greet(command);
+    client.call("checkpoint", &save);
+    assert_eq!(actor(&env, "t"), "agent:researcher");
+    client.end();
+    let mut client = Client::start(&env, "repo", &["--actor", "agent:writer"]);
+    client.call("checkpoint", &save);
+    assert_eq!(actor(&env, "t"), "agent:writer");
+    client.end();
+}
+
+#[test]
+fn it_ends_when_nobody_speaks_to_it() {
+    let env = repository();
+    // Before a word was said; and where there is no repository, at once and with a reason.
+    let _ = env.handoff(["mcp"]).exit(0);
+    let refused = env.handoff_in("home", ["mcp"]).exit(1);
+    assert!(refused.stderr.contains("hint: git init") && refused.stdout.is_empty(), "{refused}");
+    // What is none of the protocol is answered with its errors, or not at all.
+    let nonsense = r#"printf '%s\n' hello '[]' '{"jsonrpc": "2.0"}' '{"jsonrpc": "2.0", "id": 1, "method": "none"}' | git-handoff mcp"#;
+    let answers = env.shell("repo", nonsense).exit(0).stdout;
+    let is_error = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|answer| answer["error"].is_object());
+    assert!(answers.lines().count() > 0 && answers.lines().all(is_error), "{answers}");
+    // While a run is being watched.
+    env.write(
+        "repo/plan.json",
+        r#"{"id": "r", "items": [{"id": "a", "executor": "command", "inputs": {"command": ["true"]}}]}"#,
+    );
+    env.handoff(["submit", "plan.json"]).success();
+    let mut client = Client::start(&env, "repo", &[]);
+    client.send(&json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call",
+        "params": {"name": "watch", "arguments": {"run": "r", "timeout": 600}}}));
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    drop(client.to.take());
+    assert_eq!(client.child.wait().expect("it ends").code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(20));
+}

@@ -1,0 +1,57 @@
+//! Runs are submitted, watched and verified; nothing is executed.
+
+use serde_json::{Value, json};
+
+use super::{Client, repository};
+
+fn plan(id: &str) -> Value {
+    json!({"id": id, "items": [{"id": "a", "executor": "command", "inputs": {"command": ["true"]}}]})
+}
+
+#[test]
+fn a_run_is_submitted_watched_and_verified() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let submitted = client.call("submit", &json!({"plan": plan("r")}));
+    assert_eq!((&submitted["run"], &submitted["created"]), (&"r".into(), &true.into()));
+    assert_eq!(client.call("submit", &json!({"plan": plan("r").to_string()}))["created"], false);
+    assert_eq!(client.call("status", &json!({}))["runs"][0]["run"], "r");
+    assert_eq!(client.call("status", &json!({"run": "r"}))["items"][0]["status"], "ready");
+    let idle = client.call("watch", &json!({"run": "r", "timeout": 0}));
+    assert_eq!((&idle["entries"], &idle["new"], &idle["settled"]), (&1.into(), &json!([]), &false.into()));
+    // It is told as soon as something happens.
+    let (began, late) = (std::time::Instant::now(), std::time::Duration::from_secs(60));
+    client.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call",
+        "params": {"name": "watch", "arguments": {"run": "r", "since": 1, "timeout": 600}}}));
+    env.handoff(["run", "r"]).success();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut client.from, &mut line).expect("the server answers");
+    let seen: Value = serde_json::from_str(&line).expect("it is JSON");
+    let seen = &seen["result"]["structuredContent"];
+    assert_eq!(seen["new"][0]["kind"], "item.fired", "{line}");
+    assert!(began.elapsed() < late);
+    let all = client.call("watch", &json!({"run": "r", "since": 0}));
+    assert_eq!((&all["settled"], &all["sealed"], &all["entries"]), (&true.into(), &true.into(), &4.into()), "{all}");
+    assert_eq!(client.call("verify", &json!({"run": "r"}))["intact"], true);
+    client.refused("verify", &json!({"run": "none"}), "unknown-run");
+    client.end();
+}
+
+#[test]
+fn a_plan_that_is_not_valid_is_refused_with_every_problem() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let bad = json!({"id": "r", "items": [{"id": "a", "executor": "none"}, {"id": "a", "executor": "command"}]});
+    let (text, error) = client.refused("submit", &json!({"plan": bad}), "invalid-plan");
+    assert!(text.contains("items[0].executor") && text.contains("items[1].id"), "{text}");
+    assert_eq!(error["details"]["schema"], "git-handoff.validate/1");
+    client.refused("submit", &json!({"plan": "not json"}), "invalid-plan");
+    client.refused("submit", &json!({"plan": plan("r"), "queue": "none"}), "unknown-queue");
+    client.refused("submit", &json!({"plan": plan("r"), "base": "--help"}), "bad-base");
+    // Which files of this machine are sealed into a run is not for a caller to say.
+    let mut sealing = plan("r");
+    sealing["artifacts"] = json!({"stolen": "/etc/passwd"});
+    client.refused("submit", &json!({"plan": sealing}), "artifacts");
+    assert_eq!(client.call("status", &json!({}))["runs"], json!([]));
+    client.end();
+}
