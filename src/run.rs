@@ -60,7 +60,9 @@ impl Happening {
 
     /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
     fn is_bound(&self, state: &RunState) -> bool {
-        let Self::Fired(Event::ItemFired(fired), _) = self else { return true };
+        let (Self::Plain(Event::ItemFired(fired)) | Self::Fired(Event::ItemFired(fired), _)) = self else {
+            return true;
+        };
         fired.input_refs.values().all(|input| match (&input.from, &input.select) {
             (Source::Documents, Selector::Document { name, schema }) => {
                 let latest = state.documents.latest(name);

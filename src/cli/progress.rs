@@ -148,12 +148,16 @@ fn style(template: &str) -> ProgressStyle {
 
 /// Returns what was added to a run, and by what.
 pub(crate) fn added(e: &RunExtended, actor: &str) -> String {
-    let by = match &e.cause {
+    let items: Vec<&str> = e.items.keys().map(ItemId::as_str).collect();
+    format!("{}  added by {}", items.join(", "), cause(&e.cause, actor))
+}
+
+/// Returns what added items to a run: a rule, or the actor of the entry.
+pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
+    match cause {
         Cause::Rule(rule) => format!("rule {rule}"),
         Cause::Actor => actor.to_owned(),
-    };
-    let items: Vec<&str> = e.items.keys().map(ItemId::as_str).collect();
-    format!("{}  added by {by}", items.join(", "))
+    }
 }
 
 /// Returns one line about an entry.

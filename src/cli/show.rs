@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use git_handoff::chain::Link;
 use git_handoff::document;
 use git_handoff::model::entry::{
-    Event, Exit, InputRef, ItemReconciled, Outcome, Product, RunSealed, Transcript, VerifiedBy,
+    Cause, Event, Exit, InputRef, ItemReconciled, Outcome, Product, RunSealed, Transcript, VerifiedBy,
 };
 use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::target::{self, Target};
-use super::{Ending, Failure, Output, doc, status, table};
+use super::{Ending, Failure, Output, doc, progress, status, table};
 
 /// Show a run, or everything that is recorded about one of its items
 #[derive(clap::Args)]
@@ -224,6 +224,14 @@ impl<'a> Item<'a> {
         &self.view.state.graph.item(self.at).id
     }
 
+    /// Returns the entry that added the item, and what made it; none for an item of the plan.
+    fn added(&self) -> Option<(&'a Link, &'a Cause)> {
+        self.view.links.iter().find_map(|link| match &link.entry.event {
+            Event::RunExtended(e) => e.items.contains_key(self.id()).then_some((link, &e.cause)),
+            _ => None,
+        })
+    }
+
     fn products(&self) -> &'a BTreeMap<ProductKey, Product> {
         &self.view.state.items[self.at].products
     }
@@ -246,6 +254,9 @@ impl<'a> Item<'a> {
             .collect();
         value["schema"] = json!("git-handoff.show/1");
         value["run"] = json!(self.view.run);
+        if let Some((link, cause)) = self.added() {
+            value["added"] = json!({ "entry": link.entry.seq, "cause": cause });
+        }
         value["executor"] = json!(item.executor);
         value["inputs"] = json!(item.inputs);
         value["needs"] = json!(needs);
@@ -269,6 +280,10 @@ impl<'a> Item<'a> {
             format!("attempts   {}", state.attempts),
             format!("executor   {}", item.executor),
         ];
+        if let Some((link, cause)) = self.added() {
+            let by = progress::cause(cause, &link.entry.actor);
+            lines.push(format!("added      by {by}, entry {}", link.entry.seq));
+        }
         let dependencies = self.view.state.graph.dependencies(self.at);
         if !dependencies.is_empty() {
             lines.push(format!("after      {}", names(dependencies)));

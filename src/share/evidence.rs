@@ -3,12 +3,15 @@
 //! A partial clone has commits and trees. Everything verify reads besides, but for the products themselves, is named here, so
 //! that it can be brought in one batch.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::Kind;
 use crate::git::history;
 use crate::git::store::{self, Store};
 use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::rule::Rule;
+use crate::plan;
 
 /// Deeper folders than this hold nothing of ours: a path of 1,024 bytes has fewer segments.
 const DEEPEST: usize = 600;
@@ -56,6 +59,35 @@ pub(super) fn missing(
     Ok(walk.absent())
 }
 
+/// Collects the documents that the rules of a run look into and that are not here; its plan and its rules are by now.
+///
+/// What cannot be read holds nothing that is asked for here: it is for verify to find.
+pub(super) fn looked_into(store: &Store, head: Oid) -> Result<Vec<Oid>, store::Error> {
+    let commits = history::since(store, head, None)?;
+    let tree = |commit: &Oid| Ok::<_, store::Error>(tree_of(&store.read(*commit)?.1));
+    let Some(first) = commits.last().map(tree).transpose()?.flatten() else { return Ok(Vec::new()) };
+    let read = |path| Ok::<_, store::Error>(store.blob_at(first, path)?.and_then(|blob| store.read_blob(blob).ok()));
+    let own = read(format::PLAN)?.and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
+    let added = read(format::RULES)?.and_then(|bytes| plan::parse_rules(&bytes).ok());
+    let rules: Vec<Rule> = own.into_iter().chain(added).flatten().collect();
+    let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
+    let paths: BTreeSet<String> = conditions.map(|condition| format::document_path(&condition.document)).collect();
+    let mut wanted = BTreeSet::new();
+    for commit in commits.iter().filter(|_| !paths.is_empty()) {
+        let Some(tree) = tree(commit)? else { continue };
+        for path in &paths {
+            wanted.extend(store.blob_at(tree, path)?);
+        }
+    }
+    Ok(wanted.into_iter().filter(|blob| !store.contains(*blob)).collect())
+}
+
+/// Finds the tree in the bytes of a commit.
+fn tree_of(commit: &[u8]) -> Option<Oid> {
+    let first = commit.split(|b| *b == b'\n').next().unwrap_or_default();
+    first.strip_prefix(b"tree ").and_then(|id| std::str::from_utf8(id).ok()?.parse().ok())
+}
+
 struct Walk {
     repo: gix::Repository,
     content: bool,
@@ -65,10 +97,7 @@ struct Walk {
 
 impl Walk {
     fn commit(&mut self, commit: Oid, root: Spot) -> Result<(), store::Error> {
-        let object = self.read(commit)?;
-        let first = object.split(|b| *b == b'\n').next().unwrap_or_default();
-        let tree = first.strip_prefix(b"tree ").and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
-        match tree {
+        match tree_of(&self.read(commit)?) {
             Some(tree) => self.tree(tree, root),
             None => Ok(()),
         }
@@ -102,8 +131,6 @@ impl Walk {
     fn inside(&self, spot: Spot, name: &[u8]) -> Option<Spot> {
         let next = match spot {
             Spot::Root if name == b"items" => Spot::Items,
-            // What the rules of a run look at; a thread has no such folder.
-            Spot::Root if name == b"documents" => Spot::All,
             Spot::Items if name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit) => Spot::Fan,
             Spot::Items | Spot::Fan => Spot::Item,
             Spot::All => Spot::All,

@@ -174,11 +174,23 @@ fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Take
     if !history::is_partial(store) {
         return Ok(0);
     }
+    let here = || taken.iter().filter(|taken| !taken.status.is_refused());
     let mut wanted = Vec::new();
-    for taken in taken.iter().filter(|taken| !taken.status.is_refused()) {
+    for taken in here() {
         let old = taken.old.filter(|_| !request.content);
         wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
     }
+    let first = bring(store, reach, request, wanted)?;
+    // Which documents the rules look into stands in what just came.
+    let mut wanted = Vec::new();
+    for taken in here().filter(|taken| taken.place.kind == Kind::Run) {
+        wanted.extend(evidence::looked_into(store, taken.new)?);
+    }
+    Ok(first + bring(store, reach, request, wanted)?)
+}
+
+/// Brings blobs, each once, in one batch; returns how many.
+fn bring(store: &Store, reach: &Reach, request: &Request, mut wanted: Vec<Oid>) -> Result<usize, Error> {
     wanted.sort_unstable();
     wanted.dedup();
     if !wanted.is_empty() {

@@ -95,6 +95,11 @@ fn coordinate_adds_and_does_not_run() {
     let entries = ground.entries("r");
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[1]["cause"], json!({ "rule": "first" }));
+    let created = entries[1]["items"].as_object().unwrap().keys().next().unwrap();
+    let shown = answer(&ground, &["show", "--json", &format!("r/{created}")]);
+    assert_eq!(shown["added"], json!({ "entry": 1, "cause": { "rule": "first" } }));
+    let logged = ground.env.handoff(["log", "r"]).success();
+    assert!(logged.trim_end().ends_with(&format!("run.extended {created}  added by rule first")), "{logged}");
     let after = ground.refs();
     let again = ground.env.handoff(["coordinate", "r"]).exit(0);
     assert!(again.stdout.is_empty() && again.stderr.contains("no rule creates anything"), "{again}");
