@@ -6,7 +6,7 @@ use cms::content_info::ContentInfo;
 use cms::signed_data::{SignedData, SignerIdentifier, SignerInfo};
 use der::asn1::{Int, OctetString};
 use der::oid::ObjectIdentifier;
-use der::oid::db::{rfc5280, rfc5911, rfc5912, rfc8410};
+use der::oid::db::{rfc5280, rfc5911, rfc5912};
 use der::{Any, Decode as _, Encode as _, Sequence, Tag, Tagged as _};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm as Algorithm, TrustAnchor, UnixTime};
@@ -271,7 +271,6 @@ fn candidates(signer: &SignerInfo) -> Result<&'static [&'static dyn Algorithm], 
         rfc5912::SHA_384_WITH_RSA_ENCRYPTION => Ok(&ALGORITHMS[1..2]),
         rfc5912::SHA_512_WITH_RSA_ENCRYPTION => Ok(&ALGORITHMS[2..3]),
         rfc5912::ECDSA_WITH_SHA_256 | rfc5912::ECDSA_WITH_SHA_384 => Ok(&ALGORITHMS[3..7]),
-        rfc8410::ID_ED_25519 => Ok(&ALGORITHMS[7..8]),
         other => Err(Error::Algorithm(other)),
     }
 }
