@@ -13,7 +13,7 @@ use crate::model::digest::Oid;
 
 /// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor; and of the objects
 /// in packs that others build on.
-const KEEP: usize = 16 << 20;
+const KEEP: usize = 4 << 20;
 
 /// Fewer pieces of work than this are not worth a second thread.
 const SHARE_ABOVE: usize = 64;
@@ -113,7 +113,10 @@ pub(super) fn each<T: Sync, R: Send>(store: &Store, items: &[T], work: impl Fn(&
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let run = |chunk: &[T]| {
         let objects = Objects::new(store);
-        chunk.iter().map(|item| work(&objects, item)).collect::<Vec<R>>()
+        // Newest first: a pack holds an older tree as what differs from the next.
+        let mut done: Vec<R> = chunk.iter().rev().map(|item| work(&objects, item)).collect();
+        done.reverse();
+        done
     };
     if threads == 1 || items.len() < SHARE_ABOVE {
         return run(items);
