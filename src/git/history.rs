@@ -1,6 +1,7 @@
 //! Chains as git sees them: a line of first parents, and what of it may be elsewhere.
 
 use gix::objs::Kind;
+use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 
 use super::store::{Error, Store};
 use crate::model::digest::Oid;
@@ -14,6 +15,17 @@ pub fn is_partial(store: &Store) -> bool {
         remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
     };
     config.string("extensions.partialClone").is_some() || promised()
+}
+
+/// The bytes of objects in packs that a reader keeps because others build on them.
+const KEEP: usize = 4 << 20;
+
+/// Returns a handle for reading many objects of a chain, best the newest first: a pack holds an older tree as what differs
+/// from the next.
+pub fn reader(store: &Store) -> gix::Repository {
+    let mut repo = store.local();
+    repo.objects.set_pack_cache(|| Box::new(MemoryCappedHashmap::new(KEEP)));
+    repo
 }
 
 /// Returns whether the chain that ends at `new` goes on from `old`, along first parents only.

@@ -43,7 +43,7 @@ pub(super) fn missing(
     head: Oid,
     content: bool,
 ) -> Result<Vec<Oid>, store::Error> {
-    let mut walk = Walk { repo: store.local(), content, seen: HashSet::new(), wanted: Vec::new() };
+    let mut walk = Walk { repo: history::reader(store), content, seen: HashSet::new(), wanted: Vec::new() };
     if !kind.is_chain() {
         walk.tree(head, Spot::All)?;
         return Ok(walk.absent());
@@ -63,17 +63,20 @@ pub(super) fn missing(
 ///
 /// What cannot be read holds nothing that is asked for here: it is for verify to find.
 pub(super) fn looked_into(store: &Store, head: Oid) -> Result<Vec<Oid>, store::Error> {
-    let commits = history::since(store, head, None)?;
-    let tree = |commit: &Oid| Ok::<_, store::Error>(tree_of(&store.read(*commit)?.1));
-    let Some(first) = commits.last().map(tree).transpose()?.flatten() else { return Ok(Vec::new()) };
-    let read = |path| Ok::<_, store::Error>(store.blob_at(first, path)?.and_then(|blob| store.read_blob(blob).ok()));
+    let tree = |commit: Oid| Ok::<_, store::Error>(tree_of(&store.read(commit)?.1));
+    // Neither changes after entry 0, so that the latest tree has them as well.
+    let Some(latest) = tree(head)? else { return Ok(Vec::new()) };
+    let read = |path| Ok::<_, store::Error>(store.blob_at(latest, path)?.and_then(|blob| store.read_blob(blob).ok()));
     let own = read(format::PLAN)?.and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
     let added = read(format::RULES)?.and_then(|bytes| plan::parse_rules(&bytes).ok());
     let rules: Vec<Rule> = own.into_iter().chain(added).flatten().collect();
     let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
     let paths: BTreeSet<String> = conditions.map(|condition| format::document_path(&condition.document)).collect();
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut wanted = BTreeSet::new();
-    for commit in commits.iter().filter(|_| !paths.is_empty()) {
+    for commit in history::since(store, head, None)? {
         let Some(tree) = tree(commit)? else { continue };
         for path in &paths {
             wanted.extend(store.blob_at(tree, path)?);

@@ -6,13 +6,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use gix::objs::Kind;
-use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 
+use crate::git::history;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
-/// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor; and of the objects
-/// in packs that others build on.
+/// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor.
 const KEEP: usize = 4 << 20;
 
 /// Fewer pieces of work than this are not worth a second thread.
@@ -32,10 +31,7 @@ struct Kept {
 
 impl Objects {
     pub(super) fn new(store: &Store) -> Self {
-        let mut repo = store.local();
-        // In a pack, a tree is a few bytes on top of the one before it.
-        repo.objects.set_pack_cache(|| Box::new(MemoryCappedHashmap::new(KEEP)));
-        Self { repo, trees: RefCell::default() }
+        Self { repo: history::reader(store), trees: RefCell::default() }
     }
 
     /// Reads an object of a kind; bytes that do not hash to `oid` are not handed out.
@@ -113,7 +109,7 @@ pub(super) fn each<T: Sync, R: Send>(store: &Store, items: &[T], work: impl Fn(&
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let run = |chunk: &[T]| {
         let objects = Objects::new(store);
-        // Newest first: a pack holds an older tree as what differs from the next.
+        // Newest first, as packs are laid out.
         let mut done: Vec<R> = chunk.iter().rev().map(|item| work(&objects, item)).collect();
         done.reverse();
         done
