@@ -3,7 +3,9 @@
 //! A partial clone has commits and trees. Everything verify reads besides, but for the products themselves, is named here, so
 //! that it can be brought in one batch.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
+
+use gix::hashtable::HashSet;
 
 use super::Kind;
 use crate::git::history;
@@ -16,8 +18,11 @@ use crate::plan;
 /// Deeper folders than this hold nothing of ours: a path of 1,024 bytes has fewer segments.
 const DEEPEST: usize = 600;
 
+/// How many spots there are.
+const SPOTS: usize = Spot::Content as usize + 1;
+
 /// Where in a chain's tree a folder lies.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Spot {
     Root,
     /// `items/`.
@@ -43,7 +48,7 @@ pub(super) fn missing(
     head: Oid,
     content: bool,
 ) -> Result<Vec<Oid>, store::Error> {
-    let mut walk = Walk { repo: history::reader(store), content, seen: HashSet::new(), wanted: Vec::new() };
+    let mut walk = Walk { repo: history::reader(store), content, seen: Default::default(), wanted: Vec::new() };
     if !kind.is_chain() {
         walk.tree(head, Spot::All)?;
         return Ok(walk.absent());
@@ -94,7 +99,8 @@ fn tree_of(commit: &[u8]) -> Option<Oid> {
 struct Walk {
     repo: gix::Repository,
     content: bool,
-    seen: HashSet<(Oid, Spot)>,
+    /// What was seen at each spot; every tree names all of its folders again, so that most of the walk is to ask this.
+    seen: [HashSet; SPOTS],
     wanted: Vec<Oid>,
 }
 
@@ -109,7 +115,7 @@ impl Walk {
     fn tree(&mut self, root: Oid, spot: Spot) -> Result<(), store::Error> {
         let mut folders = vec![(root, spot, 0)];
         while let Some((oid, spot, depth)) = folders.pop() {
-            if depth > DEEPEST || !self.seen.insert((oid, spot)) {
+            if depth > DEEPEST || !self.seen[spot as usize].insert(oid.0) {
                 continue;
             }
             let bytes = self.read(oid)?;
@@ -122,7 +128,10 @@ impl Walk {
                     if let Some(next) = self.inside(spot, name) {
                         folders.push((below, next, depth + 1));
                     }
-                } else if entry.mode.is_blob() && self.counts(spot, name) && self.seen.insert((below, Spot::All)) {
+                } else if entry.mode.is_blob()
+                    && self.counts(spot, name)
+                    && self.seen[Spot::All as usize].insert(below.0)
+                {
                     self.wanted.push(below);
                 }
             }
