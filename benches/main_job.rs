@@ -2,24 +2,16 @@
 //!
 //! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`, `large`, `share`.
 
+mod common;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use git_handoff::chain::Writer;
-use git_handoff::clock::Clock;
-use git_handoff::git::store::Store;
-use git_handoff::model::catalog::Catalog;
-use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
-use git_handoff::model::manifest::{Manifest, SCHEMA};
-use git_handoff::model::name::RunId;
-use git_handoff::run::{Happening, OpenRun};
-use git_handoff::sign::Signer;
-use git_handoff::submit::{self, Request};
-use git_handoff::validate::validate;
+use common::Recording;
+use git_handoff::git::store::Durability;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
 const ITEMS: usize = 1_000;
@@ -67,58 +59,15 @@ fn runs() {
 /// The cost of an entry at the beginning and at the end of a run.
 fn appends() {
     let bench = Bench::new();
-    let store = Store::discover(&bench.repository).expect("the repository opens");
-    let signer = Signer::own(&bench.repository.join(".git/handoff/signing_key")).expect("a key is made");
-    let writer = Writer { store: store.clone(), signer, clock: Clock::System, actor: "bench".into() };
     let plan = fs::read(bench.plan("appends", ITEMS)).expect("the plan was written");
-    let valid = validate(&plan, &Catalog::default()).expect("the plan is valid");
-    let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
-    let request = Request { base, queue: None, pattern: "dag".into(), folder: PathBuf::new() };
-    submit::submit(&writer, &valid, &request).expect("the plan is submitted");
-    let run = RunId::parse("appends").expect("a plain id");
-    let mut open = OpenRun::open(writer, &run).expect("the run opens");
+    let mut recording = Recording::submit(&bench.repository, Durability::Strict, &plan);
     let mut windows = Vec::new();
-    for chunk in valid.plan().items.chunks(ITEMS / 10) {
+    for chunk in recording.items.clone().chunks(ITEMS / 10) {
         let started = Instant::now();
         for item in chunk {
-            let manifest = Manifest {
-                schema: SCHEMA.into(),
-                run: run.clone(),
-                item: item.id.clone(),
-                attempt: 1,
-                base,
-                executor: item.executor.clone(),
-                subagent: None,
-                argv: vec!["true".into()],
-                setup: None,
-                verify: None,
-                inputs: Digest::of(b"{}"),
-                input_refs: [].into(),
-                env: Vec::new(),
-                secret_env: Vec::new(),
-                timeout: 1,
-                sandbox: "none".into(),
-                tool: "bench".into(),
-            };
-            let fired = Event::ItemFired(ItemFired {
-                item: item.id.clone(),
-                attempt: 1,
-                manifest: Digest::of(&manifest.canonical()),
-                input_refs: [].into(),
-            });
-            let done = Event::ItemReconciled(ItemReconciled {
-                item: item.id.clone(),
-                attempt: 1,
-                status: Outcome::Done,
-                reason: None,
-                exit: None,
-                duration_ms: 0,
-                products: [].into(),
-                verify: None,
-                transcript: None,
-            });
-            open.record(&[Happening::Fired(fired, Box::new(manifest))]).expect("the dispatch is recorded");
-            open.record(&[Happening::Plain(done)]).expect("the end is recorded");
+            let (fired, done) = (recording.fired(item, 1), recording.done(item, 1, None));
+            recording.open.record(&[fired]).expect("the dispatch is recorded");
+            recording.open.record(&[done]).expect("the end is recorded");
         }
         windows.push(started.elapsed());
     }

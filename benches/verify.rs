@@ -3,6 +3,8 @@
 //! A word behind `--` picks what is measured: `sha1`, `sha256`, both of 10,000 entries, or `long`, of 100,000. Wall clocks of shared
 //! machines are noisy; the user time is the one to compare.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -10,21 +12,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use git_handoff::chain::Writer;
-use git_handoff::clock::Clock;
-use git_handoff::git::store::{Durability, Store};
-use git_handoff::model::catalog::Catalog;
-use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::entry::{Again, Event, Exit, ItemEnded, ItemFired, ItemReconciled, Outcome, Product};
-use git_handoff::model::format;
-use git_handoff::model::manifest::{Manifest, SCHEMA};
-use git_handoff::model::name::RunId;
+use common::Recording;
+use git_handoff::git::store::Durability;
+use git_handoff::model::entry::{Again, Event, Exit, ItemEnded};
 use git_handoff::model::plan::Item;
-use git_handoff::run::{Happening, OpenRun};
-use git_handoff::sign::Signer;
-use git_handoff::submit::{self, Request};
-use git_handoff::validate::validate;
-use serde_json::Value;
+use git_handoff::run::Happening;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
 
@@ -90,51 +82,19 @@ fn record(dir: &Path, run: &Run) {
         write!(plan, r#"{comma}{{"id":"item-{at}","executor":"command","inputs":{{"command":["true"]}}}}"#)
             .expect("text grows");
     }
-    let store = Store::discover(dir).expect("the repository opens").with_durability(Durability::Relaxed);
-    let signer = Signer::own(&dir.join(".git/handoff/signing_key")).expect("a key is made");
-    let writer = Writer { store: store.clone(), signer, clock: Clock::System, actor: "bench".into() };
-    let valid = validate((plan + "]}").as_bytes(), &Catalog::default()).expect("the plan is valid");
-    let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
-    let request = Request { base, queue: None, pattern: "dag".into(), folder: dir.to_owned() };
-    submit::submit(&writer, &valid, &request).expect("the plan is submitted");
-    let mut open = OpenRun::open(writer, &valid.plan().id).expect("the run opens");
-    for item in &valid.plan().items {
+    let mut recording = Recording::submit(dir, Durability::Relaxed, (plan + "]}").as_bytes());
+    for item in recording.items.clone() {
         for attempt in 1..=run.attempts {
-            let manifest = manifest(&valid.plan().id, item, attempt, base);
-            let fired = Event::ItemFired(ItemFired {
-                item: item.id.clone(),
-                attempt,
-                manifest: Digest::of(&manifest.canonical()),
-                input_refs: [].into(),
-            });
-            let ended = if attempt < run.attempts { failed(item, attempt) } else { done(&store, item, attempt) };
-            let both = [Happening::Fired(fired, Box::new(manifest)), Happening::Plain(ended)];
-            open.record(&both).expect("the attempt is recorded");
+            let fired = recording.fired(&item, attempt);
+            let ended = if attempt < run.attempts {
+                Happening::Plain(failed(&item, attempt))
+            } else {
+                recording.done(&item, attempt, Some(format!("the report of {}\n", item.id).as_bytes()))
+            };
+            recording.open.record(&[fired, ended]).expect("the attempt is recorded");
         }
     }
-    open.seal(None).expect("every item is done");
-}
-
-fn manifest(run: &RunId, item: &Item, attempt: u32, base: Oid) -> Manifest {
-    Manifest {
-        schema: SCHEMA.into(),
-        run: run.clone(),
-        item: item.id.clone(),
-        attempt,
-        base,
-        executor: item.executor.clone(),
-        subagent: None,
-        argv: vec!["true".into()],
-        setup: None,
-        verify: None,
-        inputs: format::digest_of(&Value::Object(item.inputs.clone())),
-        input_refs: [].into(),
-        env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
-        secret_env: Vec::new(),
-        timeout: 7200,
-        sandbox: "none".into(),
-        tool: format::TOOL.into(),
-    }
+    recording.open.seal(None).expect("every item is done");
 }
 
 fn failed(item: &Item, attempt: u32) -> Event {
@@ -147,23 +107,6 @@ fn failed(item: &Item, attempt: u32) -> Event {
         duration_ms: Some(1),
         transcript: None,
         not_before: None,
-    })
-}
-
-fn done(store: &Store, item: &Item, attempt: u32) -> Event {
-    let bytes = format!("the report of {}\n", item.id).into_bytes();
-    let oid = store.write_blob(&bytes).expect("the product is written");
-    let product = Product { sha256: Digest::of(&bytes), oid, size: bytes.len() as u64 };
-    Event::ItemReconciled(ItemReconciled {
-        item: item.id.clone(),
-        attempt,
-        status: Outcome::Done,
-        reason: None,
-        exit: None,
-        duration_ms: 1,
-        products: [("outputs/report".parse().expect("a plain key"), product)].into(),
-        verify: None,
-        transcript: None,
     })
 }
 

@@ -1,0 +1,92 @@
+//! A run that is recorded entry by entry, without a conductor: for measuring what entries cost, and what is made of many.
+
+use std::path::Path;
+
+use git_handoff::chain::Writer;
+use git_handoff::clock::Clock;
+use git_handoff::git::store::{Durability, Store};
+use git_handoff::model::catalog::Catalog;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product};
+use git_handoff::model::format;
+use git_handoff::model::manifest::{Manifest, SCHEMA};
+use git_handoff::model::plan::Item;
+use git_handoff::run::{Happening, OpenRun};
+use git_handoff::sign::Signer;
+use git_handoff::submit::{self, Request};
+use git_handoff::validate::validate;
+use serde_json::Value;
+
+/// A run with everything that its entries are made of.
+pub(crate) struct Recording {
+    /// The run.
+    pub(crate) open: OpenRun,
+    /// Its items.
+    pub(crate) items: Vec<Item>,
+    base: Oid,
+}
+
+impl Recording {
+    /// Submits a plan in a repository that has a commit.
+    pub(crate) fn submit(dir: &Path, durability: Durability, plan: &[u8]) -> Self {
+        let store = Store::discover(dir).expect("the repository opens").with_durability(durability);
+        let signer = Signer::own(&dir.join(".git/handoff/signing_key")).expect("a key is made");
+        let writer = Writer { store: store.clone(), signer, clock: Clock::System, actor: "bench".into() };
+        let valid = validate(plan, &Catalog::default()).expect("the plan is valid");
+        let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
+        let request = Request { base, queue: None, pattern: "dag".into(), folder: dir.to_owned() };
+        submit::submit(&writer, &valid, &request).expect("the plan is submitted");
+        let open = OpenRun::open(writer, &valid.plan().id).expect("the run opens");
+        Self { open, items: valid.plan().items.clone(), base }
+    }
+
+    /// Returns the dispatch of an item that needs nothing.
+    pub(crate) fn fired(&self, item: &Item, attempt: u32) -> Happening {
+        let manifest = Manifest {
+            schema: SCHEMA.into(),
+            run: self.open.run().clone(),
+            item: item.id.clone(),
+            attempt,
+            base: self.base,
+            executor: item.executor.clone(),
+            subagent: None,
+            argv: vec!["true".into()],
+            setup: None,
+            verify: None,
+            inputs: format::digest_of(&Value::Object(item.inputs.clone())),
+            input_refs: [].into(),
+            env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
+            secret_env: Vec::new(),
+            timeout: 7200,
+            sandbox: "none".into(),
+            tool: format::TOOL.into(),
+        };
+        let fired = ItemFired {
+            item: item.id.clone(),
+            attempt,
+            manifest: Digest::of(&manifest.canonical()),
+            input_refs: [].into(),
+        };
+        Happening::Fired(Event::ItemFired(fired), Box::new(manifest))
+    }
+
+    /// Returns the end of an attempt that did its work; `report` is what it hands over as `outputs/report`.
+    pub(crate) fn done(&self, item: &Item, attempt: u32, report: Option<&[u8]>) -> Happening {
+        let product = |bytes: &[u8]| {
+            let oid = self.open.store().write_blob(bytes).expect("the product is written");
+            let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+            ("outputs/report".parse().expect("a plain key"), product)
+        };
+        Happening::Plain(Event::ItemReconciled(ItemReconciled {
+            item: item.id.clone(),
+            attempt,
+            status: Outcome::Done,
+            reason: None,
+            exit: None,
+            duration_ms: 1,
+            products: report.map(product).into_iter().collect(),
+            verify: None,
+            transcript: None,
+        }))
+    }
+}
