@@ -55,6 +55,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         new: thread::id(&arguments.new)?,
         me: arguments.me.clone(),
         from: arguments.from.clone(),
+        reach: context.reach(output),
         // Whether an unknown key will do is for the flag to say.
         options: Options { strict_signers: false, ..options },
         accept_unknown: arguments.accept_unknown_signer,

@@ -94,6 +94,13 @@ impl Git {
         self
     }
 
+    /// Runs it in a folder, which relative paths are relative to.
+    #[must_use]
+    pub fn in_dir(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
     /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {

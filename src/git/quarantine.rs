@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::program::{self, Git};
+use super::program;
+use super::remote::{self, Reach};
 use super::store::{self, Store};
 use crate::model::digest::Oid;
-
-/// The transports that objects may come by; above all no `ext::`, which runs a command.
-const PROTOCOLS: &str = "file:git:http:https:ssh";
 
 /// The number of bytes before the objects of a pack, the last four of which say how many there are.
 const PACK_HEADER: usize = 12;
@@ -47,31 +45,17 @@ impl Quarantine {
     /// Fetches what one ref of another repository reaches, with every object checked; returns what the ref points at.
     ///
     /// `from` is a remote of the repository, a URL, a path or a bundle. No ref is written, here or there.
-    pub fn fetch(&self, from: &str, reference: &str) -> Result<Oid, Error> {
+    pub fn fetch(&self, reach: &Reach, from: &str, reference: &str) -> Result<Oid, Error> {
         check_place(from)?;
-        let tip = self.reach(from).args(["ls-remote", "--refs", "--", from, reference]).run();
-        let tip = String::from_utf8_lossy(&tip.map_err(|e| Error::Unreachable(from.to_owned(), e))?).into_owned();
-        let found = tip.lines().filter_map(|line| line.split_once('\t')).find(|(_, name)| *name == reference);
-        let tip = found.and_then(|(oid, _)| oid.parse().ok());
+        let is_remote = self.repository.local().remote_names().iter().any(|name| **name == *from.as_bytes());
+        let path = if is_remote { None } else { remote::absolute(from) };
+        let place = path.as_deref().unwrap_or(from);
+        let unreachable = |error| Error::Unreachable(from.to_owned(), Box::new(error));
+        let listed = remote::list(&self.repository, reach, place, reference).map_err(unreachable)?;
+        let tip = listed.into_iter().find(|(_, name)| name == reference).map(|(tip, _)| tip);
         let tip = tip.ok_or_else(|| Error::NoRef { from: from.to_owned(), reference: reference.to_owned() })?;
-        let options = [
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-recurse-submodules",
-            "--no-auto-maintenance",
-            "--no-filter",
-            "--no-prune",
-            "--refmap=",
-            "--quiet",
-        ];
-        self.reach(from)
-            .config("fetch.fsckObjects=true")
-            .config("transfer.fsckObjects=true")
-            .arg("fetch")
-            .args(options)
-            .args(["--", from, reference])
-            .run()
-            .map_err(|e| Error::Unreachable(from.to_owned(), e))?;
+        let objects = self.folder.path().join("objects");
+        remote::fetch_apart(&self.repository, reach, &objects, place, reference).map_err(unreachable)?;
         Ok(tip)
     }
 
@@ -94,18 +78,6 @@ impl Quarantine {
             Ok(_) => Ok(()),
             Err(program::Error::Failed { said, .. }) => Err(Error::Refused(said)),
             Err(other) => Err(other.into()),
-        }
-    }
-
-    /// Returns a call of git with the repository's settings and remotes, whose new objects go here.
-    fn reach(&self, from: &str) -> Git {
-        let git = self.repository.git().env("GIT_OBJECT_DIRECTORY", self.folder.path().join("objects"));
-        let git = git.env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
-        let is_remote = self.repository.local().remote_names().iter().any(|name| **name == *from.as_bytes());
-        match self.repository.work_dir() {
-            // A remote's relative path is relative to the work tree; one that was given, to where it was given.
-            Some(root) if is_remote => git.work_tree(&root),
-            _ => git,
         }
     }
 }
@@ -154,7 +126,7 @@ pub enum Error {
     Place(String),
     /// The other side could not be reached, or sent what cannot be taken.
     #[error("nothing could be fetched from {0:?}")]
-    Unreachable(String, #[source] program::Error),
+    Unreachable(String, #[source] Box<remote::Error>),
     /// The other side has no such ref.
     #[error("{from:?} has no {reference}")]
     NoRef {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::incoming::Incoming;
@@ -106,17 +106,22 @@ impl Remotes {
         if self.names().contains(&word) {
             return Ok(Remote { given: word.to_owned(), name: word.to_owned(), configured: true });
         }
-        let path = Path::new(word);
-        let given = match path.canonicalize() {
-            Ok(path) if !word.starts_with('-') && !word.contains("://") => path.to_string_lossy().into_owned(),
-            _ if looks_like_url(word) => word.to_owned(),
-            _ => return Err(Error::Unknown(word.to_owned())),
+        let given = match absolute(word) {
+            Some(path) => path,
+            None if looks_like_url(word) => word.to_owned(),
+            None => return Err(Error::Unknown(word.to_owned())),
         };
         let last = given.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
         let digest = Digest::of(given.as_bytes());
         let name = format!("{}-{}", encode_segment(last.trim_end_matches(".git")), &digest.hex()[..8]);
         Ok(Remote { given, name: name.trim_start_matches('-').to_owned(), configured: false })
     }
+}
+
+/// Returns the absolute path that a word is, if something is there: git runs elsewhere than where the word was given.
+pub(super) fn absolute(word: &str) -> Option<String> {
+    let path = Path::new(word).canonicalize().ok()?;
+    (!word.starts_with('-') && !word.contains("://")).then(|| path.to_string_lossy().into_owned())
 }
 
 fn looks_like_url(word: &str) -> bool {
@@ -127,7 +132,7 @@ fn looks_like_url(word: &str) -> bool {
 /// Returns the refs of a remote that a pattern names, and what they point at.
 pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<Vec<(Oid, String)>, Error> {
     let mut out = Vec::new();
-    let call = transport(store.git(), reach).args(["ls-remote", "--quiet", "--refs", "--", from, pattern]);
+    let call = transport(store, reach).args(["ls-remote", "--quiet", "--refs", "--", from, pattern]);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
         if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }
@@ -152,9 +157,7 @@ pub fn push_destination(store: &Store, remote: &Remote) -> Result<String, Error>
         return Ok(remote.given.clone());
     }
     let url = store.git().args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
-    // A relative path is one from where the repository is.
-    let root = store.work_dir().unwrap_or_else(|| store.common_dir());
-    let path = if url.contains("://") { None } else { root.join(&url).canonicalize().ok() };
+    let path = if url.contains("://") { None } else { root(store).join(&url).canonicalize().ok() };
     Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
 }
 
@@ -170,25 +173,51 @@ pub enum Depth {
 /// Brings objects by id, checked by git as they come in, all of them or none. No ref moves.
 pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<(), Error> {
     let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
-    let mut call = quarantine
-        .around(transport(store.git(), reach))
-        .largest_file(reach.largest)
-        .config("transfer.fsckObjects=true")
-        .config("fetch.fsckObjects=true")
-        // One pack for all, so that the limit is on the whole of it.
-        .config("fetch.unpackLimit=1");
+    let mut call = quarantine.around(receiving(store, reach));
     if depth == Depth::Only {
         // What is here must not be named to the other side, or it would leave out what hangs on it.
         call = call.config("fetch.negotiationAlgorithm=noop");
     }
     let mut lines = String::new();
     wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
-    let call = call
-        .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune"])
-        .args(["--no-auto-maintenance", "--no-write-commit-graph", "--no-show-forced-updates", "--stdin", "--", from])
-        .input(lines);
+    let call = call.arg("fetch").args(FETCH).args(["--stdin", "--", from]).input(lines);
     call.run().map_err(|error| Error::of(from, error, reach))?;
     quarantine.release().map_err(Error::Quarantine)
+}
+
+/// Brings what one ref reaches, whole, into an object directory of its own; checked and bounded like [`fetch`]. No ref moves.
+pub(super) fn fetch_apart(
+    store: &Store,
+    reach: &Reach,
+    objects: &Path,
+    from: &str,
+    reference: &str,
+) -> Result<(), Error> {
+    let call = receiving(store, reach).env("GIT_OBJECT_DIRECTORY", objects);
+    let call = call.arg("fetch").args(FETCH).args(["--no-filter", "--refmap=", "--", from, reference]);
+    call.run().map(drop).map_err(|error| Error::of(from, error, reach))
+}
+
+/// Nothing is moved, written or started but for the objects.
+const FETCH: [&str; 8] = [
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+    "--no-prune",
+    "--no-auto-maintenance",
+    "--no-write-commit-graph",
+    "--no-show-forced-updates",
+];
+
+/// Returns a call that takes objects in: every one is checked, and all of them together are bounded.
+fn receiving(store: &Store, reach: &Reach) -> Git {
+    transport(store, reach)
+        .largest_file(reach.largest)
+        .config("transfer.fsckObjects=true")
+        .config("fetch.fsckObjects=true")
+        // One pack for all, so that the limit is on the whole of it.
+        .config("fetch.unpackLimit=1")
 }
 
 /// One ref to be pushed.
@@ -229,7 +258,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
 }
 
 fn push_once(store: &Store, reach: &Reach, to: &str, specs: &[Spec], atomic: bool) -> (String, Option<program::Error>) {
-    let mut call = transport(store.git(), reach).args([
+    let mut call = transport(store, reach).args([
         "push",
         "--porcelain",
         "--no-verify",
@@ -255,8 +284,16 @@ fn push_once(store: &Store, reach: &Reach, to: &str, specs: &[Spec], atomic: boo
     (String::from_utf8_lossy(&out).into_owned(), result.err())
 }
 
-fn transport(call: Git, reach: &Reach) -> Git {
-    call.within(reach.within)
+/// Where relative URLs in the configuration are relative to.
+fn root(store: &Store) -> PathBuf {
+    store.work_dir().unwrap_or_else(|| store.common_dir())
+}
+
+fn transport(store: &Store, reach: &Reach) -> Git {
+    store
+        .git()
+        .in_dir(&root(store))
+        .within(reach.within)
         .env("GIT_ALLOW_PROTOCOL", &reach.protocols)
         .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
 }

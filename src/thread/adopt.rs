@@ -9,6 +9,7 @@ use super::{Made, draft, gate, publish, steps, vacant};
 use crate::chain::{Head, Writer};
 use crate::git::quarantine::{self, Quarantine};
 use crate::git::refs;
+use crate::git::remote::Reach;
 use crate::git::store::Store;
 use crate::model::descriptor::{self, Descriptor, Received};
 use crate::model::digest::Oid;
@@ -32,6 +33,8 @@ pub struct Request {
     pub me: Option<String>,
     /// Where to fetch from: a remote, a URL, a path or a bundle. By default what is here, then the remotes.
     pub from: Option<String>,
+    /// How remotes may be reached, and how much they may send.
+    pub reach: Reach,
     /// Whom the adopter knows.
     pub options: Options,
     /// Whether a key that the adopter does not know will do.
@@ -171,7 +174,7 @@ fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found
     let descriptor = &accepted.received.descriptor;
     let fetch = |from: &str| -> Result<Found, Error> {
         let quarantine = Quarantine::new(store)?;
-        let tip = quarantine.fetch(from, &descriptor.reference)?;
+        let tip = quarantine.fetch(&request.reach, from, &descriptor.reference)?;
         let (checkpoint, trail) = examine(quarantine.store(), tip, request, accepted)?;
         Ok(Found { checkpoint, trail, quarantine, fetched: true })
     };

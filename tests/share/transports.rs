@@ -32,6 +32,22 @@ fn by_path() {
 }
 
 #[test]
+fn by_a_relative_path_from_wherever_somebody_stands() {
+    let env = shared();
+    env.git(["remote", "set-url", "origin", "../hub"]).success();
+    env.write("repo/deep/down/file", "");
+    assert!(env.handoff_in("repo/deep/down", ["push"]).exit(0).stdout.contains("new  run"));
+    env.handoff_in("repo/deep/down", ["fetch", "../../../hub"]).ends(0);
+    clone(&env, "clone");
+    env.git_in("clone", ["remote", "set-url", "origin", "../hub"]).success();
+    env.write("clone/deep/down/file", "");
+    assert!(env.handoff_in("clone/deep/down", ["fetch"]).exit(0).stdout.contains("new  run"));
+    env.git_in(".", ["clone", "--quiet", "--bare", "hub", "bare"]).success();
+    env.git_in("bare", ["remote", "set-url", "origin", "../hub"]).success();
+    assert!(env.handoff_in("bare/objects", ["fetch"]).exit(0).stdout.contains("new  run"));
+}
+
+#[test]
 fn by_file_url() {
     let env = shared();
     round_trip(&env, &format!("file://{}/hub", env.path().display()));

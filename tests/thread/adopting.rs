@@ -347,6 +347,21 @@ fn a_source_that_cannot_be_reached_or_trusted_is_refused() {
 }
 
 #[test]
+fn a_source_is_reached_as_the_settings_say_and_sends_no_more_than_they_allow() {
+    let env = two_repositories();
+    let descriptor = offer(&env, &[]);
+    env.git_in("other", ["config", "handoff.maxFetchSize", "1000"]).success();
+    refused(&env, &descriptor, &["--from", "origin"], "source");
+    env.git_in("other", ["config", "--unset", "handoff.maxFetchSize"]).success();
+    env.write("offer.json", &descriptor.to_string());
+    let before = traces(&env, "other");
+    let adopt = "git-handoff adopt ../offer.json --as run-42-writer --from origin";
+    env.shell("other", &format!("GIT_ALLOW_PROTOCOL=https {adopt}")).ends(1);
+    assert_eq!(traces(&env, "other"), before);
+    env.shell("other", adopt).ends(0);
+}
+
+#[test]
 fn altered_bytes_at_the_source_are_refused() {
     let env = two_repositories();
     let descriptor = offer(&env, &[]);

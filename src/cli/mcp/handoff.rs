@@ -1,6 +1,6 @@
 //! The tools that a checkpoint changes hands by.
 
-use git_handoff::git::remote::Remotes;
+use git_handoff::git::remote::{Reach, Remotes};
 use git_handoff::thread::adopt::{self as adoption, Request};
 use git_handoff::thread::offer::Terms;
 use git_handoff::verify::Options;
@@ -83,6 +83,8 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<Value, Failure> {
         new: thread::id(&parameters.new_thread_id)?,
         me: call.session.me.clone(),
         from: parameters.from.clone(),
+        // Nobody is there to be asked.
+        reach: Reach { prompt: false, ..context.reach(&call.output()) },
         options: Options { strict_signers: false, ..options },
         accept_unknown: false,
         accept_packet: None,
