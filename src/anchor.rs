@@ -18,6 +18,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::git::remote::Reach;
 use crate::git::store::Store;
+use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::name::RunId;
 use crate::share::push;
@@ -199,16 +200,7 @@ pub struct Published {
 
 /// Returns an error and what it comes from in one line.
 fn in_a_line(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if !said.contains(&text) {
-            said = format!("{said}: {text}");
-        }
-        next = cause.source();
-    }
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    in_words(error).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Why an anchor could not be asked or written.

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::command::Resolved;
 use super::products;
+use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
 use crate::model::name::{FilePath, ItemId, RunId};
@@ -160,9 +161,9 @@ pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>
 /// Makes the worktree and puts everything into it that the executor is to find there.
 fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verdict> {
     let workspace =
-        make(site, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", chain_of(&e))))?;
+        make(site, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
     let fill = || {
-        inputs::stage(&workspace, &site.store, &job.inputs).map_err(|e| Verdict::hopeless(chain_of(&e)))?;
+        inputs::stage(&workspace, &site.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)
             .map_err(|e| Verdict::failed(format!("the task could not be written: {e}")))?;
         let secrets: Vec<Vec<u8>> = job
@@ -173,7 +174,7 @@ fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
             .filter_map(|name| job.env.get(name).map(|value| value.as_encoded_bytes().to_vec()))
             .collect();
         TranscriptWriter::create(&workspace.transcript(), &secrets, site.max_product)
-            .map_err(|e| Verdict::failed(chain_of(&e)))
+            .map_err(|e| Verdict::failed(in_words(&e)))
     };
     match fill() {
         Ok(transcript) => Ok((workspace, transcript)),
@@ -262,7 +263,7 @@ async fn step(
 
 /// Says what the end of a command means: nothing if it went well.
 fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) -> Result<(), Verdict> {
-    let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", chain_of(e))))?;
+    let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", in_words(e))))?;
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
@@ -331,7 +332,7 @@ fn wind_up(
                     "{}: the work of attempt {} could not be saved: {}",
                     job.item,
                     job.attempt,
-                    chain_of(&error)
+                    in_words(&error)
                 );
                 finished.notes.push(note);
             }
@@ -349,16 +350,16 @@ fn wind_up(
 pub(super) fn remove(workspace: Workspace) -> Option<String> {
     let dir = workspace.dir.clone();
     let error = workspace.remove().err()?;
-    Some(format!("{} could not be removed: {}", dir.display(), chain_of(&error)))
+    Some(format!("{} could not be removed: {}", dir.display(), in_words(&error)))
 }
 
 fn keep_transcript(site: &Site, workspace: &Workspace, transcript: TranscriptWriter) -> Result<Kept, String> {
-    let transcript = transcript.finish().map_err(|e| chain_of(&e))?;
+    let transcript = transcript.finish().map_err(|e| in_words(&e))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
     let mut file = File::open(workspace.transcript()).map_err(|e| format!("the transcript could not be read: {e}"))?;
-    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(|e| chain_of(&e))?;
+    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(|e| in_words(&e))?;
     // What was written is what counts, should a worker have got at the file.
     Ok(Kept { transcript: Transcript { sha256, size }, oid: Some(oid) })
 }
@@ -368,18 +369,4 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         Ok(done) => done,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
-}
-
-/// Returns an error with all its causes in one sentence, as entries record them.
-pub(super) fn chain_of(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let more = cause.to_string();
-        if !text.ends_with(&more) {
-            text = format!("{text}: {more}");
-        }
-        next = cause.source();
-    }
-    text
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::{Job, Verdict, chain_of};
+use super::attempt::{Job, Verdict};
+use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::plan::ProductKey;
 use crate::model::schema::Schema;
@@ -15,7 +16,7 @@ use crate::worker::workspace::Workspace;
 pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<BTreeMap<ProductKey, Product>, Verdict> {
     let captured = capture::capture(workspace, site).map_err(|error| match error {
         capture::Error::Refused(why) => Verdict::failed(why),
-        error => Verdict::failed(format!("the products could not be taken: {}", chain_of(&error))),
+        error => Verdict::failed(format!("the products could not be taken: {}", in_words(&error))),
     })?;
     let documents = documents(site, job, &captured)?;
     let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
@@ -45,6 +46,6 @@ fn check(site: &Site, job: &Job, schema: &Schema, product: &Product) -> Result<(
     if product.size > MAX_CHECKED {
         return Err(Unfit::TooLarge(schema.clone()).to_string());
     }
-    let bytes = site.store.read_blob(product.oid).map_err(|error| chain_of(&error))?;
+    let bytes = site.store.read_blob(product.oid).map_err(|error| in_words(&error))?;
     schemas::check(&job.schemas, schema, &bytes).map_err(|unfit| unfit.to_string())
 }

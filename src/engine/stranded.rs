@@ -1,8 +1,8 @@
 //! Clears away what a dead conductor left on the disk, before anything is dispatched again.
 
-use super::attempt::chain_of;
 use super::keep;
 use crate::git::store::Edit;
+use crate::model::causes::in_words;
 use crate::model::format;
 use crate::model::state::Phase;
 use crate::run::OpenRun;
@@ -39,7 +39,7 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
             }
             Ok(None) => {}
             // There is space again some day; until then the work waits where it is.
-            Err(error) if chain_of(&error).contains("No space left on device") => {
+            Err(error) if in_words(&error).contains("No space left on device") => {
                 return Err(super::tick::Error::Salvage(Box::new(error)));
             }
             Err(error) => {
@@ -47,7 +47,7 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
                 notes.push(format!(
                     "{item}: the work of attempt {attempt} could not be saved and stays in {}: {}",
                     aside.display(),
-                    chain_of(&error)
+                    in_words(&error)
                 ));
                 std::fs::rename(&workspace.dir, &aside).map_err(super::tick::Error::Aside)?;
                 continue;

@@ -1,6 +1,7 @@
 //! Plain data: names, plan, entries, state. Nothing here touches the world.
 
 pub mod catalog;
+pub mod causes;
 pub mod credential;
 pub mod descriptor;
 pub mod digest;
