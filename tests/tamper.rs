@@ -7,7 +7,9 @@
 mod anchored;
 mod bytes;
 pub(crate) mod edits;
+mod forger;
 mod places;
+mod proofs;
 pub(crate) mod run;
 mod stories;
 mod table;

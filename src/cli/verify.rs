@@ -15,8 +15,8 @@ use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::submit;
 use git_handoff::verify::{
-    Ask, AtHand, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json, verify_proof,
-    verify_with,
+    Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json,
+    verify_proof, verify_with,
 };
 
 use super::anchor;
@@ -32,6 +32,10 @@ const PROOF_LIMIT: u64 = 64 << 20;
 
 /// The largest audit bundle that is read: the closest thing seen had 10 MB for 10,000 entries.
 const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
+
+/// What else may be verified than a proof. An option that needs `--proof` names these too: what is needed does not count as missing
+/// where something stands that it cannot stand beside.
+const NO_PROOF: [&str; 4] = ["runs", "all", "bundle", "bundle_json"];
 
 /// Prove that runs are intact: who made what from what, and that nothing was altered
 ///
@@ -54,11 +58,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     bundle_json: Option<PathBuf>,
     /// Fail unless this is the root of the audit bundle
-    #[arg(long, value_name = "SHA256", requires = "bundle_json")]
+    #[arg(long, value_name = "SHA256", requires = "bundle_json", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     root: Option<Digest>,
     /// Fail unless this file is the product that the proof is about
-    #[arg(long, value_name = "FILE", requires = "proof")]
+    #[arg(long, value_name = "FILE", requires = "proof", conflicts_with_all = NO_PROOF)]
     file: Option<PathBuf>,
+    /// Fail unless this is the root that the proof says the run went on from
+    #[arg(long, value_name = "SHA256", requires = "proof", conflicts_with_all = NO_PROOF)]
+    since_root: Option<Digest>,
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
@@ -99,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let means = context.means(output);
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
     if let Some(path) = &arguments.proof {
-        return proof(path, arguments, (&options, &ask), output);
+        return proof(path, arguments, context, (&options, &ask), output);
     }
     if let Some(path) = &arguments.bundle_json {
         return bundle_json(path, arguments, context, &options, output);
@@ -185,19 +192,20 @@ fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output)
     if report.intact { Ending::Done } else { Ending::CheckFailed }
 }
 
-/// Checks a proof, and a file against it.
+/// Checks a proof, and a file or an earlier root against it.
 fn proof(
     path: &Path,
     arguments: &Arguments,
+    context: &Context,
     (options, ask): (&Options, Ask<'_>),
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let bytes = read_file(path, PROOF_LIMIT)?;
-    let proof: Proof = serde_json::from_slice(&bytes).map_err(|e| {
+    let proof = Proof::parse(&bytes).map_err(|e| {
         let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
         failure.hint("git handoff prove RUN/ITEM:patch")
     })?;
-    let product = match &arguments.file {
+    let file = match &arguments.file {
         Some(file) => {
             let failed = |e| Failure::io(&format!("{} could not be read", file.display()), &e);
             let mut reader = HashingReader::new(File::open(file).map_err(failed)?);
@@ -206,7 +214,9 @@ fn proof(
         }
         None => None,
     };
-    let report = verify_proof(&proof, product, options, ask);
+    let logs = Logs::read(&context.store)?;
+    let beside = Beside { file, since_root: arguments.since_root };
+    let report = verify_proof(&proof, beside, options, &AtHand { logs: &logs, ask });
     Ok(print(&report, 0, arguments, output))
 }
 

@@ -69,15 +69,14 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     anchor
 }
 
-/// Asks the places outside alone, about what a proof shows: it comes without any log.
-pub(super) fn of_proof(facts: &Facts<'_>, ask: Ask<'_>, object_format: &str) -> Anchor {
-    let alone = || Verdict::not_applicable("a proof carries no anchor");
-    let (outside, times) =
-        if facts.seal.is_some() { facts.ask(ask, object_format, None) } else { (Vec::new(), Vec::new()) };
-    if outside.is_empty() {
-        return Anchor { verdict: alone(), missing: false, anchored: Vec::new(), times };
-    }
-    Anchor { times, ..sum_up(facts, true, Word::default().local(), outside) }
+/// Asks the logs at hand and every place outside about the seal that a proof shows; it comes without any log.
+pub(super) fn of_proof(facts: &Facts<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
+    let writers = |log: &&Log| facts.writers.contains(&log.fingerprint);
+    let mut word = facts.logs(at_hand.logs.logs.iter().filter(writers), &|_| None);
+    // A log that was here before the seal says nothing against a proof that came after it.
+    word.knows &= word.holds || !word.findings.is_empty();
+    let (outside, times) = facts.ask(at_hand.ask, object_format, None);
+    Anchor { times, ..sum_up(facts, true, word.local(), outside) }
 }
 
 /// Sums up for a run: the strongest that holds is named.

@@ -68,6 +68,7 @@ pub fn verify_bundle_json(
         sealed: bundle.records.iter().any(|record| record.kind == COMPLETED),
         entries: bundle.records.len() as u64,
         root: Some(found),
+        so_far: None,
         plan: None,
         base: None,
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, State, Timed};
+use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed};
 
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
@@ -32,6 +32,12 @@ impl Report {
         }
         if !self.times.is_empty() {
             report["times"] = self.times.iter().map(Timed::to_json).collect();
+        }
+        if let Some(head) = self.so_far {
+            report["soFar"] = json!({ "entries": head.size, "root": head.root });
+        }
+        if let Some(Since { head, known }) = self.since {
+            report["since"] = json!({ "entries": head.size, "root": head.root, "known": known });
         }
         if self.pinned_clock {
             report["clock"] = "pinned".into();
