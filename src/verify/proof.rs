@@ -176,8 +176,10 @@ impl<'p> Evidence<'p> {
                 findings.add(format!("an entry that is shown: {why}"));
             }
         }
-        if self.first.0.is_ok() && self.first.submitted().is_none() {
-            findings.add("the first entry is not run.submitted".to_owned());
+        if self.first.entry().is_some_and(|entry| entry.seq != 0)
+            || (self.first.0.is_ok() && self.first.submitted().is_none())
+        {
+            findings.add("the first entry is not run.submitted, entry 0".to_owned());
         }
         if self.last.0.is_ok() && self.last.sealed().is_none() {
             findings.add("the last entry is not the seal".to_owned());
@@ -194,9 +196,10 @@ impl<'p> Evidence<'p> {
 
     /// Object names are of the kind that entry 0 says.
     fn check_object_format(&self, what: &str, decoded: &Decoded, findings: &mut Findings) {
-        let kind = self.first.submitted().and_then(|e| kind(&e.object_format));
-        let mut names = std::iter::once(decoded.tree).chain(decoded.parents.iter().copied());
-        if kind.is_some_and(|kind| names.any(|name| name.0.kind() != kind)) {
+        let Some(submitted) = self.first.submitted() else { return };
+        let kind = kind(&submitted.object_format);
+        let mut names = [decoded.tree, submitted.base].into_iter().chain(decoded.parents.iter().copied());
+        if names.any(|name| Some(name.0.kind()) != kind) {
             findings.add(format!("the {what} entry names objects in another format than entry 0 says"));
         }
     }

@@ -4,8 +4,10 @@ use std::rc::Rc;
 
 use git_handoff::merkle;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::entry::{Entry, Event, RunSubmitted};
+use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
+use git_handoff::model::time::Moment;
 use git_handoff::sign::{Signer, allowed_signers_line};
 use git_handoff::verify::{
     Answer, AtHand, Beside, Guarantee, Logs, Options, Question, Report, Seal, Signers, Witness, verify_proof,
@@ -104,6 +106,83 @@ fn signatures_of_others_and_of_nobody() {
         &forger.report_to(signers(&forger.scene.lab.signer), &whole),
     ));
     table::check("proofs: signatures", &HEAD, &rows);
+}
+
+#[test]
+fn what_no_run_holds() {
+    let forger = Forger::new();
+    let (right, at) = (Some(&forger.scene.lab.signer), forger.links().len() - 1);
+    let seal = |entries: &[Entry]| forger.seal_of(merkle::root(entries.iter().map(Entry::hash)));
+    let under = |bend: &dyn Fn(&mut Vec<Entry>)| {
+        let mut entries = forger.entries();
+        bend(&mut entries);
+        let end = forger.commit_as(at, &seal(&entries), right);
+        let mut proof = forger.sealed_over(&entries, &json!({ "item": "make" }), &end);
+        proof["first"]["commit"] = forger.commit_as(0, &entries[0], right).into();
+        proof
+    };
+    let last = |commit: String| with(&forger.patch, |proof| proof["last"]["commit"] = commit.into());
+    let bent = |bend: &dyn Fn(&mut Entry)| {
+        let mut seal = seal(&forger.entries());
+        bend(&mut seal);
+        last(forger.commit_as(at, &seal, right))
+    };
+    let submitted = |bend: &dyn Fn(&mut RunSubmitted)| {
+        under(&|entries| {
+            let Event::RunSubmitted(e) = &mut entries[0].event else { panic!() };
+            bend(e);
+        })
+    };
+    let [fired, ended] = MAKE;
+    let another = Some(Digest::of(b"another"));
+    assert!(forger.report(&under(&|_| {})).intact);
+    let forgeries = vec![
+        ("an end that does not follow the dispatch before it", under(&|entries| entries[ended].prev = another)),
+        ("an end without what it follows", under(&|entries| entries[ended].prev = None)),
+        ("an end dated before its dispatch", under(&|entries| entries[ended].at = Moment::from_millis(0))),
+        (
+            "a dispatch dated after the seal",
+            under(&|entries| {
+                (entries[fired].at, entries[ended].at) =
+                    (Moment::from_millis(4_000_000_000_000), Moment::from_millis(4_000_000_000_000));
+            }),
+        ),
+        ("an end with another place than it has", under(&|entries| entries[ended].seq += 1)),
+        (
+            "an attempt 0",
+            under(&|entries| {
+                let Event::ItemFired(e) = &mut entries[fired].event else { panic!() };
+                e.attempt = 0;
+                let Event::ItemReconciled(e) = &mut entries[ended].event else { panic!() };
+                e.attempt = 0;
+            }),
+        ),
+        ("an entry 0 that follows another", under(&|entries| entries[0].prev = another)),
+        ("an entry 0 with another place than it has", under(&|entries| entries[0].seq = 1)),
+        (
+            "an entry 0 with a parent",
+            with(&forger.patch, |proof| {
+                proof["first"]["commit"] = forger.commit_as(1, &forger.links()[0].entry, right).into();
+            }),
+        ),
+        ("an entry 0 that says another format of object names", submitted(&|e| e.object_format = "sha256".to_owned())),
+        ("an entry 0 that says no such format", submitted(&|e| e.object_format = "md5".to_owned())),
+        ("an entry 0 with a base of another format", submitted(&|e| e.base = "1".repeat(64).parse().unwrap())),
+        ("an entry 0 without writers", submitted(&|e| e.writers.clear())),
+        ("a seal without a parent", last(forger.commit_as(0, &seal(&forger.entries()), right))),
+        ("a seal that follows nothing", bent(&|seal| seal.prev = None)),
+        ("a seal with another place than it has", bent(&|seal| seal.seq += 1)),
+        (
+            "a seal over another number of entries",
+            bent(&|seal| {
+                let Event::RunSealed(e) = &mut seal.event else { panic!() };
+                e.entries += 1;
+            }),
+        ),
+        ("a seal dated before what it seals", bent(&|seal| seal.at = Moment::from_millis(0))),
+        ("a seal of a run of another name", bent(&|seal| seal.about = "another".parse::<RunId>().unwrap().into())),
+    ];
+    check(&forger, "proofs: right key", forgeries);
 }
 
 /// A list that holds the key.
