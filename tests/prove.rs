@@ -117,14 +117,11 @@ fn what_is_done_is_final_whatever_came_before_it() {
     let mut run = Teller::submit(&lab, crate::verify::lab::PLAN);
     for ended in [None, Some(Again::Failure), Some(Again::Crash), Some(Again::Operator)] {
         run.fire("edit-a");
-        match ended {
-            Some(reason) => run.requeue("edit-a", reason),
-            // An operator gives an item that failed another round.
-            None => {
-                run.fail("edit-a");
-                run.requeue("edit-a", Again::Operator);
-            }
+        if ended.is_none() {
+            run.fail("edit-a");
         }
+        // An operator gives an item that failed another round.
+        run.requeue("edit-a", ended.unwrap_or(Again::Operator));
     }
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff\n")]);

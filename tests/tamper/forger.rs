@@ -9,7 +9,7 @@ use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::proof::Proof;
 use git_handoff::prove;
 use git_handoff::sign::Signer;
-use git_handoff::verify::{AtHand, Beside, Logs, Options, Report, Signers, verify_proof};
+use git_handoff::verify::{AtHand, Beside, Logs, Report, verify_proof};
 use serde_json::{Value, json};
 
 use super::run::{End, PLAN, RUN, Scene, failing};
@@ -51,7 +51,7 @@ impl Forger {
         let twin = proof_of_patch(&lab.store, RUN);
         let sibling = sibling(lab);
         let stranger = key(lab.path(), 9);
-        Self { patch, grown, twin, sibling, backwards, stranger, scene }
+        Self { scene, patch, grown, twin, sibling, backwards, stranger }
     }
 
     pub(super) fn links(&self) -> &[Link] {
@@ -137,13 +137,6 @@ impl Forger {
     pub(super) fn report(&self, proof: &Value) -> Report {
         let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
         verify_proof(&read, Beside::default(), &self.scene.lab.options(), &AtHand::logs(&Logs::default()))
-    }
-
-    /// Checks it for somebody who trusts keys that he names, and no others.
-    pub(super) fn report_to(&self, signers: Signers, proof: &Value) -> Report {
-        let options = Options { signers: Some(signers), strict_signers: true, ..Options::default() };
-        let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
-        verify_proof(&read, Beside::default(), &options, &AtHand::logs(&Logs::default()))
     }
 
     /// Says how a forgery reads.

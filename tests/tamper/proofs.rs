@@ -22,6 +22,9 @@ const HEAD: [&str; 3] = ["the proof", "reads", "rows that fail"];
 /// A forgery, with its name.
 type Forgery = (&'static str, Value);
 
+/// How a path is bent, with what that is called.
+type Bend<'a> = (&'static str, &'a dyn Fn(&mut Vec<Value>));
+
 fn check(forger: &Forger, name: &str, forgeries: Vec<Forgery>) {
     let rows: Vec<Vec<String>> = forgeries.into_iter().map(|forgery| forger.row(forgery)).collect();
     table::check(name, &HEAD, &rows);
@@ -101,9 +104,11 @@ fn signatures_of_others_and_of_nobody() {
     let mut rows: Vec<Vec<String>> = forgeries.into_iter().map(|forgery| forger.row(forgery)).collect();
     let whole = begun(stranger);
     assert!(forger.report(&whole).intact, "it is a sound proof of a stranger's run");
+    let known = signers(&forger.scene.lab.signer);
+    let strict = Options { signers: Some(known), strict_signers: true, ..Options::default() };
     rows.push(verdict(
         "the same, that entry 0 signed by that key, for a verifier who says whom he trusts",
-        &forger.report_to(signers(&forger.scene.lab.signer), &whole),
+        &asked(&whole, Beside::default(), &strict, &Logs::default(), None),
     ));
     table::check("proofs: signatures", &HEAD, &rows);
 }
@@ -302,7 +307,7 @@ fn paths_that_lead_elsewhere() {
     ] {
         let proof = if at == "/since/path" { grown } else { patch };
         let length = proof.pointer(at).unwrap().as_array().unwrap().len();
-        let bends: [(&str, &dyn Fn(&mut Vec<Value>)); 6] = [
+        let bends: [Bend<'_>; 6] = [
             ("one hash longer", &|path| path.push(another())),
             ("one hash longer at its start", &|path| path.insert(0, another())),
             ("one hash shorter", &|path| drop(path.pop())),
