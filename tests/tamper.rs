@@ -9,6 +9,8 @@ mod bytes;
 pub(crate) mod edits;
 mod forger;
 mod places;
+mod proof_asked;
+mod proof_files;
 mod proofs;
 pub(crate) mod run;
 mod stories;

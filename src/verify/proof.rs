@@ -2,16 +2,17 @@
 //!
 //! Whatever a proof shows is bound to one root, and that root to a seal that one of the run's writers signed: nothing else signs a root.
 
+mod shown;
+
 use std::collections::BTreeMap;
 
-use crate::git::codec::{self, Decoded};
+use crate::git::codec::Decoded;
 use crate::merkle::{self, Head};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event, Outcome, RunSealed, RunSubmitted};
-use crate::model::format::{self, leaf_hash};
+use crate::model::entry::{Entry, Event, Outcome};
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::model::proof::{Leaf, Proof, SCHEMA};
+use crate::model::proof::{Proof, SCHEMA};
 use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
@@ -19,7 +20,8 @@ use super::findings::{Findings, Verdict};
 use super::report::{Facts, Judged, Report, Since};
 use super::signature::{self, Signature};
 use super::witness::{AtHand, Seal};
-use super::{Options, State, story};
+use super::{Options, State};
+use shown::{End, Shown};
 
 /// What the verifier holds a proof against, besides whom he trusts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,59 +76,6 @@ struct Evidence<'p> {
     first: End,
     last: End,
     shown: Vec<Result<Shown<'p>, String>>,
-}
-
-/// An entry that came as a commit.
-struct End(Result<(Box<Decoded>, Result<String, String>), String>);
-
-impl End {
-    fn read(commit: &str) -> Self {
-        Self(codec::decode(commit.as_bytes()).map_err(|e| e.to_string()).map(|decoded| {
-            let signer = story::signer(&decoded);
-            (Box::new(decoded), signer)
-        }))
-    }
-
-    fn decoded(&self) -> Option<&Decoded> {
-        self.0.as_ref().ok().map(|(decoded, _)| &**decoded)
-    }
-
-    fn entry(&self) -> Option<&Entry> {
-        self.decoded().map(|decoded| &decoded.entry)
-    }
-
-    fn hashed(&self) -> Option<(&Entry, Digest)> {
-        self.decoded().map(|decoded| (&decoded.entry, decoded.hash))
-    }
-
-    fn submitted(&self) -> Option<&RunSubmitted> {
-        match self.entry().map(|entry| &entry.event) {
-            Some(Event::RunSubmitted(e)) => Some(e),
-            _ => None,
-        }
-    }
-
-    fn sealed(&self) -> Option<&RunSealed> {
-        match self.entry().map(|entry| &entry.event) {
-            Some(Event::RunSealed(e)) => Some(e),
-            _ => None,
-        }
-    }
-}
-
-/// An entry that came as JSON.
-struct Shown<'p> {
-    entry: Entry,
-    hash: Digest,
-    leaf: &'p Leaf,
-}
-
-impl<'p> Shown<'p> {
-    fn read(leaf: &'p Leaf) -> Result<Self, String> {
-        let bytes = format::canonical(&leaf.entry);
-        let entry = Entry::parse(&bytes).map_err(|e| e.to_string())?;
-        Ok(Self { entry, hash: leaf_hash(&bytes), leaf })
-    }
 }
 
 impl<'p> Evidence<'p> {

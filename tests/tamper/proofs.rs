@@ -1,31 +1,25 @@
 //! Proofs made up, bent and mixed, and what the checker says of each.
 
-use std::rc::Rc;
-
 use git_handoff::merkle;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event, RunSubmitted};
 use git_handoff::model::name::RunId;
-use git_handoff::model::proof::Proof;
 use git_handoff::model::time::Moment;
-use git_handoff::sign::{Signer, allowed_signers_line};
-use git_handoff::verify::{
-    Answer, AtHand, Beside, Guarantee, Logs, Options, Question, Report, Seal, Signers, Witness, verify_proof,
-};
+use git_handoff::verify::{Beside, Logs, Options};
 use serde_json::{Value, json};
 
-use super::forger::{Forger, MAKE, list, of_entry, verdict, with, without};
+use super::forger::{Forger, MAKE, of_entry, verdict, with, without};
+use super::proof_asked::{asked, signers};
 use super::table;
 
-const HEAD: [&str; 3] = ["the proof", "reads", "rows that fail"];
+/// The heads of a table's columns.
+pub(super) const HEAD: [&str; 3] = ["the proof", "reads", "rows that fail"];
 
 /// A forgery, with its name.
-type Forgery = (&'static str, Value);
+pub(super) type Forgery = (&'static str, Value);
 
-/// How a path is bent, with what that is called.
-type Bend<'a> = (&'static str, &'a dyn Fn(&mut Vec<Value>));
-
-fn check(forger: &Forger, name: &str, forgeries: Vec<Forgery>) {
+/// Compares how forgeries read with a table.
+pub(super) fn check(forger: &Forger, name: &str, forgeries: Vec<Forgery>) {
     let rows: Vec<Vec<String>> = forgeries.into_iter().map(|forgery| forger.row(forgery)).collect();
     table::check(name, &HEAD, &rows);
 }
@@ -190,12 +184,6 @@ fn what_no_run_holds() {
     check(&forger, "proofs: right key", forgeries);
 }
 
-/// A list that holds the key.
-fn signers(signer: &Signer) -> Signers {
-    let line = allowed_signers_line("ada@example.com", signer.public()).unwrap();
-    Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()
-}
-
 #[test]
 fn entries_that_are_not_the_items() {
     let forger = Forger::new();
@@ -277,279 +265,4 @@ fn parts_of_other_runs() {
         ("the same, and the paths of that run", without(&grown_twin, &["item", "product", "shown"])),
     ];
     check(&forger, "proofs: runs", forgeries);
-}
-
-#[test]
-fn paths_that_lead_elsewhere() {
-    let forger = Forger::new();
-    let another = || json!(Digest::of(b"another"));
-    let (patch, grown) = (&forger.patch, &forger.grown);
-    let entries = patch["entries"].as_u64().unwrap();
-    let set = |proof: &Value, at: &str, value: Value| with(proof, |proof| *proof.pointer_mut(at).unwrap() = value);
-    let mut forgeries = Vec::new();
-    for (proof, of) in [(patch, ""), (grown, ", of a proof of an earlier root")] {
-        for (what, number) in
-            [("one more", entries + 1), ("one less", entries - 1), ("none", 0), ("2^53−1", (1 << 53) - 1)]
-        {
-            forgeries.push((format!("number of entries: {what}{of}"), set(proof, "/entries", number.into())));
-        }
-        forgeries.push((format!("another root{of}"), set(proof, "/root", another())));
-        forgeries.push((
-            format!("entry 0 without its path{of}"),
-            with(proof, |proof| drop(proof["first"].as_object_mut().unwrap().remove("path"))),
-        ));
-    }
-    for (at, of) in [
-        ("/first/path", "entry 0"),
-        ("/shown/0/path", "the dispatch"),
-        ("/shown/1/path", "the end"),
-        ("/since/path", "the earlier root"),
-    ] {
-        let proof = if at == "/since/path" { grown } else { patch };
-        let length = proof.pointer(at).unwrap().as_array().unwrap().len();
-        let bends: [Bend<'_>; 6] = [
-            ("one hash longer", &|path| path.push(another())),
-            ("one hash longer at its start", &|path| path.insert(0, another())),
-            ("one hash shorter", &|path| drop(path.pop())),
-            ("one hash shorter at its start", &|path| drop(path.remove(0))),
-            ("empty", &Vec::clear),
-            ("with 1,000 hashes", &|path| path.resize(1000, another())),
-        ];
-        for (how, bend) in bends {
-            forgeries.push((format!("the path of {of} {how}"), with(proof, |proof| bend(list(proof, at)))));
-        }
-        for hash in 0..length {
-            forgeries.push((
-                format!("the path of {of}, another hash in it"),
-                with(proof, |proof| list(proof, at)[hash] = another()),
-            ));
-        }
-    }
-    for (what, number) in
-        [("none", 0), ("one more", 6), ("one less", 4), ("all", entries), ("more than there are", entries + 1)]
-    {
-        forgeries
-            .push((format!("entries under the earlier root: {what}"), set(grown, "/since/entries", number.into())));
-    }
-    let of_nothing = json!({ "entries": 0, "root": merkle::root([]), "path": [] });
-    forgeries.push(("the root of no entries as the earlier one".to_owned(), set(grown, "/since", of_nothing)));
-    forgeries.push(("another earlier root".to_owned(), set(grown, "/since/root", another())));
-    let all = json!({ "entries": entries, "root": grown["since"]["root"], "path": [] });
-    forgeries.push(("another earlier root, over all entries".to_owned(), set(grown, "/since", all)));
-    // Hashes of one path read alike.
-    let mut rows: Vec<Vec<String>> = forgeries.iter().map(|(what, proof)| forger.row((what, proof.clone()))).collect();
-    rows.dedup();
-    table::check("proofs: paths", &HEAD, &rows);
-}
-
-#[test]
-fn products_that_were_not_handed_over() {
-    let forger = Forger::new();
-    let patch = &forger.patch;
-    let is = |field: &str, value: Value| with(patch, |proof| proof["product"]["is"][field] = value);
-    let other = forger.leaf(MAKE[1])["entry"]["products"]["outputs/we ird.bin"].clone();
-    let forgeries = vec![
-        ("another digest", is("sha256", json!(Digest::of(b"another")))),
-        ("another size", is("size", 1.into())),
-        ("another object name", is("oid", "1".repeat(40).into())),
-        (
-            "digest, size and object name of another product of the item",
-            with(patch, |proof| proof["product"]["is"] = other),
-        ),
-        (
-            "the key of another product of the item",
-            with(patch, |proof| proof["product"]["key"] = "outputs/we ird.bin".into()),
-        ),
-        ("a key that is not among the products", with(patch, |proof| proof["product"]["key"] = "outputs/none".into())),
-        ("a product without an item", without(patch, &["item", "shown"])),
-        (
-            "a product in a proof of an earlier root",
-            with(&forger.grown, |proof| proof["product"] = patch["product"].clone()),
-        ),
-    ];
-    check(&forger, "proofs: products", forgeries);
-}
-
-#[test]
-fn files_that_read_two_ways() {
-    let forger = Forger::new();
-    let (patch, grown) = (&forger.patch, &forger.grown);
-    let (text, since) = (patch.to_string(), grown.to_string());
-    let put = |text: &str, before: &str, more: &str| {
-        let bent = text.replacen(before, &format!("{more}{before}"), 1);
-        assert_ne!(bent, text, "{before}");
-        bent.into_bytes()
-    };
-    let instead = |text: &str, old: &str, new: &str| {
-        let bent = text.replacen(old, new, 1);
-        assert_ne!(bent, text, "{old}");
-        bent.into_bytes()
-    };
-    let number = |proof: &Value, at: &str, number: &str| {
-        let marked = with(proof, |proof| *proof.pointer_mut(at).unwrap() = "@".into());
-        instead(&marked.to_string(), "\"@\"", number)
-    };
-    let bytes = |proof: Value| proof.to_string().into_bytes();
-    let deep = "[".repeat(200) + &"]".repeat(200);
-    let files: Vec<(&str, Vec<u8>)> = vec![
-        ("a key of the proof twice", put(&text, "\"item\":\"make\"", "\"item\":\"other\",")),
-        ("a key of an end twice", put(&text, "\"commit\"", "\"commit\":\"\",")),
-        ("a key of an entry twice", put(&text, "\"kind\"", "\"item\":\"other\",")),
-        ("a key of an entry twice, the same", put(&text, "\"kind\":\"item.fired\"", "\"kind\":\"item.fired\",")),
-        (
-            "a key of an entry twice, once written with an escape",
-            put(&text, "\"kind\"", "\"\\u006bind\":\"run.closed\","),
-        ),
-        ("a key of a product in an entry twice", put(&text, "\"oid\"", "\"oid\":\"\",")),
-        ("a key of the product twice", put(&text, "\"key\"", "\"key\":\"outputs/x\",")),
-        ("a key of the earlier state twice", put(&since, "\"entries\":5", "\"entries\":4,")),
-        ("a field that there is not", bytes(with(patch, |proof| proof["more"] = true.into()))),
-        ("a field that there is not, at an end", bytes(with(patch, |proof| proof["last"]["more"] = true.into()))),
-        (
-            "a field that there is not, in an entry",
-            bytes(with(patch, |proof| proof["shown"][1]["entry"]["more"] = true.into())),
-        ),
-        ("`null` for a field that is absent", bytes(with(grown, |proof| proof["item"] = Value::Null))),
-        ("`null` for the path of the seal", bytes(with(patch, |proof| proof["last"]["path"] = Value::Null))),
-        ("`null` in an entry", bytes(with(patch, |proof| proof["shown"][1]["entry"]["reason"] = Value::Null))),
-        ("an empty list of entries", bytes(with(grown, |proof| proof["shown"] = json!([])))),
-        (
-            "an array for an end",
-            bytes(with(patch, |proof| proof["first"] = json!([proof["first"]["commit"], proof["first"]["path"]]))),
-        ),
-        (
-            "an array for the product",
-            bytes(with(patch, |proof| proof["product"] = json!([proof["product"]["key"], proof["product"]["is"]]))),
-        ),
-        (
-            "a string for an entry",
-            bytes(with(patch, |proof| proof["shown"][1]["entry"] = proof["shown"][1]["entry"].to_string().into())),
-        ),
-        ("a number with a fraction", number(patch, "/entries", "22.0")),
-        ("a number with an exponent", number(patch, "/entries", "22e0")),
-        ("a number below nought", number(patch, "/entries", "-1")),
-        ("a number of 2^53", number(patch, "/entries", "9007199254740992")),
-        ("a number of 2^53, in an entry", number(patch, "/shown/1/entry/durationMs", "9007199254740993")),
-        ("a number of 2^64", number(grown, "/since/entries", "18446744073709551621")),
-        ("half a surrogate pair", instead(&text, "human:ada\",\"at", "human:\\ud800\",\"at")),
-        (
-            "bytes that are not UTF-8",
-            text.clone().into_bytes().iter().map(|b| if *b == b'@' { 0xff } else { *b }).collect(),
-        ),
-        (
-            "200 arrays in one another, in an entry",
-            instead(&text, "\"durationMs\":12", &format!("\"durationMs\":{deep}")),
-        ),
-        ("two proofs", format!("{text}{since}").into_bytes()),
-        ("a proof, and a proof in an array", format!("[{text}]").into_bytes()),
-        ("a byte order mark", format!("\u{feff}{text}").into_bytes()),
-        ("another schema", bytes(with(patch, |proof| proof["schema"] = "git-handoff.proof/2".into()))),
-        ("an item that is no name", bytes(with(patch, |proof| proof["item"] = "@make".into()))),
-        ("nothing", Vec::new()),
-    ];
-    let row = |(what, bytes): (&str, Vec<u8>)| match Proof::parse(&bytes) {
-        Err(problem) => vec![what.to_owned(), format!("no proof: `{}`", problem.code), "–".to_owned()],
-        Ok(proof) => forger.row((what, serde_json::to_value(proof).unwrap())),
-    };
-    table::check("proofs: files", &HEAD, &files.into_iter().map(row).collect::<Vec<_>>());
-}
-
-/// What a place outside answers, which can be given more than once.
-#[derive(Clone)]
-enum Says {
-    Seals(Vec<Seal>),
-    Logs(Rc<Logs>),
-    Nothing(&'static str),
-}
-
-fn witness(says: &Says) -> Vec<Witness> {
-    let answer = match says {
-        Says::Seals(seals) => Answer::Seals(seals.clone()),
-        Says::Logs(logs) => Answer::Logs(vec![Rc::clone(logs)]),
-        Says::Nothing(why) => Answer::None((*why).to_owned()),
-    };
-    let (anchor, kind, guarantee) = ("vault".to_owned(), "s3", Guarantee::ExternalImmutable);
-    vec![Witness { anchor, kind, guarantee, since: None, notes: Vec::new(), answer }]
-}
-
-/// Checks a proof as it stands for a verifier who asks for something.
-fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Logs, says: Option<&Says>) -> Report {
-    let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
-    let ask = |_: &Question<'_>| says.map(witness).unwrap_or_default();
-    verify_proof(&read, beside, options, &AtHand { logs, ask: &ask })
-}
-
-#[test]
-fn what_the_verifier_asks_for() {
-    let forger = Forger::new();
-    let lab = &forger.scene.lab;
-    let (own, none) = (lab.signer.fingerprint(), Beside::default());
-    let known = Options { strict_signers: true, signers: Some(signers(&lab.signer)), ..Options::default() };
-    let line = allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
-    let line = line.replace("namespaces=", "valid-before=\"20200101Z\",namespaces=");
-    let expired = Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap();
-    let options: [(&str, Options); 7] = [
-        (
-            "keys that are known, and this one is not",
-            Options { signers: Some(signers(&forger.stranger)), ..known.clone() },
-        ),
-        ("a principal who has another key", Options { signer: Some("eve@example.com".to_owned()), ..known.clone() }),
-        ("keys within their validity", Options { signers: Some(expired), ..known.clone() }),
-        (
-            "keys that are not revoked, and this one is",
-            Options { revoked: [(own.clone(), None)].into(), ..known.clone() },
-        ),
-        ("another base", Options { base: Some("1".repeat(40).parse().unwrap()), ..known.clone() }),
-        ("another plan", Options { plan: Some(b"{}".to_vec()), ..known.clone() }),
-        (
-            "another plan and another principal",
-            Options { plan: Some(b"{}".to_vec()), signer: Some("eve@example.com".to_owned()), ..known.clone() },
-        ),
-    ];
-    let last = forger.links().last().unwrap();
-    let Event::RunSealed(e) = &last.entry.event else { panic!() };
-    let held = Seal { root: e.root, entries: e.entries, seal: last.hash, commit: last.commit };
-    let another = Digest::of(b"another");
-    let places = [
-        ("an anchor, which holds another root", Says::Seals(vec![Seal { root: another, ..held.clone() }])),
-        ("an anchor, which holds another number of entries", Says::Seals(vec![Seal { entries: 3, ..held.clone() }])),
-        ("an anchor, which holds another seal", Says::Seals(vec![Seal { seal: another, ..held.clone() }])),
-        (
-            "an anchor, which holds the same and another",
-            Says::Seals(vec![held.clone(), Seal { root: another, ..held.clone() }]),
-        ),
-        ("an anchor, which holds nothing of the run", Says::Seals(Vec::new())),
-        ("an anchor, which cannot be reached", Says::Nothing("no route to host")),
-        ("an anchor, which holds no log of a writer", Says::Logs(Rc::default())),
-    ];
-    let (no_logs, logs) = (Logs::default(), Rc::new(Logs::read(&lab.store).unwrap()));
-    let mut rows = Vec::new();
-    for (of, proof) in [("a product", &forger.patch), ("an earlier root", &forger.grown)] {
-        let fine = asked(proof, none, &known, &logs, Some(&Says::Seals(vec![held.clone()])));
-        assert!(fine.intact, "{}", fine.to_text(false));
-        let mut row = |what: &str, report: Report| {
-            let mut row = verdict(what, &report);
-            row.insert(0, of.to_owned());
-            rows.push(row);
-        };
-        for (what, options) in &options {
-            row(what, asked(proof, none, options, &no_logs, None));
-        }
-        for (what, says) in &places {
-            row(what, asked(proof, none, &known, &no_logs, Some(says)));
-        }
-        let file = Beside { file: Some((another, 8)), ..none };
-        row("a file, which is another", asked(proof, file, &known, &no_logs, None));
-        let since = Beside { since_root: Some(another), ..none };
-        row("an earlier root, which is another", asked(proof, since, &known, &no_logs, None));
-    }
-    for (what, at_hand, says) in [
-        ("the logs at hand, where the run's log holds the first story", &*logs, None),
-        ("an anchor, which holds the log of the first story", &no_logs, Some(Says::Logs(Rc::clone(&logs)))),
-    ] {
-        let mut row = verdict(what, &asked(&forger.twin, none, &known, at_hand, says.as_ref()));
-        row.insert(0, "a product of the run told anew with the right key".to_owned());
-        rows.push(row);
-    }
-    table::check("proofs: asked", &["a true proof of", "the verifier asks for", "reads", "rows that fail"], &rows);
 }
