@@ -8,6 +8,7 @@ mod anchored;
 mod bytes;
 pub(crate) mod edits;
 mod places;
+mod promises;
 pub(crate) mod run;
 mod stories;
 mod table;
