@@ -3,10 +3,12 @@
 
 mod bundle_json;
 mod documents;
+mod eddsa;
 mod false_alarms;
 mod format;
 mod interop;
 pub(crate) mod lab;
+mod letter;
 mod objects;
 mod signers;
 mod story;
