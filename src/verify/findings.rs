@@ -27,7 +27,7 @@ impl Findings {
     pub(super) fn fault(&mut self, whose: &str, fault: &Fault) {
         match fault {
             Fault::Missing(_) => self.missing.push(format!("{whose}: {fault}")),
-            Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
     let base = case.story.submitted().map(|e| e.base);
     let checked = each(case.store, &fired, |objects, (fired, held)| {
-        let read = held.read(objects).ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
+        let read = held.read(objects, case.lazy).ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
         let bytes = read.map_err(Problem::Fault)?;
         let wrong = |why: String| Problem::Wrong(why);
         if Digest::of(&bytes) != fired.manifest {

@@ -94,7 +94,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
 
 /// Reads the plan that entry 0 seals; none comes with a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let bytes = match case.story.plan.read(&Objects::new(case.store)) {
+    let bytes = match case.story.plan.read(&Objects::new(case.store), case.lazy) {
         Some(Ok(bytes)) => bytes,
         Some(Err(fault)) => {
             findings.fault("plan.json", &fault);
@@ -170,7 +170,7 @@ fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findi
         };
         match objects.read(stored, Kind::Blob) {
             Err(Fault::Missing(_)) if case.lazy => Ok(()),
-            read => read.map(drop).map_err(Wrong::Fault),
+            read => read.map(drop).map_err(|fault| Wrong::Fault(fault.of_blob(case.lazy))),
         }
     });
     for (state, checked) in expected.iter().zip(checked) {

@@ -112,11 +112,11 @@ pub(super) enum Held {
 }
 
 impl Held {
-    /// Reads the blob; none where there is nothing.
-    pub(super) fn read(&self, objects: &Objects) -> Option<Result<Vec<u8>, Fault>> {
+    /// Reads the blob, which may be elsewhere if the repository is a partial clone; none where there is nothing.
+    pub(super) fn read(&self, objects: &Objects, lazy: bool) -> Option<Result<Vec<u8>, Fault>> {
         match self {
             Self::Nothing => None,
-            Self::Blob(oid) => Some(objects.read(*oid, gix::objs::Kind::Blob)),
+            Self::Blob(oid) => Some(objects.read(*oid, gix::objs::Kind::Blob).map_err(|fault| fault.of_blob(lazy))),
             Self::Unread(fault) => Some(Err(fault.clone())),
         }
     }

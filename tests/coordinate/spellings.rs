@@ -7,7 +7,7 @@ use super::rule;
 use crate::bad_days::ground::{Ground, item};
 
 /// Numbers as people write them: what JSON keeps of the spelling, canonical JSON does not.
-const NUMBERS: &str = r#"[1.0, -0.0, 1e3, 1.50, 2E-3, 100e-2, 0.1e1]"#;
+const NUMBERS: &str = "[1.0, -0.0, 1e3, 1.50, 2E-3, 100e-2, 0.1e1]";
 
 /// Writes a plan whose items' and rules' `"NUMBERS"` become numbers as they are spelt above.
 fn write(ground: &Ground, file: &str, plan: &Value) {

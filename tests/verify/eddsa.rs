@@ -1,17 +1,18 @@
 //! Signatures at the edges of what ed25519 is: what one library takes and another does not is refused, always.
 
 use base64ct::{Base64, Encoding as _};
+use git_handoff::git::codec;
 use git_handoff::sign;
 use sha2::{Digest as _, Sha512};
 use ssh_key::PublicKey;
 use ssh_key::public::{Ed25519PublicKey, KeyData};
 
-use super::lab::Lab;
+use super::lab::{Lab, assert_fails};
 
 /// A message, a key, a signature over it, and whether it holds where it is held strictly.
 type Case = (&'static str, &'static str, &'static str, bool);
 
-/// The twelve of "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko, 2020), as `ed25519-speccheck` lists them in
+/// The twelve of "Taming the many `EdDSAs`" (Chalkias, Garillot, Nikolaenko, 2020), as `ed25519-speccheck` lists them in
 /// `cases.json`, in its order.
 const CASES: [Case; 12] = [
     // Key and R of small order.
@@ -172,6 +173,26 @@ fn what_ssh_reserves_is_empty() {
     }
     for namespace in ["file", "Git", "git ", "gi"] {
         assert!(sign::check(b"payload", &told(namespace, b"")).is_err(), "{namespace}");
+    }
+}
+
+#[test]
+fn an_entry_with_something_in_what_ssh_reserves_fails_its_row() {
+    let lab = Lab::new();
+    let tip = lab.honest().head.commit.unwrap();
+    let raw = lab.store.read(tip).unwrap().1;
+    let seal = codec::decode(&raw).unwrap();
+    let public = lab.signer.public().key_data().ed25519().unwrap().0;
+    for (reserved, intact) in [(b"".as_slice(), true), (b"more", false)] {
+        let signature = lab.signer.sign_raw(&signed(&seal.payload, "git", reserved)).unwrap();
+        let armour = armour(&public, "git", reserved, &signature);
+        let bent = codec::signed(&seal.entry, seal.tree, &seal.parents, &armour);
+        lab.point_at(lab.store.write(gix::objs::Kind::Commit, &bent).unwrap());
+        let report = lab.verify();
+        assert_eq!(report.intact, intact, "{}", report.to_text(false));
+        if !intact {
+            assert_fails(&report, "signature", "reserved");
+        }
     }
 }
 

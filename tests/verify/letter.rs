@@ -27,7 +27,7 @@ fn writers_are_fingerprints() {
         letters.to_owned(),
         format!("{other}="),
         format!("{other}A"),
-        format!("{} ", other),
+        format!("{other} "),
         format!("sha256:{letters}"),
         // The last letter holds two bits that no byte has.
         format!("{}9", &other[..other.len() - 1]),

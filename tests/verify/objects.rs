@@ -79,13 +79,16 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
     try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "has 2 parents");
 }
 
+/// Writes a commit's signature in another way.
+type Respell = fn(&str) -> String;
+
 #[test]
 fn a_signature_is_byte_for_byte_what_openssh_writes() {
     let lab = Lab::new();
     let told = lab.honest();
     let tip = told.head.commit.unwrap();
     let raw = String::from_utf8(lab.store.read(tip).unwrap().1).unwrap();
-    let bends: [(&str, fn(&str) -> String); 7] = [
+    let bends: [(&str, Respell); 7] = [
         ("a blank behind the last line", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n")),
         ("a blank behind the first line", |raw| {
             raw.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n")
