@@ -10,6 +10,7 @@ mod interop;
 pub(crate) mod lab;
 mod letter;
 mod objects;
+mod rows;
 mod signers;
 mod story;
 pub(crate) mod teller;
