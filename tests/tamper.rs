@@ -9,6 +9,7 @@ mod bytes;
 pub(crate) mod edits;
 mod forger;
 mod places;
+mod promises;
 mod proof_asked;
 mod proof_files;
 mod proofs;

@@ -3,11 +3,14 @@
 
 mod bundle_json;
 mod documents;
+mod eddsa;
 mod false_alarms;
 mod format;
 mod interop;
 pub(crate) mod lab;
+mod letter;
 mod objects;
+mod rows;
 mod signers;
 mod story;
 pub(crate) mod teller;

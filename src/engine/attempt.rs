@@ -43,6 +43,8 @@ pub(super) struct Job {
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
+    /// The patch and the outputs that the item declares.
+    pub(super) promised: Vec<ProductKey>,
     /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
     /// What these are checked against.

@@ -6,7 +6,7 @@ use crate::model::name::RunId;
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
-use super::logs::{Log, Said};
+use super::logs::{Flaw, Log, Said};
 use super::objects::Objects;
 use super::root;
 use super::story::Link;
@@ -59,8 +59,8 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         Facts { run: case.run, first: links.first().map(|link| link.hash), seal: case.seal().map(sealed), writers };
     let counts = |log: &&Log| log.stands_by(case.reference) || writers.contains(&log.fingerprint);
     let objects = Objects::new(case.store);
-    let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
-    let local = facts.logs(at_hand.logs.logs.iter().filter(counts), &spoilt).local();
+    let flaw = |log: &Log| log.flaw(&objects, case.run, case.lazy);
+    let local = facts.logs(at_hand.logs.logs.iter().filter(counts), &flaw).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
@@ -83,6 +83,7 @@ pub(super) fn of_proof(facts: &Facts<'_>, at_hand: &AtHand<'_>, object_format: &
 fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>) -> Anchor {
     let knows = local.word.knows;
     let own = local.anchored.detail.clone();
+    let unread = local.word.absent.clone();
     let mut findings = Findings::default();
     let (mut notes, mut absent, mut silent) = (String::new(), Vec::new(), String::new());
     let mut anchored = Vec::new();
@@ -109,6 +110,8 @@ fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
         (Verdict::failed(absent.join("; ") + &notes), true)
     } else if let Some(strongest) = strongest {
         (Verdict::ok(strongest.label() + &notes), false)
+    } else if let Some(unread) = unread {
+        (Verdict::incomplete(unread + &notes), false)
     } else if !knows && alone {
         (Verdict::not_applicable(own + &notes), false)
     } else {
@@ -131,7 +134,8 @@ impl Facts<'_> {
                 }
                 Answer::Logs(logs) => {
                     let counts = |log: &&Log| self.writers.contains(&log.fingerprint);
-                    self.logs(logs.iter().flat_map(|logs| &logs.logs).filter(counts), &|_| None)
+                    let flaw = |log: &Log| log.broken.clone().map(Flaw::Broken);
+                    self.logs(logs.iter().flat_map(|logs| &logs.logs).filter(counts), &flaw)
                 }
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => Word { silent: Some(why.clone()), ..Word::default() },
@@ -141,19 +145,25 @@ impl Facts<'_> {
         (outside, times)
     }
 
-    /// All logs must agree; those that are themselves broken are named and count for nothing.
-    fn logs<'l>(&self, logs: impl Iterator<Item = &'l Log>, spoilt: &dyn Fn(&Log) -> Option<String>) -> Word {
+    /// All logs must agree; those that are themselves broken are named and count for nothing, and those that are not wholly
+    /// here hold nothing for sure.
+    fn logs<'l>(&self, logs: impl Iterator<Item = &'l Log>, flaw: &dyn Fn(&Log) -> Option<Flaw>) -> Word {
         let mut word = Word::default();
         for log in logs {
             let Some(said) = log.runs.get(self.run) else { continue };
-            if let Some(why) = log.broken.clone().or_else(|| spoilt(log)) {
-                word.notes.push(format!("{} is broken: {why}", log.name));
-                continue;
-            }
+            let absent = match flaw(log) {
+                Some(Flaw::Broken(why)) => {
+                    word.notes.push(format!("{} is broken: {why}", log.name));
+                    continue;
+                }
+                Some(Flaw::Absent(why)) => Some(format!("{} is not wholly here: {why}", log.name)),
+                None => None,
+            };
             word.knows = true;
-            match self.contradiction(said) {
-                Some(why) => word.findings.push(format!("{} {why}", log.name)),
-                None => word.holds |= said.sealed.is_some(),
+            match (self.contradiction(said), absent) {
+                (Some(why), _) => word.findings.push(format!("{} {why}", log.name)),
+                (None, Some(absent)) => word.absent = word.absent.or(Some(absent)),
+                (None, None) => word.holds |= said.sealed.is_some(),
             }
         }
         word
@@ -205,6 +215,8 @@ struct Word {
     knows: bool,
     /// Why it says nothing.
     silent: Option<String>,
+    /// What is not here of a log that may hold the seal.
+    absent: Option<String>,
 }
 
 /// An anchor, and its word.

@@ -27,7 +27,7 @@ impl Findings {
     pub(super) fn fault(&mut self, whose: &str, fault: &Fault) {
         match fault {
             Fault::Missing(_) => self.missing.push(format!("{whose}: {fault}")),
-            Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
         }
     }
 
@@ -48,6 +48,11 @@ impl Findings {
         }
         self.count += other.count - other.wrong.len();
         self.missing.extend(other.missing.iter().cloned());
+    }
+
+    /// Returns the first thing that is wrong, and not merely not here.
+    pub(super) fn first_wrong(&self) -> Option<&str> {
+        self.wrong.first().map(String::as_str)
     }
 
     /// Returns the first finding, objects that are not here included.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use gix::objs::Kind;
 use serde_json::json;
 
-use crate::git::refs;
 use crate::git::store::Store;
+use crate::git::{history, refs};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format;
@@ -31,12 +31,22 @@ pub(super) struct Log {
     pub(super) fingerprint: String,
     /// What is wrong with it: such a log anchors nothing.
     pub(super) broken: Option<String>,
+    /// What of it is not here, in a repository that leaves things out: such a log contradicts, and holds nothing for sure.
+    pub(super) absent: Option<String>,
     /// What it says of each run.
     pub(super) runs: BTreeMap<RunId, Said>,
     /// What it last said of each thread.
     pub(super) threads: BTreeMap<ThreadId, LogThread>,
     /// Whether it is in another repository than the runs, and so beside none of them.
     elsewhere: bool,
+}
+
+/// Why a log is no anchor.
+pub(super) enum Flaw {
+    /// It breaks its own rules, or what it holds is damaged.
+    Broken(String),
+    /// Some of it is not here.
+    Absent(String),
 }
 
 /// What a log says of one run.
@@ -56,13 +66,14 @@ impl Logs {
         let mut found = refs::list(store, "refs/handoff/logs/").map_err(Error::Refs)?;
         let remotes = refs::list(store, "refs/handoff/remotes/").map_err(Error::Refs)?;
         found.extend(remotes.into_iter().filter(|(name, _)| name.contains("/logs/")));
-        let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip)));
+        let partial = history::is_partial(store) || store.local().is_shallow().unwrap_or(false);
+        let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip), partial));
         Ok(Self { logs: logs.collect() })
     }
 
     /// Reads one log in a repository that the runs are not in.
     pub fn elsewhere(store: &Store, name: String, tip: Oid) -> Self {
-        let log = Log::read(name, &Story::read(store, tip));
+        let log = Log::read(name, &Story::read(store, tip), false);
         Self::default().with_witnesses(Self { logs: vec![log] })
     }
 
@@ -104,7 +115,7 @@ impl Logs {
 }
 
 impl Log {
-    fn read(name: String, story: &Story) -> Self {
+    fn read(name: String, story: &Story, partial: bool) -> Self {
         let mut findings = story.findings.clone();
         story.check_order(&mut findings);
         let last = name.rsplit('/').next().unwrap_or_default();
@@ -163,7 +174,9 @@ impl Log {
             }
         }
         findings.extend(&story.tree_findings);
-        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs, threads, elsewhere: false }
+        let wrong = findings.first_wrong().or(if partial { None } else { findings.first() }).map(str::to_owned);
+        let absent = findings.first().filter(|_| wrong.is_none()).map(str::to_owned);
+        Self { name, fingerprint, broken: wrong, absent, runs, threads, elsewhere: false }
     }
 
     /// Whether the log stands in the same place as a thread's ref: both our own, or both of one remote.
@@ -173,15 +186,19 @@ impl Log {
         !self.elsewhere && log.is_some() && log == place(reference, "/threads/")
     }
 
-    /// Returns what is wrong with the blobs that its tree held of a run. The entries say all that stands in them, so that
-    /// they are known by their bytes; a damaged one would not be noticed otherwise.
-    pub(super) fn spoilt(&self, objects: &Objects, run: &RunId, lazy: bool) -> Option<String> {
+    /// Returns what is wrong with the log, or not here of it, where it speaks of a run: with itself, or with the blobs that its
+    /// tree held of the run. The entries say all that stands in these, so that they are known by their bytes; a damaged one
+    /// would not be noticed otherwise.
+    pub(super) fn flaw(&self, objects: &Objects, run: &RunId, lazy: bool) -> Option<Flaw> {
         // Those of a log elsewhere lie elsewhere, too.
         let said = self.runs.get(run).filter(|_| !self.elsewhere);
         let records = said.into_iter().flat_map(|said| &said.records);
         let read = records.filter_map(|bytes| objects.read(objects.hash(Kind::Blob, bytes)?, Kind::Blob).err());
-        let mut faults = read.filter(|fault| !(lazy && matches!(fault, Fault::Missing(_))));
-        faults.next().map(|fault| fault.to_string())
+        let (absent, spoilt): (Vec<Fault>, Vec<Fault>) =
+            read.partition(|fault| lazy && matches!(fault, Fault::Missing(_)));
+        let broken = self.broken.clone().or_else(|| spoilt.first().map(ToString::to_string));
+        let absent = self.absent.clone().or_else(|| absent.first().map(ToString::to_string));
+        broken.map(Flaw::Broken).or(absent.map(Flaw::Absent))
     }
 
     /// Whether the log stands in the same place as a run's ref: both our own, or both of one remote.

@@ -12,6 +12,7 @@ mod continuable;
 mod findings;
 mod growth;
 mod handoff;
+mod lines;
 mod logs;
 mod manifest;
 mod objects;

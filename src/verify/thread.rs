@@ -195,7 +195,7 @@ fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdi
     for log in logs.logs.iter().filter(|log| Some(&log.fingerprint) == owner || log.stands_beside(reference)) {
         let Some(said) = log.threads.get(thread) else { continue };
         let place = usize::try_from(said.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-        if let Some(why) = &log.broken {
+        if let Some(why) = log.broken.as_ref().or(log.absent.as_ref()) {
             notes = format!("{notes}; {} is broken: {why}", log.name);
             continue;
         }
