@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bundle_json;
+mod bundle_json_fields;
 mod documents;
 mod false_alarms;
 mod format;

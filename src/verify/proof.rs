@@ -77,6 +77,7 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask:
         times,
         sandbox: BTreeMap::new(),
         pinned_clock: pinned,
+        uncovered: Vec::new(),
     }
 }
 

@@ -94,6 +94,15 @@ pub struct SignerSeen {
     pub trusted: bool,
 }
 
+/// Something that stands beside the evidence and that nothing vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Where it stands: `items[].attempts`.
+    pub path: String,
+    /// Why nothing vouches for it.
+    pub detail: String,
+}
+
 /// What verification found. A report about a ref that exists is never an error.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -133,6 +142,8 @@ pub struct Report {
     pub sandbox: BTreeMap<String, u64>,
     /// Whether entries were dated by a pinned test clock.
     pub pinned_clock: bool,
+    /// What stands in the evidence and nothing vouches for, by path. Runs of this format have nothing of the kind.
+    pub uncovered: Vec<Uncovered>,
 }
 
 /// The names of the rows, in the order of a report.
@@ -219,6 +230,7 @@ impl Judged {
             times: self.times,
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
+            uncovered: Vec::new(),
         }
     }
 
