@@ -23,5 +23,6 @@ mod race;
 mod share;
 mod tamper;
 mod thread;
+mod vectors;
 mod verify;
 mod worker;
