@@ -13,6 +13,7 @@ mod doctor;
 mod document;
 mod engine;
 mod export;
+mod fuzz;
 mod layers;
 mod mcp;
 mod packet;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Environment, assert_output};
 
-pub(super) const BUNDLE: &str = include_str!("../fixtures/foreign-bundle.json");
+pub(crate) const BUNDLE: &str = include_str!("../fixtures/foreign-bundle.json");
 
 /// The key that signed it.
 const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs";
@@ -18,7 +18,7 @@ pub(super) fn bundle() -> Value {
     serde_json::from_str(BUNDLE).expect("the fixture is JSON")
 }
 
-pub(super) fn trusting() -> Options {
+pub(crate) fn trusting() -> Options {
     let signers = Signers::parse(&format!("bo@example.com {KEY}"), &TimeZone::UTC).expect("a good line");
     Options { signers: Some(signers), strict_signers: true, ..Options::default() }
 }
