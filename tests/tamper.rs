@@ -10,4 +10,4 @@ pub(crate) mod edits;
 mod places;
 pub(crate) mod run;
 mod stories;
-mod table;
+pub(crate) mod table;
