@@ -1,8 +1,8 @@
 //! The audit bundle of another orchestrator, written from our entries in its shape and with its algorithm.
 //!
-//! References are in its pinned form, which its own verifier holds manifests and products against; what it does not take for
-//! pinned it does not check. Its entry hash is `SHA-256(canonical array || previous hash in hex)`, its tree has RFC 6962 leaves and nodes over the raw
-//! entry hashes, and its signature is plain ed25519 over the root. `docs/export.md` has the whole of it.
+//! Its entry hash is `SHA-256(canonical array || previous hash in hex)`, its tree has RFC 6962 leaves and nodes over the raw
+//! entry hashes, and its signature is plain ed25519 over the root. References are in its pinned form: what its own verifier does
+//! not take for pinned, it does not check. `docs/export.md` has the whole of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

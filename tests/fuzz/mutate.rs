@@ -205,7 +205,7 @@ impl Edit {
                 let ends = if begins > 0 && bytes.ends_with(b"\n") { bytes.len() - 1 } else { bytes.len() };
                 let read = bytes.get(begins..ends).and_then(|text| serde_json::from_slice(text).ok());
                 if let Some(value) = read {
-                    let changed = format::canonical(&json.apply(place, value));
+                    let changed = format::canonical(&json.apply(*place, value));
                     drop(bytes.splice(begins..ends, changed));
                 }
             }
@@ -214,7 +214,7 @@ impl Edit {
 }
 
 impl Json {
-    fn apply(&self, place: &Index, mut value: Value) -> Value {
+    fn apply(&self, place: Index, mut value: Value) -> Value {
         let mut places = Vec::new();
         list(&value, &mut String::new(), &mut places);
         let place = place.get(&places).as_str();

@@ -128,6 +128,22 @@ fn entry(bundle: &mut Value, at: usize) -> &mut serde_json::Map<String, Value> {
 }
 
 #[test]
+fn what_was_cancelled_may_have_been_under_way() {
+    // An item that was cancelled while it ran: it ends all the same, or it does not.
+    let mut bundle = bundle();
+    let mut cancel = entry(&mut bundle, 2).clone();
+    cancel.insert("kind".into(), "run.cancelled".into());
+    cancel.insert("itemId".into(), "notes".into());
+    entries(&mut bundle).insert(10, Value::Object(cancel));
+    let state = |bundle: Value| check(&relinked(bundle)).row("plan").expect("a row").clone();
+    assert_eq!(state(bundle.clone()).state, State::NotApplicable, "{}", state(bundle.clone()).detail);
+    entries(&mut bundle).remove(11);
+    assert_eq!(state(bundle.clone()).detail, "notes is shown as done, the entries say cancelled (and 1 more)");
+    bundle["items"][4] = json!({"id": "notes", "status": "cancelled", "attempts": 1});
+    assert_eq!(state(bundle).state, State::NotApplicable);
+}
+
+#[test]
 fn a_root_known_from_elsewhere_vouches_where_no_key_does() {
     let bytes = BUNDLE.as_bytes();
     let ask = |root| verify_bundle_json(bytes, None, root, &Options::default()).expect("it is a bundle");

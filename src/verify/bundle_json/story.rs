@@ -18,6 +18,8 @@ pub(super) struct Told {
 #[derive(Default)]
 struct Fate<'v> {
     status: Option<Status<'v>>,
+    /// Whether a dispatch is under way: their system lets one end whose item was cancelled meanwhile.
+    dispatched: bool,
     refs: Refs<'v>,
 }
 
@@ -67,11 +69,11 @@ impl<'v> Fate<'v> {
     fn follow(&mut self, record: &Record<'v>) -> Result<(), &'v str> {
         let (before, done) = (self.status, self.status == Some(Status::Ended("done")));
         let (after, possible) = match (record.kind, record.status) {
-            // Their system cancels what waits and lets the rest be, ours ends what runs.
+            // What has ended is not cancelled any more.
             ("run.cancelled", _) if matches!(before, Some(Status::Ended(_))) => return Ok(()),
             ("run.cancelled", _) => (Some(Status::Ended("cancelled")), true),
             ("item.fired", _) => (Some(Status::Running), !done),
-            ("item.reconciled", Some("done")) => (Some(Status::Ended("done")), before == Some(Status::Running)),
+            ("item.reconciled", Some("done")) => (Some(Status::Ended("done")), self.dispatched),
             ("item.reconciled", Some("failed")) => (Some(Status::Ended("failed")), !done),
             ("item.retried", _) => (None, !done),
             ("item.skipped", _) => (Some(Status::Ended("skipped")), !done && before != Some(Status::Running)),
@@ -79,6 +81,11 @@ impl<'v> Fate<'v> {
             _ => (None, false),
         };
         self.status = after;
+        match record.kind {
+            "item.fired" => self.dispatched = true,
+            "item.reconciled" | "item.retried" => self.dispatched = false,
+            _ => {}
+        }
         match record.kind {
             // Their store keeps the one before where a dispatch has none.
             "item.fired" => self.refs.manifest = record.refs.manifest.or(self.refs.manifest),
