@@ -15,4 +15,4 @@ mod proof_files;
 mod proofs;
 pub(crate) mod run;
 mod stories;
-mod table;
+pub(crate) mod table;

@@ -33,7 +33,7 @@ pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
-pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State};
+pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
 pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};

@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed};
+use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered};
 
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
+
+/// More of what nothing vouches for is counted, not shown to people.
+const UNCOVERED: usize = 20;
 
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
@@ -42,6 +45,10 @@ impl Report {
         if self.pinned_clock {
             report["clock"] = "pinned".into();
         }
+        if !self.uncovered.is_empty() {
+            let one = |it: &Uncovered| json!({ "path": it.path, "detail": it.detail });
+            report["uncovered"] = self.uncovered.iter().map(one).collect();
+        }
         report
     }
 
@@ -62,6 +69,12 @@ impl Report {
                 Err(why) => (State::NotApplicable, format!("{}: {why}", timed.authority)),
             };
             lines.push(format!("{} {:<10} {}", painted(mark(state), state, color), "time", plain(&said)));
+        }
+        let dash = painted(mark(State::NotApplicable), State::NotApplicable, color);
+        let listed = self.uncovered.iter().take(UNCOVERED);
+        lines.extend(listed.map(|it| format!("{dash} {:<10} {}: {}", "uncovered", plain(&it.path), plain(&it.detail))));
+        if let more @ 1.. = self.uncovered.len().saturating_sub(UNCOVERED) {
+            lines.push(format!("{dash} {:<10} and {more} more, which --json lists", "uncovered"));
         }
         lines.extend(Some(self.footer()).filter(|footer| !footer.is_empty()));
         lines.join("\n") + "\n"

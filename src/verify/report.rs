@@ -104,6 +104,15 @@ pub struct Since {
     pub known: bool,
 }
 
+/// Something that stands beside the evidence and that nothing vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Where it stands: `items[].attempts`.
+    pub path: String,
+    /// Why nothing vouches for it.
+    pub detail: String,
+}
+
 /// What verification found. A report about a ref that exists is never an error.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -147,6 +156,8 @@ pub struct Report {
     pub sandbox: BTreeMap<String, u64>,
     /// Whether entries were dated by a pinned test clock.
     pub pinned_clock: bool,
+    /// What stands in the evidence and nothing vouches for, by path. Runs of this format have nothing of the kind.
+    pub uncovered: Vec<Uncovered>,
 }
 
 /// The names of the rows, in the order of a report.
@@ -237,6 +248,7 @@ impl Judged {
             times: self.times,
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
+            uncovered: Vec::new(),
         }
     }
 
