@@ -61,6 +61,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     }
     let rows: Vec<_> = moves.iter().filter(|moved| moved.status != Status::UpToDate).map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
+    if pushed.left_out().next().is_some() {
+        return Ok(ending);
+    }
     if !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread)) {
         output.note("there are no runs or threads here");
     } else if !moves.iter().any(|moved| moved.status.moves()) {

@@ -117,7 +117,9 @@ impl Remotely<'_> {
         match (goes_on(theirs, ours), goes_on(ours, theirs)) {
             (Ok(true), _) => (Some(Status::Updated), None),
             (_, Ok(true)) => (Some(Status::Behind), place.refuses(self.store, Some(ours), theirs).err()),
-            (_, Ok(false)) => (None, place.refuses(self.store, None, theirs).err()),
+            // Two runs or threads of one name are for people to look at, whatever the other is; a log can stand beside another.
+            _ if place.kind != Kind::Log => (None, None),
+            (_, Ok(_)) => (None, place.refuses(self.store, None, theirs).err()),
             (_, Err(error)) => (None, Some(in_words(&error))),
         }
     }
