@@ -40,7 +40,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("prove", &["chain", "git", "merkle", "model"]),
     ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
-    ("share", &["git", "log", "model", "plan"]),
+    ("share", &["git", "log", "model", "plan", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "model", "share", "sign", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),

@@ -7,6 +7,7 @@
 mod anchored;
 mod bytes;
 pub(crate) mod edits;
+pub(crate) mod fetched;
 mod forger;
 mod places;
 mod promises;

@@ -2,7 +2,7 @@
 //! repository shows now.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -15,9 +15,6 @@ use crate::model::log_name::LogName;
 use crate::share::push::{self, Request};
 use crate::share::{Kind, Place, Space};
 use crate::verify::{Answer, Logs, Question};
-
-/// Where our own logs are.
-const LOGS: &str = "refs/handoff/logs/";
 
 /// Another repository that holds the logs.
 pub struct GitPlace {
@@ -96,19 +93,12 @@ impl GitPlace {
             space: self.space.clone(),
             dry_run: false,
         };
-        // What is there is compared with ours, which it must be here for; nothing else is made of it.
-        let own = refs::list(&means.store, LOGS)?;
-        let own: BTreeSet<LogName> =
-            own.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(LOGS)?)).collect();
-        let ours = |log: &LogName| own.iter().any(|own| own.key() == log.key());
-        let heads = self.heads(means)?.into_iter().filter(|(log, _)| ours(log)).map(|(_, head)| head);
-        let absent: Vec<Oid> = heads.filter(|head| !means.store.contains(*head)).collect();
-        if !absent.is_empty() {
-            remote::fetch(&means.store, &means.reach, &self.url, &absent, Depth::History)?;
+        let pushed = push::push_logs(&means.store, &means.reach, &request)?;
+        if let Some(rival) = pushed.left_out().next() {
+            return Err(push::Error::Blocked(Box::new(rival.clone())).into());
         }
-        let moved = push::push_logs(&means.store, &means.reach, &request)?;
         let published =
             |moved: push::Moved| Published { kind: "log", name: moved.place.name, status: moved.status.word() };
-        Ok(moved.into_iter().map(published).collect())
+        Ok(pushed.moved.into_iter().map(published).collect())
     }
 }

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 
 use git_handoff::engine::{hold, tick};
-use git_handoff::git::{program, refs, save, store};
+use git_handoff::git::{packed, program, refs, save, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
@@ -132,7 +132,20 @@ impl From<refs::Error> for Failure {
         let failure = Self::of("ref", &error);
         match error {
             refs::Error::LostRace(_) | refs::Error::Locked(_) => failure.race(),
+            refs::Error::Packed(inner) => inner.into(),
             _ => failure,
+        }
+    }
+}
+
+impl From<packed::Error> for Failure {
+    fn from(error: packed::Error) -> Self {
+        let failure = Self::of("packed-refs", &error);
+        match error {
+            packed::Error::Ambiguous(..) => {
+                failure.hint("git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say")
+            }
+            packed::Error::Read(..) => failure,
         }
     }
 }
@@ -283,6 +296,9 @@ impl From<verify::Error> for Failure {
             // A check that did not pass: something that was recorded is not there any more.
             verify::Error::Vanished { .. } | verify::Error::VanishedThread { .. } => {
                 Self { code: "vanished", exit: 3, ..failure }
+            }
+            verify::Error::Packed(inner) | verify::Error::Refs(refs::Error::Packed(inner)) => {
+                Self { exit: 3, ..inner.into() }
             }
             _ => failure,
         }

@@ -5,6 +5,7 @@ pub mod edit;
 pub mod history;
 mod incoming;
 pub mod merge;
+pub mod packed;
 pub mod porcelain;
 pub mod program;
 pub mod quarantine;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
 use gix::refs::{FullName, Target};
 
+use super::packed;
 use super::store::Store;
 use crate::model::digest::Oid;
 
@@ -21,6 +22,7 @@ const STALE: std::time::Duration = std::time::Duration::from_secs(2);
 ///
 /// None of git's ways of finding another ref by a name is followed, and nothing here is ever a symbolic ref.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    packed::check(store)?;
     let repo = store.local();
     let found = repo.try_find_reference(name).map_err(|e| Error::new(name, e))?;
     let Some(found) = found.filter(|found| found.name().as_bstr() == name) else { return Ok(None) };
@@ -32,6 +34,7 @@ pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 
 /// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
 pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
+    packed::check(store)?;
     let repo = store.local();
     let platform = repo.references().map_err(|e| Error::new(prefix, e))?;
     let found = platform.prefixed(prefix).map_err(|e| Error::new(prefix, e))?;
@@ -105,6 +108,7 @@ fn lock_path(store: &Store, name: &str) -> PathBuf {
 }
 
 fn swap(store: &Store, name: &str, new: Option<Oid>, expected: PreviousValue) -> Result<(), Error> {
+    packed::check(store)?;
     let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
     let change = match new {
         Some(new) => Change::Update { log: LogChange::default(), expected, new: Target::Object(new.0) },
@@ -152,6 +156,9 @@ pub enum Error {
     /// It is a symbolic one, which nobody who keeps to the format makes.
     #[error("{0} is a symbolic ref, to {1}")]
     Symbolic(String, String),
+    /// The file of packed refs is one that git does not write.
+    #[error(transparent)]
+    Packed(#[from] packed::Error),
     /// Anything else.
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),

@@ -22,6 +22,9 @@ pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
 /// A remote that shows more bytes of refs than this is not listened to.
 const MOST_LISTED: usize = 64 << 20;
 
+/// What git says where objects came, and are not what it takes.
+const UNSOUND: [&str; 2] = ["fsck error in", "did not send all necessary objects"];
+
 /// The most refs in one call of `git push`, which takes them on its command line.
 const MOST_PUSHED: usize = 500;
 
@@ -307,6 +310,9 @@ pub enum Error {
     /// What it sends is larger than what may come in.
     #[error("what {0} sends is more than {1} bytes")]
     TooLarge(String, u64),
+    /// What it sends is not what git takes for sound.
+    #[error("what {0} sends is unsound: {1}")]
+    Unsound(String, String),
     /// It could not be reached, or said no.
     #[error("{0} could not be read or written")]
     Failed(String, #[source] program::Error),
@@ -328,7 +334,12 @@ impl Error {
             program::Error::Failed { call, code, said } => {
                 // The rest of the call may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
-                Self::Failed(remote, program::Error::Failed { call, code, said: porcelain::plain(&said) })
+                let said = porcelain::plain(&said);
+                if UNSOUND.iter().any(|words| said.contains(words)) {
+                    let why = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&said);
+                    return Self::Unsound(remote, why.trim().to_owned());
+                }
+                Self::Failed(remote, program::Error::Failed { call, code, said })
             }
             other => Self::Failed(remote, other),
         }

@@ -40,12 +40,6 @@ impl Scratch {
         Ok(())
     }
 
-    /// Says that objects may be elsewhere, as in a partial clone.
-    pub fn make_partial(&mut self) -> Result<(), Error> {
-        self.store.git().args(["config", "remote.elsewhere.promisor", "true"]).run()?;
-        self.reopen()
-    }
-
     /// Returns the repository.
     pub fn store(&self) -> &Store {
         &self.store

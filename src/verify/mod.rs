@@ -18,6 +18,7 @@ mod manifest;
 mod objects;
 mod plan;
 mod proof;
+mod received;
 mod render;
 mod report;
 mod revoked;
@@ -33,6 +34,7 @@ pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
+pub use received::{Chain, received};
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
@@ -41,8 +43,8 @@ pub use witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing
 
 use std::collections::BTreeMap;
 
-use crate::git::history;
 use crate::git::store::{self, Store};
+use crate::git::{history, packed};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
@@ -181,6 +183,7 @@ impl Evidence {
 
 /// Finds the object that a ref names: none of git's ways of finding another ref by a name is followed.
 fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error> {
+    packed::check(store)?;
     match store.local().try_find_reference(reference) {
         Ok(Some(found)) if found.name().as_bstr() == reference => Ok(match found.target() {
             gix::refs::TargetRef::Object(id) => Ok(Oid(id.to_owned())),
@@ -217,6 +220,9 @@ pub enum Error {
     /// A ref could not be read.
     #[error("the ref {0} could not be read")]
     Ref(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The file of packed refs is one that git does not write: what it says depends on who reads it.
+    #[error(transparent)]
+    Packed(#[from] packed::Error),
     /// The refs could not be listed.
     #[error("the logs could not be listed")]
     Refs(#[source] crate::git::refs::Error),

@@ -10,7 +10,7 @@ use git_handoff::thread::own_threads;
 use git_handoff::verify::{Options, Sound, sound_thread};
 
 use super::super::failure::Failure;
-use super::super::target::nearest;
+use super::super::target::{fetched, nearest};
 
 /// A thread, the ref that holds it, ours or a fetched one, and the checkpoint that was named.
 pub(crate) struct ThreadTarget {
@@ -47,20 +47,18 @@ impl ThreadTarget {
 
     fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
         let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
-        let fetched = || refs::list(store, "refs/handoff/remotes/");
         if let Ok(thread) = ThreadId::parse(text) {
             let own = format::thread_ref(&thread);
             if let Some(tip) = refs::read(store, &own)? {
                 return Ok(Some(at(thread, own, tip)));
             }
-            let suffix = format!("/threads/{}", thread.encoded());
-            let found = fetched()?.into_iter().find(|(name, _)| name.ends_with(&suffix));
+            let found = fetched(store, &format!("threads/{}", thread.encoded()), text)?;
             return Ok(found.map(|(name, tip)| at(thread, name, tip)));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
         let reference = format!("refs/handoff/remotes/{remote}/threads/{}", thread.encoded());
-        let found = fetched()?.into_iter().find(|(name, _)| *name == reference);
+        let found = refs::list(store, "refs/handoff/remotes/")?.into_iter().find(|(name, _)| *name == reference);
         Ok(found.map(|(name, tip)| at(thread, name, tip)))
     }
 
