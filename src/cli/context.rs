@@ -202,6 +202,10 @@ impl Context {
         site.outputs.clone_from(&self.config.outputs);
         site.max_product = self.config.max_product_size;
         site.user.clone_from(&self.config.user);
+        site.path = self.ambient.get("PATH").and_then(|path| {
+            let absolute: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+            std::env::join_paths(absolute).ok()
+        });
         Ok(site)
     }
 

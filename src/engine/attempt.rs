@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,6 +114,33 @@ pub(super) struct Finished {
     pub(super) notes: Vec<String>,
 }
 
+impl Finished {
+    /// Returns what there is to say of an attempt that has not begun.
+    pub(super) fn none(job: &Job) -> Self {
+        Self {
+            at: job.at,
+            item: job.item.clone(),
+            attempt: job.attempt,
+            verdict: Verdict::Interrupted,
+            exit: None,
+            duration_ms: 0,
+            products: BTreeMap::new(),
+            verify: None,
+            transcript: None,
+            salvaged: None,
+            spent: None,
+            saved: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns it as an attempt that failed because it was lost. Its worktree stays where it is, until the run is driven again.
+    pub(super) fn because(mut self, why: &str) -> Self {
+        self.verdict = Verdict::failed(format!("the attempt was lost: {why}"));
+        self
+    }
+}
+
 /// Returns the bytes of an executor's task: the item's inputs as submitted, and what its needs were resolved to.
 pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
     let mut task = inputs.clone();
@@ -129,21 +155,7 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
 pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
     let job = Arc::new(job);
-    let mut finished = Finished {
-        at: job.at,
-        item: job.item.clone(),
-        attempt: job.attempt,
-        verdict: Verdict::Interrupted,
-        exit: None,
-        duration_ms: 0,
-        products: BTreeMap::new(),
-        verify: None,
-        transcript: None,
-        salvaged: None,
-        spent: None,
-        saved: false,
-        notes: Vec::new(),
-    };
+    let mut finished = Finished::none(&job);
     let prepared = {
         let (site, job) = (site.clone(), job.clone());
         blocking(move || prepare(&site, &job)).await
@@ -175,8 +187,10 @@ fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
             .iter()
             .filter_map(|name| job.env.get(name).map(|value| value.as_encoded_bytes().to_vec()))
             .collect();
-        TranscriptWriter::create(&workspace.transcript(), &secrets, site.max_product)
-            .map_err(|e| Verdict::failed(in_words(&e)))
+        let transcript = TranscriptWriter::create(&workspace.dir, &secrets, site.max_product)
+            .map_err(|e| Verdict::failed(in_words(&e)))?;
+        workspace.mark_started().map_err(|e| Verdict::failed(in_words(&e)))?;
+        Ok(transcript)
     };
     match fill() {
         Ok(transcript) => Ok((workspace, transcript)),
@@ -293,7 +307,7 @@ struct ClaimedVerify {
 
 /// Reads what the item says of itself; what cannot be read is said in the transcript.
 fn claimed(workspace: &Workspace, transcript: &mut TranscriptWriter) -> Option<Verified> {
-    let bytes = workspace.read_result().ok().flatten()?;
+    let bytes = workspace.read_result()?;
     match serde_json::from_slice::<Claim>(&bytes) {
         Ok(claim) => claim.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself }),
         Err(error) => {
@@ -313,7 +327,7 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    match keep_transcript(site, &workspace, transcript) {
+    match keep_transcript(site, transcript) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),
     }
@@ -355,15 +369,17 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
     Some(format!("{} could not be removed: {}", dir.display(), in_words(&error)))
 }
 
-fn keep_transcript(site: &Site, workspace: &Workspace, transcript: TranscriptWriter) -> Result<Kept, String> {
-    let transcript = transcript.finish().map_err(|e| in_words(&e))?;
+/// Writes the transcript into the repository, from the open file: by no name that a worker could have given to something else.
+fn keep_transcript(site: &Site, transcript: TranscriptWriter) -> Result<Kept, String> {
+    let (transcript, mut file) = transcript.finish().map_err(|e| in_words(&e))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
-    let mut file = File::open(workspace.transcript()).map_err(|e| format!("the transcript could not be read: {e}"))?;
     let (oid, sha256, size) = site.store.write_file(&mut file).map_err(|e| in_words(&e))?;
-    // What was written is what counts, should a worker have got at the file.
-    Ok(Kept { transcript: Transcript { sha256, size }, oid: Some(oid) })
+    if (sha256, size) != (transcript.sha256, transcript.size) {
+        return Err("the transcript was changed while it was kept".to_owned());
+    }
+    Ok(Kept { transcript, oid: Some(oid) })
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -13,6 +13,7 @@ pub mod refs;
 pub mod remote;
 pub mod save;
 pub mod scratch;
+pub mod stop;
 pub mod store;
 pub mod tree;
 pub mod work_tree;

@@ -22,7 +22,10 @@ pub(super) fn capture(
     base: &Base,
     walked: &Walked,
 ) -> Result<Option<Product>, Error> {
-    let scratch = Scratch::new(workspace, base, None)?;
+    if let Some(path) = walked.traps.first() {
+        return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
+    }
+    let scratch = Scratch::new(workspace, site, base, None)?;
     check(site, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
