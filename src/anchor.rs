@@ -12,6 +12,7 @@ mod s3;
 mod settings;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,10 +61,12 @@ pub enum Place {
 /// What it takes to reach anything outside.
 #[derive(Clone)]
 pub struct Means {
-    /// The verifier's repository, whose configuration says how others are reached.
+    /// The verifier's repository.
     pub store: Store,
     /// How repositories may be reached.
     pub reach: Reach,
+    /// The settings of git's that say more of it: those that no file inside the work tree has a say in.
+    pub settings: Vec<(String, String)>,
     /// Where moments come from.
     pub clock: Clock,
     /// What the environment says of AWS.
@@ -120,7 +123,7 @@ impl Anchor {
             Place::S3(s3) => s3.ask(means, self.within, question).map(|answered| {
                 witness.guarantee = witness.guarantee.min(answered.guarantee);
                 (witness.since, witness.notes) = (answered.since, answered.notes);
-                Answer::Seals(answered.seals)
+                Answer::Seals(answered.held)
             }),
             Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
         };
@@ -132,6 +135,15 @@ impl Anchor {
             Answer::None(why)
         });
         witness
+    }
+
+    /// Returns what it holds of a key, whatever is here; a time-stamping authority holds nothing.
+    pub fn holdings(&self, means: &Means, key: &str) -> Result<Holdings, Error> {
+        match &self.place {
+            Place::Git(git) => git.holdings(&self.patient(means), key),
+            Place::S3(s3) => s3.holdings(means, self.within, key),
+            Place::Rfc3161(_) => Ok(Holdings::default()),
+        }
     }
 
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
@@ -166,6 +178,15 @@ impl Anchor {
         let reach = Reach { within: Some(self.within), prompt: false, ..means.reach.clone() };
         Means { reach, ..means.clone() }
     }
+}
+
+/// What an anchor holds of one key.
+#[derive(Clone, Debug, Default)]
+pub struct Holdings {
+    /// The runs that it holds.
+    pub runs: BTreeSet<RunId>,
+    /// Why it may hold more: what of it could not be read to its end.
+    pub complaints: BTreeSet<String>,
 }
 
 /// Asks every one of some anchors about a run.
@@ -239,6 +260,12 @@ pub enum Error {
     /// A run could not be looked at.
     #[error(transparent)]
     Verify(#[from] verify::Error),
+    /// It would have to be asked about more keys than it is.
+    #[error(
+        "there are more than {} keys to be asked about: the run's writers and those in your signers",
+        s3::MOST_KEYS
+    )]
+    TooManyKeys,
     /// There is no seal to be stamped.
     #[error("the run is not sealed")]
     NoRoot,

@@ -32,7 +32,7 @@ pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask:
     let content = content(proof, bytes);
     let rest = || Verdict::not_applicable("a proof shows single entries; this needs the run");
     let plan = plan(&first, options);
-    let Anchor { verdict: anchor, missing, anchored, times } = anchors(proof, &first, &last, ask);
+    let Anchor { verdict: anchor, missing, anchored, times } = anchors(proof, &first, &last, (options, ask));
     let verdicts = [chain, root, signature, anchor, rest(), plan, rest(), content];
     let failed = |at: usize| verdicts[at].state == State::Failed;
     let order = [
@@ -245,7 +245,7 @@ fn signatures(first: &Ends, last: &Ends, options: &Options) -> Signature {
 }
 
 /// Asks the places outside about the seal that the proof shows.
-fn anchors(proof: &Proof, first: &Ends, last: &Ends, ask: Ask<'_>) -> Anchor {
+fn anchors(proof: &Proof, first: &Ends, last: &Ends, (options, ask): (&Options, Ask<'_>)) -> Anchor {
     let submitted = first.submitted();
     let format = submitted.map_or("sha1", |e| e.object_format.as_str());
     let kind = if format == "sha256" { gix::hash::Kind::Sha256 } else { gix::hash::Kind::Sha1 };
@@ -257,7 +257,8 @@ fn anchors(proof: &Proof, first: &Ends, last: &Ends, ask: Ask<'_>) -> Anchor {
         _ => None,
     };
     let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
-    anchor::of_proof(&Facts { run: &proof.run, first: first.hash(), seal, writers }, ask, format)
+    let facts = Facts { run: &proof.run, first: first.hash(), seal, writers, known: &options.known_keys() };
+    anchor::of_proof(&facts, ask, format)
 }
 
 fn plan(first: &Ends, options: &Options) -> Verdict {
