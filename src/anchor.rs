@@ -127,23 +127,30 @@ impl Anchor {
             }),
             Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
         };
-        witness.answer = answer.unwrap_or_else(|error| {
-            let why = in_a_line(&error);
-            if error.is_for_all() {
-                self.gave_up.get_or_init(|| why.clone());
-            }
-            Answer::None(why)
-        });
+        witness.answer = answer.unwrap_or_else(|error| Answer::None(self.give_up(&error)));
         witness
     }
 
-    /// Returns what it holds of a key, whatever is here; a time-stamping authority holds nothing.
-    pub fn holdings(&self, means: &Means, key: &str) -> Result<Holdings, Error> {
-        match &self.place {
+    /// Returns what it holds of a key, whatever is here, or why it does not say so; a time-stamping authority holds nothing.
+    pub fn holdings(&self, means: &Means, key: &str) -> Result<Holdings, String> {
+        if let Some(why) = self.gave_up.get() {
+            return Err(why.clone());
+        }
+        let holdings = match &self.place {
             Place::Git(git) => git.holdings(&self.patient(means), key),
             Place::S3(s3) => s3.holdings(means, self.within, key),
             Place::Rfc3161(_) => Ok(Holdings::default()),
+        };
+        holdings.map_err(|error| self.give_up(&error))
+    }
+
+    /// Returns why there was no answer; a place that cannot be reached at all is not asked again.
+    fn give_up(&self, error: &Error) -> String {
+        let why = in_a_line(error);
+        if error.is_for_all() {
+            self.gave_up.get_or_init(|| why.clone());
         }
+        why
     }
 
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.

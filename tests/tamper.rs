@@ -7,6 +7,7 @@
 mod anchored;
 mod bytes;
 pub(crate) mod edits;
+mod grown;
 mod places;
 pub(crate) mod run;
 mod stories;

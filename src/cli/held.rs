@@ -39,10 +39,8 @@ pub(super) fn look_up(
                     holders.entry(run).or_insert_with(|| format!("the anchor {name}"));
                 }
             }
-            Err(error) => {
-                let failure = Failure::from(error);
-                let message = format!("the anchor {name} does not say what it holds: {}", failure.message);
-                missed.push(Failure { message, exit: 3, ..failure });
+            Err(why) => {
+                missed.push(checked("anchor-missing", format!("the anchor {name} does not say what it holds: {why}")));
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use gix::bstr::BString;
@@ -23,7 +24,7 @@ impl Apart {
     /// Makes one for objects that are named by `sha1` or `sha256`; settings are keys and values as git lists them.
     pub fn new(object_format: &str, settings: &[(String, String)]) -> Result<Self, Error> {
         let scratch = Scratch::new(object_format)?;
-        let mut file = gix::config::File::default();
+        let (mut file, mut own) = (gix::config::File::default(), gix::config::File::default());
         for (key, value) in settings {
             let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
             let (section, subsection) = match section.split_once('.') {
@@ -31,10 +32,15 @@ impl Apart {
                 None => (section, None),
             };
             let wrong = |_| Error::Setting(key.clone());
-            file.new_section(section, subsection).map_err(wrong)?.push(name, value.as_str()).map_err(wrong)?;
+            // git finds a remote by its name in the repository's own configuration alone.
+            let to = if section == "remote" { &mut own } else { &mut file };
+            to.new_section(section, subsection).map_err(wrong)?.push(name, value.as_str()).map_err(wrong)?;
         }
-        let path = scratch.store().git_dir().join("settings");
+        let folder = scratch.store().git_dir();
+        let path = folder.join("settings");
         fs::write(&path, file.to_bstring()).map_err(Error::Folder)?;
+        let mut config = fs::OpenOptions::new().append(true).open(folder.join("config")).map_err(Error::Folder)?;
+        config.write_all(&own.to_bstring()).map_err(Error::Folder)?;
         Ok(Self { scratch, settings: path })
     }
 

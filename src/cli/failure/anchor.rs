@@ -42,7 +42,8 @@ impl From<Error> for Failure {
             Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys => Self::of("s3", &error),
             Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
             Error::Stamps(StampsError::Store(inner)) => inner.into(),
-            Error::Token(_)
+            Error::Stamps(StampsError::Overfull(_))
+            | Error::Token(_)
             | Error::Status(_)
             | Error::Refused(_)
             | Error::Nonce
