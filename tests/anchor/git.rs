@@ -259,13 +259,17 @@ fn a_tracked_file_redirects_no_anchor() {
 #[test]
 fn a_bundle_is_held_against_what_the_repository_knows() {
     let env = sealed();
-    env.handoff(["bundle", RUN, "--output", "../run.bundle"]).success();
+    let plan = r#"{"id":"other","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#;
+    env.write("repo/other.json", plan);
+    env.handoff(["run", "other.json"]).success();
+    env.handoff(["bundle", "other", "--output", "../run.bundle"]).success();
     env.git_in("", ["clone", "--quiet", "repo", "clone"]).success();
-    assert_eq!(json(&env.handoff_in("clone", ["verify", "--json", "--bundle", "../run.bundle"]))["intact"], true);
+    let verify = ["verify", "--json", "--bundle", "../run.bundle"];
+    assert_eq!(json(&env.handoff_in("clone", verify).exit(0))["intact"], true);
     // Another run of that name by a key of its own.
     env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
-    env.shell("", "cp repo/plan.json clone/").success();
-    env.handoff_in("clone", ["run", "plan.json"]).success();
-    let said = env.handoff_in("clone", ["verify", "--bundle", "../run.bundle"]).exit(3);
-    assert!(said.stdout.contains("holds another run by this name"), "{said}");
+    env.write("clone/other.json", plan);
+    env.handoff_in("clone", ["run", "other.json"]).success();
+    let said = json(&env.handoff_in("clone", verify).exit(3));
+    assert!(row(&said).contains("holds another run by this name"), "{said}");
 }
