@@ -295,7 +295,8 @@ fn is_trust_root(key: &str) -> bool {
 /// Returns whether a setting of git's own says how others are reached.
 fn is_of_reaching(key: &str) -> bool {
     const SECTIONS: [&str; 6] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe."];
-    let of_remote = || key.starts_with("remote.") && (key.ends_with(".url") || key.ends_with(".pushurl"));
+    let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
+    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
     SECTIONS.iter().any(|section| key.starts_with(section))
         || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
         || of_remote()

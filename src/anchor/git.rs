@@ -59,14 +59,11 @@ impl GitPlace {
 
     /// Returns how the repository is reached: by nothing that a file inside the work tree says.
     fn reach(&self, means: &Means) -> Result<Reach, Error> {
-        let apart = match self.apart.get() {
-            Some(apart) => Arc::clone(apart),
-            None => {
-                let made = Apart::new(means.store.object_format(), &means.settings)?;
-                Arc::clone(self.apart.get_or_init(|| Arc::new(made)))
-            }
-        };
-        Ok(Reach { apart: Some(apart), ..means.reach.clone() })
+        if self.apart.get().is_none() {
+            let made = Apart::new(means.store.object_format(), &means.settings)?;
+            self.apart.get_or_init(|| Arc::new(made));
+        }
+        Ok(Reach { apart: self.apart.get().cloned(), ..means.reach.clone() })
     }
 
     /// Returns the heads of the logs.

@@ -62,7 +62,9 @@ pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Resu
             let name = path.strip_prefix(&top).unwrap_or(&path).to_string_lossy().replace('\\', "/");
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
-            } else if !name.ends_with(".lock") && listed.binary_search_by(|(listed, _)| listed.cmp(&name)).is_err() {
+            } else if path.extension().is_none_or(|extension| extension != "lock")
+                && listed.binary_search_by(|(listed, _)| listed.cmp(&name)).is_err()
+            {
                 names.push(name);
             }
         }

@@ -216,7 +216,7 @@ impl Facts<'_> {
                 None => word.holds |= own,
                 Some(why) if own => word.findings.push(format!("it {why}")),
                 Some(why) => {
-                    word.findings.push(format!("it holds another run by this name, of the key {key}: it {why}"))
+                    word.findings.push(format!("it holds another run by this name, of the key {key}: it {why}"));
                 }
             }
             word.knows |= own;

@@ -111,7 +111,7 @@ impl Growing {
     /// Makes a commit that is no entry.
     fn garbage(&self, parents: &[Oid], text: &str) -> Oid {
         let store = &self.scene.lab.store;
-        let parents: String = parents.iter().map(|parent| format!("parent {parent}\n")).collect();
+        let parents = parents.iter().map(|parent| format!("parent {parent}\n")).collect::<Vec<_>>().concat();
         let who = "mallory <mallory@example.com> 1780538400 +0000";
         let raw = format!("tree {}\n{parents}author {who}\ncommitter {who}\n\n{text}\n", store.empty_tree());
         store.write(Kind::Tree, b"").unwrap();
