@@ -7,7 +7,8 @@ use git_handoff::model::proof::Proof;
 use git_handoff::model::time::Moment;
 use git_handoff::prove::{self, Error};
 use git_handoff::verify::{
-    Answer, Ask, AtHand, Beside, Guarantee, Logs, Options, Question, Report, Seal, State, Witness, nobody, verify_proof,
+    Answer, Ask, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, State, Witness, nobody,
+    verify_proof,
 };
 use serde_json::Value;
 
@@ -175,7 +176,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
             guarantee: Guarantee::ExternalImmutable,
             since: Some("2026-06-05T00:00:00.000Z".parse().unwrap()),
             notes: Vec::new(),
-            answer: Answer::Seals(vec![held.clone()]),
+            answer: Answer::Seals(vec![Held { key: lab.signer.fingerprint(), seal: held.clone() }]),
         }]
     };
     let intact = |since: &str, ask: Ask<'_>| {

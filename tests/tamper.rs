@@ -9,6 +9,7 @@ mod bytes;
 pub(crate) mod edits;
 pub(crate) mod fetched;
 mod forger;
+mod grown;
 mod places;
 mod promises;
 mod proof_asked;

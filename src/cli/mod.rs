@@ -22,6 +22,7 @@ mod export;
 mod extend;
 mod fetch;
 mod fork;
+mod held;
 mod key;
 mod log;
 mod mcp;

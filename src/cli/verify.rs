@@ -2,15 +2,14 @@
 
 mod bundle;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::anchor::ask_all;
+use git_handoff::config::is_in_work_tree;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
-use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::submit;
@@ -21,7 +20,8 @@ use git_handoff::verify::{
 
 use super::anchor;
 use super::context::{Context, read_file};
-use super::target::{Target, own_runs};
+use super::held::{self, own_target as own};
+use super::target::Target;
 use super::{Ending, Failure, Output};
 
 /// The largest allowed-signers file that is read.
@@ -115,37 +115,26 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         return bundle::run(path, arguments, context, (&options, &ask), output);
     }
     let logs = Logs::read(&context.store)?;
-    let targets = in_repository(arguments, context, &logs, output)?;
-    report(&targets, (&context.store, &AtHand { logs: &logs, ask: &ask }), arguments, &options, output)
-}
-
-fn in_repository(
-    arguments: &Arguments,
-    context: &Context,
-    logs: &Logs,
-    output: &mut Output,
-) -> Result<Vec<Target>, Failure> {
-    let mut targets = Vec::new();
+    let at_hand = AtHand { logs: &logs, ask: &ask };
     if arguments.all {
-        let mut runs: BTreeSet<RunId> = own_runs(&context.store)?.into_iter().collect();
-        runs.extend(logs.own_runs().cloned());
-        targets.extend(runs.into_iter().map(own));
-        if targets.is_empty() {
+        let own_key = options.own_key.as_deref();
+        let held = held::look_up((&context.store, own_key), &logs, (&anchors, &means))?;
+        if held.targets.is_empty() && held.missed.is_empty() {
             output.note("there are no runs here");
         }
+        let ending = report(&held.targets, (&context.store, &at_hand), arguments, &options, output)?;
+        for missed in &held.missed {
+            output.fail(missed);
+        }
+        return Ok(if held.missed.is_empty() { ending } else { Ending::CheckFailed });
     }
-    for named in &arguments.runs {
-        targets.push(match Target::find(&context.store, named) {
-            // A run whose ref is gone may still be one that a log names.
-            Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown)?,
-            found => found?,
-        });
-    }
-    Ok(targets)
-}
-
-fn own(run: RunId) -> Target {
-    Target { reference: format::run_ref(&run), run }
+    let targets = arguments.runs.iter().map(|named| match Target::find(&context.store, named) {
+        // A run whose ref is gone may still be one that a log names.
+        Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown),
+        found => found,
+    });
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    report(&targets, (&context.store, &at_hand), arguments, &options, output)
 }
 
 fn report(
@@ -160,12 +149,6 @@ fn report(
         let report = match verify_with(store, at_hand, &target.run, &target.reference, options) {
             Err(git_handoff::verify::Error::NoSuchRun(_)) => {
                 return Err(Target::find(store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
-            }
-            // Of all runs, one that is gone does not keep the others from being looked at.
-            Err(gone @ git_handoff::verify::Error::Vanished { .. }) if arguments.all => {
-                output.fail(&gone.into());
-                ending = Ending::CheckFailed;
-                continue;
             }
             other => other?,
         };
@@ -313,10 +296,7 @@ pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
 /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
 pub(super) fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
     let path = context.expand(path);
-    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-    let git_dirs = [context.store.git_dir(), context.store.common_dir()];
-    let inside = context.store.work_dir().is_some_and(|dir| real.starts_with(dir));
-    if inside && !git_dirs.iter().any(|dir| real.starts_with(dir)) {
+    if is_in_work_tree(&context.store, &path) {
         return Err(Failure::refused(
             "untrusted-file",
             format!("`{key}` names {}, which lies inside the work tree", path.display()),

@@ -46,6 +46,38 @@ pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     Ok(refs)
 }
 
+/// Returns the names of the files below a prefix that are refs nobody can read: symbolic, or filled with something else.
+///
+/// `listed` is what [`list`] returns for the prefix; a file that another process is just writing is none.
+pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Result<Vec<String>, Error> {
+    let top = store.common_dir();
+    let failed = |error: std::io::Error| Error::Other(prefix.to_owned(), Box::new(error));
+    let mut names = Vec::new();
+    let mut folders = vec![top.join(prefix.trim_end_matches('/'))];
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other.map_err(failed)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            let name = path.strip_prefix(&top).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_none_or(|extension| extension != "lock")
+                && listed.binary_search_by(|(listed, _)| listed.cmp(&name)).is_err()
+            {
+                names.push(name);
+            }
+        }
+    }
+    // One that was made, or taken away, since they were listed is no ref that cannot be read.
+    names.retain(|name| top.join(name).symlink_metadata().is_ok() && !matches!(read(store, name), Ok(Some(_))));
+    names.sort();
+    Ok(names)
+}
+
 /// Creates a ref that must not exist.
 ///
 /// Creating it with the value it already has succeeds as well, so success does not prove who created it.

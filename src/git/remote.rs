@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::apart::Apart;
 use super::incoming::Incoming;
 use super::porcelain::{self, Answer};
 use super::program::{self, Git};
@@ -39,6 +41,8 @@ pub struct Reach {
     pub largest: u64,
     /// How long one call of git may take; as long as it likes where there is none.
     pub within: Option<Duration>,
+    /// The settings that alone count about how others are reached; where there are none, the repository's configuration.
+    pub apart: Option<Arc<Apart>>,
 }
 
 /// One remote.
@@ -62,8 +66,17 @@ pub struct Remotes {
 impl Remotes {
     /// Reads the configuration.
     pub fn read(store: &Store) -> Result<Self, Error> {
+        Self::read_by(store, &|| store.git())
+    }
+
+    /// Reads what these settings say of remotes, and nothing else.
+    pub fn read_apart(store: &Store, apart: &Apart) -> Result<Self, Error> {
+        Self::read_by(store, &|| apart.git(store))
+    }
+
+    fn read_by(store: &Store, git: &dyn Fn() -> Git) -> Result<Self, Error> {
         let keys = r"^(remote\..*\.(url|pushurl|promisor)|remote\.pushdefault|branch\..*\.(remote|pushremote))$";
-        let listed = match store.git().args(["config", "-z", "--get-regexp", keys]).run() {
+        let listed = match git().args(["config", "-z", "--get-regexp", keys]).run() {
             Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
             other => other?,
         };
@@ -154,12 +167,13 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
 }
 
-/// Returns where a push to a remote goes, without the name that the configuration may come to give to another place.
-pub fn push_destination(store: &Store, remote: &Remote) -> Result<String, Error> {
+/// Returns where a push to a remote goes by these settings, without the name that the configuration may come to give to another
+/// place.
+pub fn push_destination(store: &Store, apart: &Apart, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
-    let url = store.git().args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
+    let url = apart.git(store).args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
     let path = if url.contains("://") { None } else { root(store).join(&url).canonicalize().ok() };
     Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
 }
@@ -293,9 +307,8 @@ fn root(store: &Store) -> PathBuf {
 }
 
 fn transport(store: &Store, reach: &Reach) -> Git {
-    store
-        .git()
-        .in_dir(&root(store))
+    let call = reach.apart.as_ref().map_or_else(|| store.git(), |apart| apart.git(store));
+    call.in_dir(&root(store))
         .within(reach.within)
         .env("GIT_ALLOW_PROTOCOL", &reach.protocols)
         .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })

@@ -50,11 +50,6 @@ impl Findings {
         self.missing.extend(other.missing.iter().cloned());
     }
 
-    /// Returns the first thing that is wrong, and not merely not here.
-    pub(super) fn first_wrong(&self) -> Option<&str> {
-        self.wrong.first().map(String::as_str)
-    }
-
     /// Returns the first finding, objects that are not here included.
     pub(super) fn first(&self) -> Option<&str> {
         self.wrong.first().or(self.missing.first()).map(String::as_str)

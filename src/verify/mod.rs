@@ -13,6 +13,7 @@ mod findings;
 mod growth;
 mod handoff;
 mod lines;
+mod log;
 mod logs;
 mod manifest;
 mod objects;
@@ -39,9 +40,9 @@ pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
 pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
-pub use witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
+pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::store::{self, Store};
 use crate::git::{history, packed};
@@ -75,6 +76,16 @@ pub struct Options {
     pub alone: bool,
 }
 
+impl Options {
+    /// Returns the fingerprints of the keys that the verifier knows: its own, and those of its signers, whenever they are valid.
+    /// One that is revoked, and not only since some time, is nobody's any more.
+    pub fn known_keys(&self) -> Vec<String> {
+        let signers = self.signers.iter().flat_map(Signers::keys).map(crate::sign::fingerprint);
+        let known: BTreeSet<String> = self.own_key.iter().cloned().chain(signers).collect();
+        known.into_iter().filter(|key| !matches!(self.revoked.get(key), Some(None))).collect()
+    }
+}
+
 /// Verifies the run at `reference` against everything in the repository.
 ///
 /// An error is our own failure, or says that there is no such ref: everything else is a finding in the report.
@@ -90,8 +101,9 @@ pub fn verify_with(
     reference: &str,
     options: &Options,
 ) -> Result<Report, Error> {
-    let case =
-        Case::open(store, run, reference, options).map_err(|error| at_hand.logs.remember(error, run, reference))?;
+    let own_key = options.own_key.as_deref();
+    let case = Case::open(store, run, reference, options)
+        .map_err(|error| at_hand.logs.remember(error, run, reference, own_key))?;
     let anchor = anchor::row(&case, at_hand);
     let evidence = Evidence::gather(&case, anchor.held_since());
     let verdicts = [
@@ -135,7 +147,7 @@ impl<'a> Case<'a> {
             Err(why) => Story::unreadable(why),
         };
         let lazy = history::is_partial(store);
-        let shallow = lazy || store.local().is_shallow().unwrap_or(false);
+        let shallow = history::is_lazy(store);
         Ok(Self { store, run, reference, options, story: told, lazy, shallow })
     }
 

@@ -37,7 +37,7 @@ pub struct Beside {
 /// A proof shows single entries and that they stand in a run that somebody sealed; what needs the whole run stays open.
 pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
     let evidence = Evidence::read(proof);
-    let anchor = evidence.anchors(at_hand);
+    let anchor = evidence.anchors(options, at_hand);
     let signature = evidence.signatures(options, anchor.held_since());
     let rest = || Verdict::not_applicable("a proof shows single entries; this needs the run");
     let judged = Judged {
@@ -288,7 +288,7 @@ impl<'p> Evidence<'p> {
     }
 
     /// Asks the logs at hand and the places outside about the seal that the proof shows.
-    fn anchors(&self, at_hand: &AtHand<'_>) -> Anchor {
+    fn anchors(&self, options: &Options, at_hand: &AtHand<'_>) -> Anchor {
         let submitted = self.first.submitted();
         let format = submitted.map_or("sha1", |e| e.object_format.as_str());
         let hash =
@@ -299,7 +299,9 @@ impl<'p> Evidence<'p> {
         });
         let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
         let first = self.first.decoded().map(|first| first.hash);
-        anchor::of_proof(&anchor::Facts { run: &self.proof.run, first, seal, writers }, at_hand, format)
+        let known = options.known_keys();
+        let facts = anchor::Facts { run: &self.proof.run, first, seal, writers, known: &known };
+        anchor::of_proof(&facts, at_hand, format)
     }
 
     fn plan(&self, options: &Options) -> Verdict {

@@ -184,21 +184,27 @@ fn signature(told: &Told, options: &Options) -> (Verdict, Vec<SignerSeen>, bool)
     (verdict, signers, distrust)
 }
 
-/// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end.
+/// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end, and a log that is broken
+/// may hide that it is.
 fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdict {
     if told.cut {
         return Verdict::not_applicable("the chain could not be read to its first entry");
     }
     let owner = told.links.first().and_then(|link| link.signer.as_ref().ok());
     let mut findings = Findings::default();
+    let (mut broken, mut unread) = (Vec::new(), None);
     let (mut holds, mut notes) = (false, String::new());
     for log in logs.logs.iter().filter(|log| Some(&log.fingerprint) == owner || log.stands_beside(reference)) {
+        // What the owner's log says no more could be how far the thread went.
+        let is_owners = Some(&log.fingerprint) == owner;
+        match log.complaint() {
+            Some(why) if is_owners => broken.push(why),
+            Some(why) => notes = format!("{notes}; {why}"),
+            None => {}
+        }
+        unread = unread.or_else(|| Some(format!("{}: {}", log.name, log.unread.as_ref().filter(|_| is_owners)?)));
         let Some(said) = log.threads.get(thread) else { continue };
         let place = usize::try_from(said.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-        if let Some(why) = log.broken.as_ref().or(log.absent.as_ref()) {
-            notes = format!("{notes}; {} is broken: {why}", log.name);
-            continue;
-        }
         match told.links.get(place) {
             Some(link) if link.hash == said.last => holds = true,
             Some(_) => findings.add(format!("{} holds another entry {place}", log.name)),
@@ -211,6 +217,12 @@ fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdi
     }
     if findings.first().is_some() {
         return findings.verdict(false, String::new);
+    }
+    if !broken.is_empty() {
+        return Verdict::failed(broken.join("; ") + &notes);
+    }
+    if let Some(unread) = unread {
+        return Verdict::incomplete(unread + &notes);
     }
     if holds {
         Verdict::ok(format!("local (detect){notes}"))

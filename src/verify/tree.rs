@@ -69,8 +69,8 @@ impl Accounted {
             | Event::ThreadRolledBack(_)
             | Event::ThreadResumed(_) => {}
             Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
-                let oid = super::logs::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
-                paths.set.insert(super::logs::place(entry), oid);
+                let oid = super::log::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
+                paths.set.insert(super::log::place(entry), oid);
             }
         }
         paths

@@ -7,7 +7,7 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::proof::Proof;
 use git_handoff::sign::{Signer, allowed_signers_line};
 use git_handoff::verify::{
-    Answer, AtHand, Beside, Guarantee, Logs, Options, Question, Report, Seal, Signers, Witness, verify_proof,
+    Answer, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, Signers, Witness, verify_proof,
 };
 use serde_json::Value;
 
@@ -28,9 +28,12 @@ pub(super) enum Says {
     Nothing(&'static str),
 }
 
-fn witness(says: &Says) -> Vec<Witness> {
+fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
     let answer = match says {
-        Says::Seals(seals) => Answer::Seals(seals.clone()),
+        Says::Seals(seals) => {
+            let held = |seal: &Seal| Held { key: question.writers[0].clone(), seal: seal.clone() };
+            Answer::Seals(seals.iter().map(held).collect())
+        }
         Says::Logs(logs) => Answer::Logs(vec![Rc::clone(logs)]),
         Says::Nothing(why) => Answer::None((*why).to_owned()),
     };
@@ -41,7 +44,7 @@ fn witness(says: &Says) -> Vec<Witness> {
 /// Checks a proof as it stands for a verifier who asks for something.
 pub(super) fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Logs, says: Option<&Says>) -> Report {
     let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
-    let ask = |_: &Question<'_>| says.map(witness).unwrap_or_default();
+    let ask = |question: &Question<'_>| says.map(|says| witness(says, question)).unwrap_or_default();
     verify_proof(&read, beside, options, &AtHand { logs, ask: &ask })
 }
 
