@@ -240,7 +240,7 @@ fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
 }
 
 /// Finds tree and first parent in a commit that need not be an entry.
-fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
+pub(super) fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
     let mut lines = raw.split(|b| *b == b'\n').map(|line| std::str::from_utf8(line).unwrap_or_default());
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.parse().ok();
     (field("tree "), field("parent "))

@@ -1,0 +1,126 @@
+//! The runs that checkpoints are tied to: each tie is to an entry of a run that stands, back to its first entry.
+//!
+//! A tie is to a commit, and anybody can make commits. So the run is read from this commit back and held to what a run is held
+//! to, seal and completeness aside; and where this repository has a run of that name, or a log of one, it is that one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::objs::Kind;
+
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::entry::Event;
+use crate::model::format;
+use crate::model::name::RunId;
+
+use super::lineage::Wrong;
+use super::{Table, Told};
+use crate::verify::findings::Findings;
+use crate::verify::objects::{Fault, Objects};
+use crate::verify::story::{Story, links};
+use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
+
+/// Holds every tie of a thread; returns how many runs it is tied to.
+pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mut Wrong) -> usize {
+    let mut ties: BTreeMap<&RunId, Vec<Oid>> = BTreeMap::new();
+    for link in &told.links {
+        if let Event::ThreadCheckpointed(e) = &link.entry.event
+            && let Some(tie) = &e.run
+        {
+            ties.entry(&tie.id).or_default().push(tie.commit);
+        }
+    }
+    for (run, commits) in &ties {
+        judge(table, options, (run, commits), wrong);
+    }
+    ties.len()
+}
+
+/// Judges the ties to one run, in the order in which they were made.
+fn judge(table: &Table<'_>, options: &Options, (run, commits): (&RunId, &[Oid]), wrong: &mut Wrong) {
+    in_ours(table, run, commits, &mut wrong.bad);
+    let reference = format::run_ref(run);
+    let mut held = BTreeSet::new();
+    // The run goes on between ties: what leads to the last one mostly holds the others.
+    for commit in commits.iter().rev() {
+        if held.contains(commit) {
+            continue;
+        }
+        let case = Case::at(table.store, run, &reference, options, Story::read(table.store, *commit));
+        held.insert(*commit);
+        held.extend(case.story.links.iter().map(|link| link.commit));
+        examine(table, &case, wrong);
+    }
+}
+
+/// Holds a run, as far as the entry that is tied, to what a run is held to.
+fn examine(table: &Table<'_>, case: &Case<'_>, wrong: &mut Wrong) {
+    let whose = format!("run {}", case.run);
+    let evidence = Evidence::gather(case, None);
+    let chain = chain::row(case);
+    if chain.incomplete {
+        wrong.bad.missing(format!("{whose}: {}", chain.detail));
+    }
+    // A tie is to an entry: where a partial clone leaves out what the entries rest on, that says nothing of it.
+    for verdict in [chain, evidence.handoff, evidence.plan, evidence.manifest] {
+        if verdict.state == State::Failed {
+            wrong.bad.add(format!("{whose}: {}", verdict.detail));
+        }
+    }
+    if evidence.signature.state == State::Failed {
+        let finding = format!("{whose}: {}", evidence.signature.detail);
+        if evidence.distrust { wrong.distrusted.add(finding) } else { wrong.bad.add(finding) }
+    } else {
+        let unknown = evidence.signers.iter().filter(|signer| !signer.trusted);
+        wrong.unknown.extend(unknown.map(|signer| signer.fingerprint.clone()));
+    }
+    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let first = case.story.links.first().map(|link| link.hash);
+    for log in &table.logs.logs {
+        let speaks = log.stands_by(case.reference) || writers.contains(&log.fingerprint);
+        let said = log.runs.get(case.run).filter(|_| speaks).and_then(|said| said.first);
+        if said.is_some() && said != first {
+            wrong.bad.add(format!("{whose}: {} holds another run of that name", log.name));
+        }
+    }
+}
+
+/// Holds ties against this repository's own run of that name, if it has one.
+fn in_ours(table: &Table<'_>, run: &RunId, commits: &[Oid], bad: &mut Findings) {
+    let tip = match resolve(table.home, &format::run_ref(run)) {
+        Ok(Ok(tip)) => tip,
+        Ok(Err(why)) => return bad.add(format!("run {run}: {why}")),
+        Err(_) => return,
+    };
+    match strangers(table.home, tip, commits) {
+        Ok(strangers) => {
+            for commit in strangers {
+                bad.add(format!("commit {commit} is no entry of this repository's run {run}"));
+            }
+        }
+        Err(fault) => bad.fault(&format!("run {run}"), &fault),
+    }
+}
+
+/// Returns those of some commits that are not on the line of first parents behind `tip`.
+fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTreeSet<Oid>, Fault> {
+    let objects = Objects::new(store);
+    let mut strangers: BTreeSet<Oid> = commits.iter().copied().collect();
+    let mut next = Some(tip);
+    while let Some(commit) = next
+        && !strangers.is_empty()
+    {
+        strangers.remove(&commit);
+        next = links(&objects.read(commit, Kind::Commit)?).1;
+    }
+    Ok(strangers)
+}
+
+/// Says why a run cannot be tied to a thread; nothing where it can.
+pub fn tied_run(store: &Store, logs: &Logs, (run, commit): (&RunId, Oid), options: &Options) -> Result<(), String> {
+    let table = Table::new(store, store, logs, options);
+    let mut wrong = Wrong::default();
+    judge(&table, options, (run, &[commit]), &mut wrong);
+    let verdict = wrong.bad.verdict(table.shallow, String::new);
+    if verdict.state == State::Failed { Err(verdict.detail) } else { Ok(()) }
+}
