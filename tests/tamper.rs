@@ -11,3 +11,4 @@ mod places;
 pub(crate) mod run;
 mod stories;
 mod table;
+mod threads;

@@ -31,13 +31,19 @@ pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mu
         }
     }
     for (run, commits) in &ties {
-        judge(table, options, (run, commits), wrong);
+        let owner = told.links.first().and_then(|link| link.signer.as_deref().ok());
+        judge(table, options, (run, commits, owner), wrong);
     }
     ties.len()
 }
 
-/// Judges the ties to one run, in the order in which they were made.
-fn judge(table: &Table<'_>, options: &Options, (run, commits): (&RunId, &[Oid]), wrong: &mut Wrong) {
+/// Judges the ties to one run, in the order in which they were made, by the key of the thread.
+fn judge(
+    table: &Table<'_>,
+    options: &Options,
+    (run, commits, owner): (&RunId, &[Oid], Option<&str>),
+    wrong: &mut Wrong,
+) {
     in_ours(table, run, commits, &mut wrong.bad);
     let reference = format::run_ref(run);
     let mut held = BTreeSet::new();
@@ -49,12 +55,12 @@ fn judge(table: &Table<'_>, options: &Options, (run, commits): (&RunId, &[Oid]),
         let case = Case::at(table.store, run, &reference, options, Story::read(table.store, *commit));
         held.insert(*commit);
         held.extend(case.story.links.iter().map(|link| link.commit));
-        examine(table, &case, wrong);
+        examine(table, &case, owner, wrong);
     }
 }
 
 /// Holds a run, as far as the entry that is tied, to what a run is held to.
-fn examine(table: &Table<'_>, case: &Case<'_>, wrong: &mut Wrong) {
+fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut Wrong) {
     let whose = format!("run {}", case.run);
     let evidence = Evidence::gather(case, None);
     let chain = chain::row(case);
@@ -77,7 +83,8 @@ fn examine(table: &Table<'_>, case: &Case<'_>, wrong: &mut Wrong) {
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     let first = case.story.links.first().map(|link| link.hash);
     for log in &table.logs.logs {
-        let speaks = log.stands_by(case.reference) || writers.contains(&log.fingerprint);
+        let by = Some(log.fingerprint.as_str());
+        let speaks = log.stands_by(case.reference) || by == owner || writers.contains(&log.fingerprint);
         let said = log.runs.get(case.run).filter(|_| speaks).and_then(|said| said.first);
         if said.is_some() && said != first {
             wrong.bad.add(format!("{whose}: {} holds another run of that name", log.name));
@@ -120,7 +127,7 @@ fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTreeSet<Oid>, 
 pub fn tied_run(store: &Store, logs: &Logs, (run, commit): (&RunId, Oid), options: &Options) -> Result<(), String> {
     let table = Table::new(store, store, logs, options);
     let mut wrong = Wrong::default();
-    judge(&table, options, (run, &[commit]), &mut wrong);
+    judge(&table, options, (run, &[commit], options.own_key.as_deref()), &mut wrong);
     let verdict = wrong.bad.verdict(table.shallow, String::new);
     if verdict.state == State::Failed { Err(verdict.detail) } else { Ok(()) }
 }
