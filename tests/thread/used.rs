@@ -90,7 +90,5 @@ fn what_cannot_be_read_of_ours_is_not_taken_for_unused() {
     let commit = super::text(&first["commit"]);
     let file = env.path().join(format!("repo/.git/objects/{}/{}", &commit[..2], &commit[2..]));
     std::fs::remove_file(file).expect("it is loose");
-    let descriptor = env.handoff_in("other", ["fetch"]).success();
-    drop(descriptor);
     stopped(&env, "repo", &["offer", "t"], 1, "unreadable-thread");
 }
