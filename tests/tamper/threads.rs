@@ -39,6 +39,11 @@ struct Tale {
     content: Content,
 }
 
+/// The log of a key, as it is kept when it was fetched.
+fn fetched(signer: &Signer) -> String {
+    format::log_ref(&signer.fingerprint()).replacen("refs/handoff/", "refs/handoff/remotes/hub/", 1)
+}
+
 fn id(name: &str) -> ThreadId {
     ThreadId::parse(name).unwrap()
 }
@@ -124,11 +129,6 @@ impl Ground {
         let tree = format!("{tip}^{{tree}}");
         let commit = self.lab.git(&["commit-tree", &tree, "-p", &tip.to_string(), "-m", "garbage"]);
         refs::set(&self.lab.store, reference, commit.parse().unwrap()).unwrap();
-    }
-
-    /// A log that was fetched.
-    fn fetched(&self, signer: &Signer) -> String {
-        format::log_ref(&signer.fingerprint()).replacen("refs/handoff/", "refs/handoff/remotes/hub/", 1)
     }
 
     fn verify(&self, name: &str, options: &Options) -> ThreadReport {
@@ -273,6 +273,22 @@ fn ties() {
     rows.read("the same, where only our log names a run of ours", &ground, TAMPERED);
 
     let ground = Ground::new();
+    let told = ground.lab.honest();
+    ground.tie(told.links[2].commit);
+    rows.read("nothing: to an entry of a run that our log saw sealed", &ground, INTACT);
+    ground.tie(told.links.last().unwrap().commit);
+    rows.read("nothing: to its seal", &ground, INTACT);
+    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    teller.fire("edit-a");
+    teller.fail("edit-a");
+    teller.skip("edit-b");
+    teller.seal();
+    let links = teller.write(&ground.lab.signer).links;
+    ground.forget_run();
+    ground.tie(links.last().unwrap().commit);
+    rows.read("to one that began like it and ended otherwise, where the run is gone", &ground, TAMPERED);
+
+    let ground = Ground::new();
     let links = ground.run(&ground.lab.signer);
     ground.tie(links[2].commit);
     let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
@@ -374,7 +390,7 @@ fn logs() {
     let (own, mate) = (&ground.lab.signer, &ground.mate);
     let first = ground.save(mate, None, "source", b"first", None);
     let second = ground.save(mate, Some(&first), "source", b"second", None);
-    let log = ground.fetched(mate);
+    let log = fetched(mate);
     ground.log(mate, &log, &first);
     ground.log(mate, &log, &second);
     ground.adopt(own, &first, &mate.fingerprint(), "t", false);

@@ -91,6 +91,9 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     let known = line + &env.handoff(["key", "--principal", "eve@example.com"]).success();
     env.write("signers", &known);
     env.handoff_in("other", verify).success();
+    for (principal, code) in [("ada@example.com", 0), ("eve@example.com", 3)] {
+        env.handoff_in("other", verify.iter().chain(&["--signer", principal])).ends(code);
+    }
     env.write("revoked", &stranger(&env));
     let revoked = ["--json", "thread", "verify", "x", "--revoked", "../revoked"];
     assert_eq!(json(&env.handoff_in("other", revoked).exit(3).stdout)["failure"], "lineage");

@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
+    /// Fail unless the thread is by a key of this principal's; those that it goes back to only have to be known
+    #[arg(long, value_name = "PRINCIPAL")]
+    signer: Option<String>,
     /// Trust none of the keys in this list of fingerprints or public keys [default: handoff.revoked]
     #[arg(long, value_name = "FILE")]
     revoked: Option<PathBuf>,
@@ -44,6 +47,11 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         require: arguments.require_trusted,
     };
     let options = trust(&wanted, context, output)?;
+    if arguments.signer.is_some() && options.signers.is_none() {
+        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
+            .hint("git handoff thread verify --signers FILE --signer PRINCIPAL THREAD"));
+    }
+    let options = Options { signer: arguments.signer.clone(), ..options };
     let mut targets: Vec<(ThreadId, String)> = Vec::new();
     if arguments.all {
         targets.extend(own_threads(&context.store)?.into_iter().map(own));

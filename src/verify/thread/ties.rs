@@ -16,6 +16,7 @@ use crate::model::name::RunId;
 use super::lineage::Wrong;
 use super::{Table, Told};
 use crate::verify::findings::Findings;
+use crate::verify::logs::Said;
 use crate::verify::objects::{Fault, Objects};
 use crate::verify::story::{Story, links};
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
@@ -81,15 +82,24 @@ fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut 
         wrong.unknown.extend(unknown.map(|signer| signer.fingerprint.clone()));
     }
     let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    let first = case.story.links.first().map(|link| link.hash);
     for log in &table.logs.logs {
         let by = Some(log.fingerprint.as_str());
         let speaks = log.stands_by(case.reference) || by == owner || writers.contains(&log.fingerprint);
-        let said = log.runs.get(case.run).filter(|_| speaks).and_then(|said| said.first);
-        if said.is_some() && said != first {
+        if speaks && log.runs.get(case.run).is_some_and(|said| contradicts(said, case)) {
             wrong.bad.add(format!("{whose}: {} holds another run of that name", log.name));
         }
     }
+}
+
+/// Whether a log speaks of another beginning, or of another end than a run has that may not have ended yet.
+fn contradicts(said: &Said, case: &Case<'_>) -> bool {
+    let hash_at = |at: usize| case.story.links.get(at).map(|link| link.hash);
+    let begins = said.first.is_none_or(|first| hash_at(0) == Some(first));
+    let ends = said.sealed.as_ref().is_none_or(|sealed| {
+        let at = usize::try_from(sealed.entries).unwrap_or(usize::MAX);
+        hash_at(at).is_none_or(|hash| hash == sealed.seal) && case.seal().is_none_or(|seal| seal == at)
+    });
+    !(begins && ends)
 }
 
 /// Holds ties against this repository's own run of that name, if it has one.
