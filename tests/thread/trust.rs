@@ -79,7 +79,10 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     assert_eq!(verified["lineage"][1]["signer"]["trusted"], false);
     for show in [["thread", "verify", "x"], ["thread", "show", "x"]] {
         let shown = env.handoff_in("other", show).exit(0);
-        assert!(shown.stdout.contains(&stranger(&env)) && shown.stdout.contains("that was accepted"), "{shown}");
+        assert!(
+            shown.stdout.contains(&stranger(&env)) && shown.stdout.contains("an unknown key was accepted with it"),
+            "{shown}"
+        );
     }
     // Whoever knows only us calls it what it is; who knows the stranger too does not.
     let line = env.handoff_in("other", ["key", "--principal", "ada@example.com"]).success();

@@ -93,7 +93,7 @@ fn origin(event: &Event) -> Option<String> {
     match event {
         Event::ThreadForked(e) => Some(format!("{}:{}", e.from.thread, e.from.checkpoint)),
         Event::ThreadAdopted(e) => {
-            let unknown = if e.adopted_from.accepted_unknown { ", an unknown key that was accepted" } else { "" };
+            let unknown = if e.adopted_from.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
             let from = &e.adopted_from;
             let packet = from
                 .accepted_packet

@@ -166,7 +166,7 @@ pub(super) fn ancestor_line(ancestor: &Ancestor) -> String {
         Some(principal) => format!("{} of {principal}", signer.fingerprint),
         None => signer.fingerprint.clone(),
     };
-    let accepted = if ancestor.accepted_unknown { ", an unknown key that was accepted" } else { "" };
+    let accepted = if ancestor.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
     format!("{how} from {thread}:{checkpoint}, by {key}{accepted}")
 }
 

@@ -69,12 +69,12 @@ pub(super) fn trace(table: &Table<'_>, told: &Told) -> Lineage {
             break;
         }
         let Some((ancestor, source)) = examine(table, &options, &beginning, &mut wrong) else { break };
-        runs += ties::hold(table, &options, &source, &mut wrong);
+        runs.extend(ties::hold(table, &options, &source, &mut wrong));
         from = self::beginning(&source);
         lineage.ancestors.push(ancestor);
         lineage.sources.push(source);
     }
-    lineage.conclude(wrong, runs, table.shallow);
+    lineage.conclude(wrong, runs.len(), table.shallow);
     lineage
 }
 

@@ -21,8 +21,8 @@ use crate::verify::objects::{Fault, Objects};
 use crate::verify::story::{Story, links};
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
 
-/// Holds every tie of a thread; returns how many runs it is tied to.
-pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mut Wrong) -> usize {
+/// Holds every tie of a thread; returns the runs that it is tied to.
+pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mut Wrong) -> BTreeSet<RunId> {
     let mut ties: BTreeMap<&RunId, Vec<Oid>> = BTreeMap::new();
     for link in &told.links {
         if let Event::ThreadCheckpointed(e) = &link.entry.event
@@ -35,7 +35,7 @@ pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mu
         let owner = told.links.first().and_then(|link| link.signer.as_deref().ok());
         judge(table, options, (run, commits, owner), wrong);
     }
-    ties.len()
+    ties.into_keys().cloned().collect()
 }
 
 /// Judges the ties to one run, in the order in which they were made, by the key of the thread.
