@@ -18,3 +18,4 @@ mod proofs;
 pub(crate) mod run;
 mod stories;
 pub(crate) mod table;
+mod threads;

@@ -100,7 +100,7 @@ fn of_thread(store: &Store, text: &str, terms: &Terms) -> Result<Option<Report>,
         Ok(None) => Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into())),
         Err(failure) => Err(absent(&failure)),
     };
-    Ok(Some(gate::report(&read, store, &sound.trail, terms.clone())))
+    Ok(Some(gate::report(&read, store, &sound.trail, terms.clone())?))
 }
 
 /// Reads a packet that is a document of a run; nothing where the text names no run.

@@ -1,7 +1,7 @@
 //! The check that an attached packet must pass before its checkpoint changes hands or is gone on from.
 //!
-//! It is the check of [`crate::packet`], with two differences: a resume token that the thread was resumed with is used, and of a
-//! run that is not here nothing can be said. A checkpoint without a packet passes.
+//! It is the check of [`crate::packet`], with two differences: a resume token that any thread at hand was resumed with is used, and
+//! of a run that is not here nothing can be said. A checkpoint without a packet passes.
 
 use std::io::{self, Write};
 
@@ -11,6 +11,8 @@ use crate::model::thread::{Checkpoint, CheckpointId, Trail};
 use crate::model::time::Moment;
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Classification, Report, Terms};
+
+use super::used::{self, Used};
 
 /// What let a checkpoint pass.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +36,7 @@ pub(super) fn pass(
     now: Moment,
 ) -> Result<Passed, Error> {
     let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
-    let report = report(&read, here, trail, Terms::new(now));
+    let report = report(&read, here, trail, Terms::new(now))?;
     let found = report.classification;
     let accepted = found.unclean();
     if accepted > accept {
@@ -44,13 +46,14 @@ pub(super) fn pass(
     Ok(Passed { found: Some(found), accepted, token })
 }
 
-/// Checks a packet that belongs to a checkpoint of a thread.
-pub fn report(read: &Result<Packet, Unusable>, here: &Store, trail: &Trail, terms: Terms) -> Report {
+/// Checks a packet that belongs to a checkpoint of a thread; tokens that any thread at hand consumed are used.
+pub fn report(read: &Result<Packet, Unusable>, here: &Store, trail: &Trail, terms: Terms) -> Result<Report, Error> {
+    let consumed = trail.consumed.union(Used::read(here)?.tokens()).cloned().collect();
     let facts = match read {
         Ok(packet) => facts::look_up(&packet.claims, Some(here), Absent::Open),
         Err(_) => packet::no_facts(),
     };
-    packet::check(read, facts, &Terms { consumed: trail.consumed.clone(), ..terms })
+    Ok(packet::check(read, facts, &Terms { consumed, ..terms }))
 }
 
 /// Reads the packet of a checkpoint; none where none is attached.
@@ -92,6 +95,9 @@ pub enum Error {
     /// Its packet is not what its entry says.
     #[error("the packet of {0} is not what its entry says")]
     Altered(CheckpointId),
+    /// Nobody can say which tokens were used.
+    #[error(transparent)]
+    Used(#[from] used::Error),
     /// Its packet could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -77,6 +77,7 @@ fn and_more(first: &str, count: usize) -> String {
 }
 
 /// What one row says.
+#[derive(Clone)]
 pub(super) struct Verdict {
     pub(super) state: State,
     pub(super) detail: String,

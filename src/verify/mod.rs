@@ -39,7 +39,10 @@ pub use received::{Chain, received};
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
-pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
+pub use thread::{
+    Ancestor, Examined, Sound, Standpoint, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread,
+    thread_at, tied_run,
+};
 pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,9 +149,14 @@ impl<'a> Case<'a> {
             Ok(tip) => Story::read(store, tip),
             Err(why) => Story::unreadable(why),
         };
+        Ok(Self::at(store, run, reference, options, told))
+    }
+
+    /// A run as a story tells it, whichever ref leads there.
+    fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, story: Story) -> Self {
         let lazy = history::is_partial(store);
         let shallow = history::is_lazy(store);
-        Ok(Self { store, run, reference, options, story: told, lazy, shallow })
+        Self { store, run, reference, options, story, lazy, shallow }
     }
 
     /// Returns what a row says that needs the chain from its first entry on, where that could not be read.
