@@ -1,5 +1,6 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
+pub mod checked;
 pub mod codec;
 pub mod edit;
 pub mod history;

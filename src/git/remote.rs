@@ -15,6 +15,7 @@ use super::program::{self, Git};
 use super::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
+use crate::model::printable;
 
 /// The transports that are used; none of them runs a command that a URL names.
 pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
@@ -247,7 +248,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
         let told = porcelain::pushed(&text);
         match error {
             Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
-                said = porcelain::plain(&words);
+                said = printable::lines(&words);
             }
             Some(error) => return Err(Error::of(to, error, reach)),
             None => {}
@@ -328,7 +329,7 @@ impl Error {
             program::Error::Failed { call, code, said } => {
                 // The rest of the call may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
-                Self::Failed(remote, program::Error::Failed { call, code, said: porcelain::plain(&said) })
+                Self::Failed(remote, program::Error::Failed { call, code, said: printable::lines(&said) })
             }
             other => Self::Failed(remote, other),
         }

@@ -24,6 +24,7 @@ impl From<gate::Error> for Failure {
                     .hint(format!("to go on all the same, which is recorded: --accept {}", class.as_str()))
             }
             gate::Error::Altered(_) => Self { code: "altered", ..failure },
+            gate::Error::Logs(inner) => inner.into(),
             gate::Error::Store(inner) => inner.into(),
         }
     }
