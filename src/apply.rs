@@ -208,7 +208,7 @@ pub enum Error {
     NotDone(ItemId, &'static str),
     /// The bytes of a patch are not those that were recorded.
     #[error("the patch of {0:?} in the object database is not the one that its entry names")]
-    Altered(ItemId, #[source] checked::Error),
+    Altered(ItemId, #[source] Box<checked::Error>),
     /// A patch does not apply to the base it was made against.
     #[error("the patch of {0:?} does not apply to the run's base")]
     Patch(ItemId, #[source] program::Error),

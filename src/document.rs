@@ -134,7 +134,10 @@ pub fn give(store: &Store, run: &Vetted, change: &Change, out: &mut dyn Write) -
     let product = change.revision.product;
     run.product(product.oid).that_is(product.sha256).copy(store, out).map_err(|error| match error {
         checked::Error::Store(inner) => Error::Store(inner),
-        source => Error::Altered { name: change.name.clone(), number: change.revision.number, source },
+        other => {
+            let (name, number) = (change.name.clone(), change.revision.number);
+            Error::Altered { name, number, source: Box::new(other) }
+        }
     })
 }
 
@@ -183,7 +186,7 @@ pub enum Error {
         /// The revision.
         number: u64,
         /// How they differ.
-        source: checked::Error,
+        source: Box<checked::Error>,
     },
     /// It is not what it claims to be.
     #[error("the document {0:?} cannot be put there")]

@@ -84,7 +84,7 @@ fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, chosen: bool)
     // What is put into somebody's work is what the chain says, or nothing.
     let patch = run.product(product.oid).that_is(product.sha256).read(store).map_err(|error| match error {
         checked::Error::Store(inner) => Error::Store(inner),
-        altered => Error::Altered(item.clone(), altered),
+        altered => Error::Altered(item.clone(), Box::new(altered)),
     })?;
     let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;
     Ok(Part { item, product: product.sha256, result, chosen })

@@ -2,7 +2,6 @@
 
 use clap::ValueEnum;
 use git_handoff::export::{bundle_json, in_toto};
-use git_handoff::run::Vetted;
 
 use super::context::Context;
 use super::target::{self, Target};
@@ -35,9 +34,7 @@ enum Format {
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
     let view = gate::with(arguments.terms, context, output, |gate, output| {
-        let admitted = gate.admit_intact(&target.run, &target.reference)?;
-        admitted.cautions().iter().for_each(|caution| output.warn(caution));
-        Ok(Vetted::read(&context.store, &admitted)?)
+        gate::read(gate, &gate.admit_intact(&target.run, &target.reference)?, output)
     })?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| &view.state.graph.item(at).id);

@@ -3,7 +3,7 @@
 use git_handoff::anchor::ask_all;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::Vetted;
-use git_handoff::verify::{AtHand, Barred, Gate, Logs, Question, Report};
+use git_handoff::verify::{Admitted, Ask, AtHand, Barred, Gate, Logs, Question, Report, nobody};
 
 use super::context::{Context, Surroundings};
 use super::target::Target;
@@ -26,13 +26,33 @@ pub(crate) fn with<T>(
     output: &mut Output,
     pass: impl FnOnce(&Gate<'_>, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let options = trust(&Trust::default(), context, output)?;
     let anchors = anchor::chosen(&[], context)?;
     let mut means = context.means(output);
     means.reach.prompt = false;
-    let logs = Logs::read(&context.store)?;
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
-    let at_hand = AtHand { logs: &logs, ask: &ask };
+    open(terms, context, &ask, output, pass)
+}
+
+/// Opens the gate with the logs at hand alone, for the check of packets, which reaches nobody.
+pub(crate) fn at_hand<T>(
+    terms: Terms,
+    context: &Context,
+    output: &mut Output,
+    pass: impl FnOnce(&Gate<'_>, &mut Output) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    open(terms, context, &nobody, output, pass)
+}
+
+fn open<T>(
+    terms: Terms,
+    context: &Context,
+    ask: Ask<'_>,
+    output: &mut Output,
+    pass: impl FnOnce(&Gate<'_>, &mut Output) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let options = trust(&Trust::default(), context, output)?;
+    let logs = Logs::read(&context.store)?;
+    let at_hand = AtHand { logs: &logs, ask };
     let accept_untrusted = terms.accept_untrusted;
     pass(&Gate { store: &context.store, at_hand: &at_hand, options: &options, accept_untrusted }, output)
 }
@@ -48,19 +68,23 @@ pub(crate) fn around<T>(
     }
     let context = Context::new(around.clone(), false, output)?;
     context.config.warnings.iter().for_each(|warning| output.warn(warning));
-    with(Terms::default(), &context, output, |gate, output| pass(Some(gate), output))
+    at_hand(Terms::default(), &context, output, |gate, output| pass(Some(gate), output))
 }
 
-/// Takes a run through an open gate, and says on standard error what its reader should know of it.
-pub(crate) fn admit(gate: &Gate<'_>, target: &Target, output: &mut Output) -> Result<Vetted, Failure> {
-    let admitted = gate.admit(&target.run, &target.reference)?;
+/// Reads a run that was let through, and says on standard error what its reader should know of it.
+pub(crate) fn read(gate: &Gate<'_>, admitted: &Admitted, output: &mut Output) -> Result<Vetted, Failure> {
     admitted.cautions().iter().for_each(|caution| output.warn(caution));
-    Ok(Vetted::read(gate.store, &admitted)?)
+    Ok(Vetted::read(gate.store, admitted)?)
+}
+
+/// Takes a run through an open gate whose story is to be told on: with the bytes of all its products.
+pub(crate) fn believed(gate: &Gate<'_>, target: &Target, output: &mut Output) -> Result<Vetted, Failure> {
+    read(gate, &gate.admit_whole(&target.run, &target.reference)?, output)
 }
 
 /// Takes a run through the gate, and says on standard error what its reader should know of it.
 pub(crate) fn vetted(target: &Target, terms: Terms, context: &Context, output: &mut Output) -> Result<Vetted, Failure> {
-    with(terms, context, output, |gate, output| admit(gate, target, output))
+    with(terms, context, output, |gate, output| read(gate, &gate.admit(&target.run, &target.reference)?, output))
 }
 
 impl From<Barred> for Failure {

@@ -102,12 +102,12 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
         Command::Auto(which) => {
             let context = Context::new(around, false, output)?;
             let now = context.clock.now();
-            gate::with(which.terms, &context, output, |gate, output| {
+            gate::at_hand(which.terms, &context, output, |gate, output| {
                 let draft = match (which.run, which.thread) {
                     (_, Some(thread)) => of_thread(&context, gate, &thread, output)?,
                     (run, None) => {
                         let target = Target::find(&context.store, &run.unwrap_or_default())?;
-                        let view = gate::admit(gate, &target, output)?;
+                        let view = gate::believed(gate, &target, output)?;
                         let around = surroundings(&context, Some(view.state.submitted.base), Some(&view))?;
                         auto::packet(&view, &around, now)
                     }
@@ -226,7 +226,7 @@ fn of_thread(context: &Context, gate: &Gate<'_>, text: &str, output: &mut Output
     let latest = steps::find(&sound, None)?;
     let run = auto::thread::tie(&sound.trail);
     let run = run.and_then(|run| Target::find(store, run.as_str()).ok());
-    let run = run.map(|run| gate::admit(gate, &run, output)).transpose()?;
+    let run = run.map(|run| gate::believed(gate, &run, output)).transpose()?;
     let around = surroundings(context, latest.content.base, run.as_deref())?;
     let ours =
         target.reference == format::thread_ref(&target.thread) && context.own_fingerprint() == Some(sound.key.clone());

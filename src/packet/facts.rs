@@ -186,7 +186,7 @@ fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(Vetted, Vec<String>), Unusabl
         [reference] => reference,
         places => return Err(several(places)),
     };
-    let admitted = gate.admit(run, reference).map_err(|error| said(&error))?;
+    let admitted = gate.admit_whole(run, reference).map_err(|error| said(&error))?;
     let view = Vetted::read(gate.store, &admitted).map_err(|error| said(&error))?;
     Ok((view, admitted.cautions().to_vec()))
 }

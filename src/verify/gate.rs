@@ -1,8 +1,8 @@
 //! The gate in front of everything that takes bytes out of a run, or believes what it says.
 //!
 //! It asks what `verify` asks of integrity and keys: what would read TAMPERED or UNTRUSTED does not pass. That a run is sealed,
-//! anchored, complete or green is not asked, and the products that are not taken are not hashed again: what is taken is hashed on
-//! its way out.
+//! anchored, complete or green is not asked. Products are hashed again where the run is believed as a whole; what is taken alone is
+//! hashed on its way out.
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -64,6 +64,13 @@ impl Gate<'_> {
     /// Lets a run pass whose integrity holds as far as it goes, by keys that are not distrusted.
     pub fn admit(&self, run: &RunId, reference: &str) -> Result<Admitted, Barred> {
         Ok(self.judge(run, reference, false)?.0)
+    }
+
+    /// Lets a run pass like [`Gate::admit`] whose products are besides what its entries say, as far as they are here.
+    ///
+    /// For what is believed of a run and not taken from it: what is not taken is hashed nowhere else.
+    pub fn admit_whole(&self, run: &RunId, reference: &str) -> Result<Admitted, Barred> {
+        Ok(self.judge(run, reference, true)?.0)
     }
 
     /// Lets a run pass that is intact besides: sealed, in a log at hand, with all its bytes here.

@@ -73,9 +73,9 @@ impl Report {
         let mut parts = Vec::new();
         parts.extend(self.plan.map(|plan| format!("plan sha256:{}…", &plan.short()[..4])));
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
-        parts.extend(self.actor.as_ref().map(|actor| format!("by {}", actor)));
+        parts.extend(self.actor.as_ref().map(|actor| format!("by {actor}")));
         if !self.sandbox.is_empty() {
-            let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{}: {count}", kind)).collect();
+            let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
             parts.push(format!("sandbox {}", kinds.join(", ")));
         }
         if self.pinned_clock {

@@ -145,7 +145,10 @@ impl Copy<'_> {
             .iter()
             .map(|(_, command)| {
                 let output = self.env.handoff_in(&self.dir, [&["--json"], *command, more].concat());
-                self.cell(&output)
+                let cell = cell(&output);
+                let taken = !self.git(&["branch", "--list", "taken"]).is_empty();
+                assert!(command[0] != "apply" || taken == cell.starts_with('t'), "{output}");
+                cell
             })
             .collect();
         if more.is_empty() {
@@ -157,19 +160,6 @@ impl Copy<'_> {
             cells.extend(BELIEVERS.iter().map(|_| "–".to_owned()));
         }
         cells
-    }
-
-    fn cell(&self, output: &Output) -> String {
-        assert!(!output.stdout.contains("damaged"), "{output}");
-        let warned = output.stderr.lines().any(|line| line.starts_with("warning: the run \"r\" is"));
-        if output.status == Some(0) {
-            return if warned { "taken, with a warning".to_owned() } else { "taken".to_owned() };
-        }
-        assert_eq!(output.stdout, "", "{output}");
-        assert_eq!(self.git(&["branch", "--list", "taken"]), "", "{output}");
-        let error: Value = serde_json::from_str(output.stderr.lines().last().unwrap()).unwrap();
-        assert!(error["hint"].as_str().is_some_and(|hint| hint.starts_with("git handoff verify")), "{output}");
-        format!("✗ {}", error["code"].as_str().unwrap())
     }
 
     fn facts(&self) -> String {
@@ -206,6 +196,19 @@ impl Copy<'_> {
             _ => "taken".to_owned(),
         }
     }
+}
+
+/// Returns what a command that takes something came to; what is refused prints nothing.
+fn cell(output: &Output) -> String {
+    assert!(!output.stdout.contains("damaged"), "{output}");
+    let warned = output.stderr.lines().any(|line| line.starts_with("warning: the run \"r\" is"));
+    if output.status == Some(0) {
+        return if warned { "taken, with a warning".to_owned() } else { "taken".to_owned() };
+    }
+    assert_eq!(output.stdout, "", "{output}");
+    let error: Value = serde_json::from_str(output.stderr.lines().last().unwrap()).unwrap();
+    assert!(error["hint"].as_str().is_some_and(|hint| hint.starts_with("git handoff verify")), "{output}");
+    format!("✗ {}", error["code"].as_str().unwrap())
 }
 
 fn packet(repository: &Path) -> Value {
