@@ -92,8 +92,8 @@ impl From<Barred> for Failure {
         let failure = Self { exit: 3, ..Self::of("not-intact", &barred) };
         let look = |report: &Report| format!("git handoff verify {}", quoted(&report.run));
         match barred {
-            Barred::Tampered(report) => Self { code: "tampered", ..failure }.hint(look(&report)),
-            Barred::Untrusted(report) => Self { code: "untrusted", ..failure }
+            Barred::Tampered { report, .. } => Self { code: "tampered", ..failure }.hint(look(&report)),
+            Barred::Untrusted { report, .. } => Self { code: "untrusted", ..failure }
                 .hint(format!("{}   # to take it all the same: --accept-untrusted", look(&report))),
             Barred::NotIntact(report) => Self { exit: 1, ..failure }.hint(look(&report)),
             Barred::Verify(inner) => inner.into(),

@@ -117,13 +117,19 @@ impl Gate<'_> {
             times: anchor.times,
             sandbox: evidence.sandbox,
         };
-        let tampered = judged.is_tampered(case.seal().is_some(), distrust);
+        let sealed = case.seal().is_some();
+        let tampered = judged.is_tampered(sealed, distrust);
+        // What is only missing, or not trusted, contradicts nothing.
+        let aside = [("root", !sealed), ("anchor", judged.missing_anchor), ("signature", tampered && distrust)];
         let report = judged.report(Facts::of(&case), distrust);
+        let fails = report.rows.iter().filter(|row| row.state == State::Failed);
+        let row = fails.map(|row| (row.name, &row.detail)).find(|(name, _)| !aside.contains(&(*name, true)));
+        let what = row.map_or_else(String::new, |(name, detail)| format!("{name}: {detail}"));
         if tampered {
-            return Err(Barred::Tampered(Box::new(report)));
+            return Err(Barred::Tampered { report: Box::new(report), what });
         }
         if distrust {
-            return Err(Barred::Untrusted(Box::new(report)));
+            return Err(Barred::Untrusted { report: Box::new(report), what });
         }
         // A chain that nothing is wrong with and that has no entry could not be read, for want of objects.
         let Some(head) = case.story.links.last().map(|link| link.commit) else {
@@ -151,11 +157,21 @@ fn keys(run: &RunId, signers: &[SignerSeen], row: Verdict, accepted: bool) -> (V
 #[derive(Debug, thiserror::Error)]
 pub enum Barred {
     /// It contradicts itself, or what is known of it.
-    #[error("the run {:?} does not verify, so nothing is taken from it: {}", .0.run, .0.finding())]
-    Tampered(Box<Report>),
+    #[error("the run {:?} does not verify, so nothing is taken from it: {what}", report.run)]
+    Tampered {
+        /// What verification found.
+        report: Box<Report>,
+        /// The first row that contradicts it, and what that says.
+        what: String,
+    },
     /// A key that signed it is not to be trusted.
-    #[error("the run {:?} is not trusted, so nothing is taken from it: {}", .0.run, .0.finding())]
-    Untrusted(Box<Report>),
+    #[error("the run {:?} is not trusted, so nothing is taken from it: {what}", report.run)]
+    Untrusted {
+        /// What verification found.
+        report: Box<Report>,
+        /// What the row of signatures says.
+        what: String,
+    },
     /// It is not intact, where that is asked for, or there is nothing of it here.
     #[error("the run {:?} does not verify: {}", .0.run, .0.headline)]
     NotIntact(Box<Report>),

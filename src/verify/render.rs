@@ -89,13 +89,6 @@ impl Report {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// Returns the first row that fails with what it says, or the first that lacks evidence.
-    pub(super) fn finding(&self) -> String {
-        let of = |state| self.rows.iter().find(move |row| row.state == state);
-        let row = of(State::Failed).or_else(|| of(State::NotApplicable));
-        row.map_or_else(String::new, |row| format!("{}: {}", row.name, row.detail))
-    }
-
     /// Returns what the first row that fails says, or the first that lacks evidence.
     pub(super) fn first_finding(&self) -> &str {
         let of = |state| self.rows.iter().find(move |row| row.state == state);
