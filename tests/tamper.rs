@@ -6,6 +6,7 @@
 
 mod anchored;
 mod bytes;
+mod consumers;
 pub(crate) mod edits;
 pub(crate) mod fetched;
 mod forger;

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 
 use git_handoff::engine::{hold, tick};
-use git_handoff::git::{packed, program, refs, save, store};
+use git_handoff::git::{checked, packed, program, refs, save, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
@@ -82,7 +82,7 @@ impl Failure {
         value
     }
 
-    fn of(code: &'static str, error: &dyn Error) -> Self {
+    pub(super) fn of(code: &'static str, error: &dyn Error) -> Self {
         let mut failure = Self::refused(code, error.to_string());
         let mut next = error.source();
         while let Some(cause) = next {
@@ -113,6 +113,16 @@ impl From<store::Error> for Failure {
                 Self { code: "ref-storage", ..failure }.hint("git refs migrate --ref-format=files")
             }
             _ => failure,
+        }
+    }
+}
+
+impl From<checked::Error> for Failure {
+    fn from(error: checked::Error) -> Self {
+        let failure = Self::of("altered", &error);
+        match error {
+            checked::Error::Store(inner) => inner.into(),
+            checked::Error::Damaged(_) | checked::Error::Altered { .. } => Self { exit: 3, ..failure },
         }
     }
 }
@@ -333,7 +343,7 @@ impl From<apply::Error> for Failure {
             apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(format!("git fetch origin {base}")),
             apply::Error::NoPatch(_) => Self { code: "no-patch", ..failure },
             apply::Error::NotDone(..) => Self { code: "not-done", ..failure },
-            apply::Error::Altered(..) => Self { code: "altered", ..failure }.hint("git handoff verify --all"),
+            apply::Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint("git handoff verify --all"),
             apply::Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
             apply::Error::CheckedOut(_, place) => Self { code: "checked-out", ..failure }
                 .hint(format!("run `git handoff apply` without --branch in {}", quoted(place))),

@@ -163,9 +163,10 @@ fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output)
     if output.json {
         output.value(&report.to_json());
     } else {
-        let gap = if at == 0 { "" } else { "\n" };
-        let text = format!("{gap}{}", report.to_text(output.color));
-        output.line(text.trim_end_matches('\n'));
+        if at > 0 {
+            output.line("");
+        }
+        output.painted(&report.painted(output.color));
     }
     let wanted = arguments.require.as_deref().is_none_or(|wanted| wanted != Claim::TamperEvident.as_str());
     if !wanted && report.intact && report.claim != Claim::TamperEvident {

@@ -20,11 +20,12 @@ use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
-use crate::run::View;
+use crate::run::{Vetted, View};
 use crate::sign::Signer;
 
 /// Returns a sealed run as such a bundle, with the root signed by `signer`.
-pub fn export(store: &Store, view: &View, signer: &Signer) -> Result<Value, Error> {
+pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {
+    let view: &View = run;
     if !view.state.sealed {
         return Err(Error::Open);
     }

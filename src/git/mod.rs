@@ -1,6 +1,7 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
 pub mod apart;
+pub mod checked;
 pub mod codec;
 pub mod edit;
 pub mod history;

@@ -1,6 +1,7 @@
 //! What git prints for programs: the answers of `push --porcelain` and `ls-remote`, and the head of a bundle. Pure.
 
 use crate::model::digest::Oid;
+use crate::model::printable;
 
 /// What became of one ref of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ fn answer(line: &str) -> Option<Answer> {
         "!" => false,
         _ => return None,
     };
-    Some(Answer { to: to.to_owned(), taken, summary: plain(summary) })
+    Some(Answer { to: to.to_owned(), taken, summary: printable::line(summary) })
 }
 
 /// Reads what `git ls-remote` prints: an object and a name a line.
@@ -90,11 +91,6 @@ pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
         }
     }
     Some(head)
-}
-
-/// Returns what somebody else's machine said, without what would move the cursor of ours.
-pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::program::{self, Git};
 use super::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
+use crate::model::printable;
 
 /// The transports that are used; none of them runs a command that a URL names.
 pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
@@ -264,7 +265,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
         let told = porcelain::pushed(&text);
         match error {
             Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
-                said = porcelain::plain(&words);
+                said = printable::lines(&words);
             }
             Some(error) => return Err(Error::of(to, error, reach)),
             None => {}
@@ -347,7 +348,7 @@ impl Error {
             program::Error::Failed { call, code, said } => {
                 // The rest of the call may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
-                let said = porcelain::plain(&said);
+                let said = printable::lines(&said);
                 if UNSOUND.iter().any(|words| said.contains(words)) {
                     let why = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&said);
                     return Self::Unsound(remote, why.trim().to_owned());

@@ -6,13 +6,14 @@ use std::io::{self, Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Kind, Place};
-use crate::git::porcelain::{self, BundleHead, bundle_head};
+use crate::git::porcelain::{BundleHead, bundle_head};
 use crate::git::program;
 use crate::git::refs;
 use crate::git::scratch::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::printable;
 
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
@@ -83,7 +84,7 @@ pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
     let head = bundle_head(&start).ok_or_else(|| Error::NotABundle(path.to_owned()))?;
     drop(start);
     if let Some(asked) = head.asks.first() {
-        return Err(Error::Capability(path.to_owned(), porcelain::plain(asked)));
+        return Err(Error::Capability(path.to_owned(), printable::line(asked)));
     }
     if !head.prerequisites.is_empty() {
         return Err(Error::Incomplete(path.to_owned(), head.prerequisites.len()));
@@ -106,7 +107,7 @@ fn name(opened: &mut Opened, head: &BundleHead, path: &Path) -> Result<(), Error
     let store = opened.scratch.store().clone();
     let mut seen = BTreeSet::new();
     for (oid, name) in &head.refs {
-        let bad = |what| Error::Name(path.to_owned(), porcelain::plain(name), what);
+        let bad = |what| Error::Name(path.to_owned(), printable::line(name), what);
         if !seen.insert(name) {
             return Err(bad("is in it twice"));
         }

@@ -78,7 +78,8 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let found = find(writer, request, &accepted)?;
     let whose = (&found.checkpoint, &found.trail);
     let now = writer.clock.now();
-    let passed = gate::pass(found.quarantine.store(), &writer.store, whose, request.accept_packet, now)?;
+    let reader = (&writer.store, &request.options);
+    let passed = gate::pass(found.quarantine.store(), reader, whose, request.accept_packet, now)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;

@@ -5,12 +5,14 @@
 
 use std::io::{self, Write};
 
+use crate::chain::Writer;
 use crate::git::store::{self, Store};
 use crate::model::packet::{self as model, MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
 use crate::model::time::Moment;
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Classification, Report, Terms};
+use crate::verify::{self, AtHand, Gate, Logs, Options};
 
 use super::used::{self, Used};
 
@@ -27,16 +29,19 @@ pub struct Passed {
 
 /// Checks the packet of a checkpoint, and refuses one that is worse than what is accepted.
 ///
-/// `objects` holds its bytes, `here` is the repository that its facts are looked up in. Nothing is written.
+/// `objects` holds its bytes; `here` is the repository that its facts are looked up in, of runs by keys that are not distrusted
+/// by whoever reads there. Nothing is written.
 pub(super) fn pass(
     objects: &Store,
-    here: &Store,
+    (here, reader): (&Store, &Options),
     (checkpoint, trail): (&Checkpoint, &Trail),
     accept: Option<Unclean>,
     now: Moment,
 ) -> Result<Passed, Error> {
     let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
-    let report = report(&read, here, trail, Terms::new(now))?;
+    let logs = Logs::read(here)?;
+    let gate = Gate { store: here, at_hand: &AtHand::logs(&logs), options: reader, accept_untrusted: false };
+    let report = report(&read, &gate, trail, Terms::new(now))?;
     let found = report.classification;
     let accepted = found.unclean();
     if accepted > accept {
@@ -46,11 +51,16 @@ pub(super) fn pass(
     Ok(Passed { found: Some(found), accepted, token })
 }
 
+/// Returns what is known to whoever writes here, where nobody says whom else they know.
+pub(super) fn own(writer: &Writer) -> Options {
+    Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() }
+}
+
 /// Checks a packet that belongs to a checkpoint of a thread; tokens that any thread at hand consumed are used.
-pub fn report(read: &Result<Packet, Unusable>, here: &Store, trail: &Trail, terms: Terms) -> Result<Report, Error> {
-    let consumed = trail.consumed.union(Used::read(here)?.tokens()).cloned().collect();
+pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, terms: Terms) -> Result<Report, Error> {
+    let consumed = trail.consumed.union(Used::read(gate.store)?.tokens()).cloned().collect();
     let facts = match read {
-        Ok(packet) => facts::look_up(&packet.claims, Some(here), Absent::Open),
+        Ok(packet) => facts::look_up(&packet.claims, Some(gate), Absent::Open),
         Err(_) => packet::no_facts(),
     };
     Ok(packet::check(read, facts, &Terms { consumed, ..terms }))
@@ -98,6 +108,9 @@ pub enum Error {
     /// Nobody can say which tokens were used.
     #[error(transparent)]
     Used(#[from] used::Error),
+    /// The logs that the runs of its facts are held against could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
     /// Its packet could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -41,7 +41,8 @@ pub fn offer(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, terms
     let checkpoint = steps::find(source, at)?;
     steps::intact(&writer.store, checkpoint)?;
     let store = &writer.store;
-    let passed = gate::pass(store, store, (checkpoint, &source.trail), terms.accept, writer.clock.now())?;
+    let passed =
+        gate::pass(store, (store, &gate::own(writer)), (checkpoint, &source.trail), terms.accept, writer.clock.now())?;
     let descriptor = Descriptor {
         source: format!("{}:{}", source.thread, checkpoint.id),
         thread: source.thread.clone(),

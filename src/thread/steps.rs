@@ -50,7 +50,8 @@ pub fn resume(
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
     let store = &writer.store;
-    let passed = gate::pass(store, store, (&latest, &open.sound().trail), accept, writer.clock.now())?;
+    let passed =
+        gate::pass(store, (store, &gate::own(writer)), (&latest, &open.sound().trail), accept, writer.clock.now())?;
     let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;

@@ -10,6 +10,7 @@ mod chain;
 mod content;
 mod continuable;
 mod findings;
+mod gate;
 mod growth;
 mod handoff;
 mod lines;
@@ -33,6 +34,7 @@ mod witness;
 
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
+pub use gate::{Admitted, Barred, Gate};
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
 pub use received::{Chain, received};

@@ -277,7 +277,7 @@ impl Judged {
     }
 
     /// Whether any row contradicts the run, as opposed to missing or distrusting something.
-    fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
+    pub(super) fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
         let [chain, root, signature, anchor, handoff, plan, manifest, content] =
             std::array::from_fn(|row| self.failed(row));
         let bad_root = (root && sealed) || (anchor && !self.missing_anchor);

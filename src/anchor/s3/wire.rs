@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::anchor::http::{self, Client, Reply, StatusCode};
 use crate::clock::Clock;
-use crate::git::porcelain::plain;
 use crate::model::digest::Digest;
+use crate::model::printable::line;
 use crate::model::time::Moment;
 
 /// How long a signed request holds, in seconds.
@@ -50,7 +50,7 @@ impl Stored {
         match (self.mode.as_deref(), self.until) {
             (Some("COMPLIANCE"), Some(until)) if until > now => None,
             (Some("COMPLIANCE"), Some(until)) => Some(format!("its retention ended at {until}")),
-            (Some(mode), _) => Some(format!("its retention mode is {}, which can be lifted", plain(mode))),
+            (Some(mode), _) => Some(format!("its retention mode is {}, which can be lifted", line(mode))),
             (None, _) => Some("it is under no retention".to_owned()),
         }
     }
@@ -296,7 +296,7 @@ impl Error {
         let said = xml::<Refusal>(&reply.body).ok();
         let (code, message) =
             said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
-        let short = |text: String| plain(&text.chars().take(200).collect::<String>());
+        let short = |text: String| line(&text.chars().take(200).collect::<String>());
         Self::Refused { status: reply.status.as_u16(), code: short(code), message: short(message) }
     }
 }

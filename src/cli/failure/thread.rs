@@ -26,6 +26,7 @@ impl From<gate::Error> for Failure {
             }
             gate::Error::Altered(_) => Self { code: "altered", ..failure },
             gate::Error::Used(_) => Self { code: "unreadable-thread", ..failure },
+            gate::Error::Logs(inner) => inner.into(),
             gate::Error::Store(inner) => inner.into(),
         }
     }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
+use git_handoff::model::printable::{Color, Painted};
 use git_handoff::thread::own_threads;
 use git_handoff::verify::{Ancestor, Error, Logs, Options, SignerSeen, State, ThreadReport, thread as verify_thread};
 use serde_json::{Map, Value, json};
 
-use super::super::show::printable;
 use super::super::verify::{Trust, trust};
 use super::target::ThreadTarget;
 use super::{Context, Ending, Failure, Output};
@@ -181,21 +181,20 @@ fn print(report: &ThreadReport, output: &mut Output) {
     output.line(&format!("{:<64}{headline}{pinned}", format!("git handoff thread verify · {}", report.thread)));
     for row in &report.rows {
         let mark = match row.state {
-            State::Ok => '✓',
-            State::Failed => '✗',
-            State::NotApplicable => '─',
+            State::Ok => "✓",
+            State::Failed => "✗",
+            State::NotApplicable => "─",
         };
-        let line = format!("{mark} {:<10} {}", row.name, printable(&row.detail));
         let color = match row.state {
-            State::Ok => console::Color::Green,
-            State::Failed => console::Color::Red,
-            State::NotApplicable => console::Color::Yellow,
+            State::Ok => Color::Green,
+            State::Failed => Color::Red,
+            State::NotApplicable => Color::Yellow,
         };
-        let mark = console::style(mark).fg(color).force_styling(output.color).to_string();
-        output.line(&line.replacen(['✓', '✗', '─'], &mark, 1));
+        let mark = Painted::default().painted(mark, output.color.then_some(color));
+        output.line(mark.words(&format!(" {:<10} {}", row.name, row.detail)));
         if row.name == "lineage" {
             for ancestor in &report.lineage {
-                output.line(&format!("             {}", printable(&ancestor_line(ancestor))));
+                output.line(&format!("             {}", ancestor_line(ancestor)));
             }
         }
     }
