@@ -175,7 +175,14 @@ fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec
     if let Some(name) = Place::unknown(&request.names, &places) {
         return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
     }
-    places.retain(|(place, _)| place.is_asked(&request.names, request.transcripts));
+    // Logs come whole. What was fetched before comes with them, lest they speak of more than is here.
+    let before = format!("refs/handoff/remotes/{}/", request.remote.name);
+    let before: BTreeSet<String> = refs::list(store, &before)?.into_iter().map(|(name, _)| name).collect();
+    let known = |place: &Place| place.below(&format!("refs/handoff/remotes/{}/", request.remote.name));
+    places.retain(|(place, _)| {
+        let goes_on = matches!(place.kind, Kind::Run | Kind::Thread) && before.contains(&known(place));
+        goes_on || place.is_asked(&request.names, request.transcripts)
+    });
     if places.len() > MOST_REFS {
         return Err(Error::TooMany(places.len()));
     }

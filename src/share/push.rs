@@ -91,22 +91,40 @@ impl Pushed {
 }
 
 /// Pushes; what is left out of it is said.
+///
+/// What is named brings along the runs and threads that the remote has as they were before: our log, which goes whole, speaks of
+/// them as they are now.
 pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
-    deliver(store, reach, request, wanted(store, request)?)
+    deliver(store, reach, request, wanted(store, request)?, true)
 }
 
 /// Pushes our logs alone, which anchor the runs.
 pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
     let mut logs = wanted(store, request)?;
     logs.retain(|(place, _)| place.kind == Kind::Log);
-    deliver(store, reach, request, logs)
+    deliver(store, reach, request, logs, false)
 }
 
-fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, Oid)>) -> Result<Pushed, Error> {
+fn deliver(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    mut wanted: Vec<(Place, Oid)>,
+    bring_along: bool,
+) -> Result<Pushed, Error> {
     let url = remote::push_url(store, &request.remote)?;
     let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
-    let named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
+    let mut named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
+    if bring_along {
+        let grown = |place: &Place, new: Oid| matches!(there.look(place, new), Ok((Found::Stands(Status::Updated), _)));
+        let chains = |place: &Place| matches!(place.kind, Kind::Run | Kind::Thread) && there.has.contains_key(place);
+        let more = ours(store)?.into_iter().filter(|(place, _)| chains(place) && !named.contains(place));
+        let more: Vec<(Place, Oid)> = more.filter(|(place, new)| grown(place, *new)).collect();
+        named.extend(more.iter().map(|(place, _)| place.clone()));
+        wanted.extend(more);
+        wanted.sort();
+    }
     for (place, ours) in wanted {
         let old = there.has.get(&place).copied();
         let new = united(store, &place, old, ours)?;
@@ -181,14 +199,20 @@ fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeM
         .collect())
 }
 
-/// Returns what is to be handed over: chains before the logs that speak of them.
-fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> {
+/// Returns what is ours, in order.
+fn ours(store: &Store) -> Result<Vec<(Place, Oid)>, Error> {
     let folder = "refs/handoff/";
     let ours = refs::list(store, folder)?;
     let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(folder)?)?, oid)));
-    let mut wanted: Vec<(Place, Oid)> =
-        ours.filter(|(place, _)| place.is_asked(&request.names, request.transcripts)).collect();
-    wanted.sort();
+    let mut ours: Vec<(Place, Oid)> = ours.collect();
+    ours.sort();
+    Ok(ours)
+}
+
+/// Returns what is to be handed over: chains before the logs that speak of them.
+fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> {
+    let mut wanted = ours(store)?;
+    wanted.retain(|(place, _)| place.is_asked(&request.names, request.transcripts));
     match Place::unknown(&request.names, &wanted) {
         Some(name) => Err(Error::Unknown(name.clone())),
         None => Ok(wanted),

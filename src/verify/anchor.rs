@@ -41,6 +41,8 @@ pub(super) struct Facts<'a> {
     /// The seal, recomputed; none for a run that is not sealed.
     pub(super) seal: Option<Seal>,
     pub(super) writers: &'a [String],
+    /// Where the run lies; of a proof, nowhere.
+    pub(super) reference: Option<&'a str>,
     /// The keys that the verifier knows.
     pub(super) known: &'a [String],
 }
@@ -69,7 +71,14 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
     };
     let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
-    let facts = Facts { run: case.run, first, seal: case.seal().map(sealed), writers, known: &known };
+    let facts = Facts {
+        run: case.run,
+        first,
+        seal: case.seal().map(sealed),
+        writers,
+        known: &known,
+        reference: Some(case.reference),
+    };
     let objects = Objects::new(case.store);
     let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
     let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice(log, case.reference)?)));
@@ -202,6 +211,14 @@ impl Facts<'_> {
                 word.unread.push(format!("{} could not be read: {why}", log.name));
             }
             let Some(said) = log.runs.get(self.run) else { continue };
+            if let Some(sealed) = said.sealed.as_ref().filter(|_| self.is_older(log, said)) {
+                let (name, entries) = (&log.name, sealed.entries);
+                word.notes.push(format!(
+                    "{name} says that the run was sealed after {entries} entries: this is an older copy"
+                ));
+                word.knows = true;
+                continue;
+            }
             match self.contradiction(said, &log.fingerprint) {
                 Some(why) => word.findings.push(format!("{} {why}", log.name)),
                 None if voice == Voice::Known => {}
@@ -210,6 +227,13 @@ impl Facts<'_> {
             word.knows |= voice != Voice::Known;
         }
         word
+    }
+
+    /// Whether a log may know of more than this copy of the run, which was fetched from another place than the log: it lags, and
+    /// nothing of it is denied.
+    fn is_older(&self, log: &Log, said: &Said) -> bool {
+        let elsewhere = |reference: &str| reference.starts_with("refs/handoff/remotes/") && !log.stands_by(reference);
+        self.seal.is_none() && said.first == self.first && !log.elsewhere && self.reference.is_some_and(elsewhere)
     }
 
     fn seals(&self, held: &[Held]) -> Word {

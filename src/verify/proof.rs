@@ -300,7 +300,7 @@ impl<'p> Evidence<'p> {
         let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
-        let facts = anchor::Facts { run: &self.proof.run, first, seal, writers, known: &known };
+        let facts = anchor::Facts { run: &self.proof.run, first, seal, writers, known: &known, reference: None };
         anchor::of_proof(&facts, at_hand, format)
     }
 

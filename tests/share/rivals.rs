@@ -195,3 +195,62 @@ fn a_shallow_clone_takes_in_whole_chains() {
     env.handoff_in("shallow", ["fetch"]).success();
     env.handoff_in("shallow", ["verify", "origin/handoff-dag-1", "origin/second", "origin/open"]).success();
 }
+
+/// Submits an open-ended plan, which stays open until it is closed.
+fn open(env: &Environment, name: &str) {
+    let plan = format!(
+        r#"{{"id": "{name}", "openEnded": true, "items": [{{"id": "a", "executor": "command", "inputs": {{"command": "true"}}}}]}}"#
+    );
+    env.write(&format!("repo/{name}.json"), &plan);
+    env.handoff(["run", &format!("{name}.json")]).success();
+}
+
+#[test]
+fn what_is_named_brings_along_what_the_log_speaks_of() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    open(env, "going");
+    env.handoff(["push"]).success();
+    let reader = |args: &[&str]| env.handoff_in("reader", args);
+    env.shell(".", "git init --quiet reader && git -C reader remote add origin ../hub").success();
+    env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
+    reader(&["fetch"]).success();
+    env.handoff(["close", "going"]).success();
+    run(env, "second");
+    env.handoff(["push", "origin", "second"]).success();
+    reader(&["fetch"]).success();
+    reader(&["verify", "origin/going", "origin/second"]).success();
+    // The same where only one is fetched.
+    open(env, "later");
+    env.handoff(["push"]).success();
+    reader(&["fetch"]).success();
+    env.handoff(["close", "later"]).success();
+    run(env, "third");
+    env.handoff(["push"]).success();
+    reader(&["fetch", "origin", "third"]).success();
+    reader(&["verify", "origin/later", "origin/third"]).success();
+}
+
+#[test]
+fn a_remote_that_lags_has_an_older_copy_and_no_forgery() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    open(env, "going");
+    env.handoff(["push"]).success();
+    env.shell(".", "git clone --quiet --mirror hub ahead").success();
+    env.git(["remote", "add", "ahead", "../ahead"]).success();
+    env.shell(
+        ".",
+        "git init --quiet reader && git -C reader remote add origin ../hub && git -C reader remote add ahead ../ahead",
+    )
+    .success();
+    env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
+    env.handoff(["close", "going"]).success();
+    env.handoff(["push", "ahead"]).success();
+    env.handoff_in("reader", ["fetch", "origin"]).success();
+    env.handoff_in("reader", ["fetch", "ahead"]).success();
+    env.handoff_in("reader", ["verify", "ahead/going"]).success();
+    let older = env.handoff_in("reader", ["verify", "origin/going"]).exit(3);
+    assert!(older.stdout.contains("NOT SEALED") && older.stdout.contains("older copy"), "{older}");
+    env.handoff_in("reader", ["show", "origin/going"]).success();
+}
