@@ -78,7 +78,7 @@ impl GitPlace {
         for (log, head) in seen.heads.iter().filter(|(log, _)| question.writers.iter().any(|key| key == log.key())) {
             if !seen.logs.contains_key(log) {
                 let scratch = seen.scratch.store();
-                remote::fetch(scratch, &means.reach, &self.url, &[*head], Depth::History)?;
+                let _kept = remote::fetch(scratch, &means.reach, &self.url, &[*head], Depth::History)?;
                 let name = log.reference();
                 refs::create(scratch, &name, *head)?;
                 seen.logs.insert(log.clone(), Rc::new(Logs::elsewhere(scratch, name, *head)));
@@ -103,9 +103,8 @@ impl GitPlace {
         let ours = |log: &LogName| own.iter().any(|own| own.key() == log.key());
         let heads = self.heads(means)?.into_iter().filter(|(log, _)| ours(log)).map(|(_, head)| head);
         let absent: Vec<Oid> = heads.filter(|head| !means.store.contains(*head)).collect();
-        if !absent.is_empty() {
-            remote::fetch(&means.store, &means.reach, &self.url, &absent, Depth::History)?;
-        }
+        let fetch = || remote::fetch(&means.store, &means.reach, &self.url, &absent, Depth::History);
+        let _kept = (!absent.is_empty()).then(fetch).transpose()?;
         let moved = push::push_logs(&means.store, &means.reach, &request)?;
         let published =
             |moved: push::Moved| Published { kind: "log", name: moved.place.name, status: moved.status.word() };

@@ -16,7 +16,7 @@ const OLDEST_GIT: (u32, u32) = (2, 38);
 const LITTLE_SPACE: u64 = 256 << 20;
 /// Transcripts larger than this are worth a word, in bytes.
 const MANY_TRANSCRIPTS: u64 = 256 << 20;
-/// Objects younger than this must survive a prune, in seconds: an entry's objects stand for moments before its ref does.
+/// Objects younger than this must survive a prune, in seconds: those of a commit stand for moments before its branch does.
 const PRUNE_AFTER: i64 = 3600;
 
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
@@ -73,7 +73,7 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
     // `now` is written as the end of time.
     let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
     Ok(soon.then(|| {
-        let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a run is about to use";
+        let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a commit is about to use";
         Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
     }))
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::command::Resolved;
 use super::products;
+use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
@@ -20,7 +21,7 @@ use crate::model::plan::{Declared, ProductKey};
 use crate::schemas::Schemas;
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
 use crate::worker::inputs;
-use crate::worker::salvage;
+use crate::worker::salvage::{self, Salvaged};
 use crate::worker::site::Site;
 use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{self, Workspace};
@@ -111,6 +112,8 @@ pub(super) struct Finished {
     pub(super) saved: bool,
     /// What to tell the operator.
     pub(super) notes: Vec<String>,
+    /// Keeps the products, the transcript and the salvaged work until refs reach them.
+    pub(super) kept: store::Kept,
 }
 
 /// Returns the bytes of an executor's task: the item's inputs as submitted, and what its needs were resolved to.
@@ -141,6 +144,7 @@ pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>
         spent: None,
         saved: false,
         notes: Vec::new(),
+        kept: store::Kept::default(),
     };
     let prepared = {
         let (site, job) = (site.clone(), job.clone());
@@ -311,20 +315,26 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    match keep_transcript(site, &workspace, transcript) {
+    match keep_transcript(site, &workspace, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),
     }
     if matches!(finished.verdict, Verdict::Done) {
         match products::take(&workspace, site, job) {
-            Ok(products) => finished.products = products,
+            Ok((products, kept)) => {
+                finished.products = products;
+                finished.kept.join(kept);
+            }
             Err(verdict) => finished.verdict = verdict,
         }
     }
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, site) {
             Ok(salvaged) => {
-                finished.salvaged = salvaged;
+                finished.salvaged = salvaged.map(|Salvaged { tree, kept }| {
+                    finished.kept.join(kept);
+                    tree
+                });
                 finished.saved = true;
             }
             Err(error) => {
@@ -353,13 +363,20 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
     Some(format!("{} could not be removed: {}", dir.display(), in_words(&error)))
 }
 
-fn keep_transcript(site: &Site, workspace: &Workspace, transcript: TranscriptWriter) -> Result<Kept, String> {
+fn keep_transcript(
+    site: &Site,
+    workspace: &Workspace,
+    transcript: TranscriptWriter,
+    kept: &mut store::Kept,
+) -> Result<Kept, String> {
     let transcript = transcript.finish().map_err(|e| in_words(&e))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
     let mut file = File::open(workspace.transcript()).map_err(|e| format!("the transcript could not be read: {e}"))?;
-    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(|e| in_words(&e))?;
+    let mut batch = site.store.batch();
+    let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| in_words(&e))?;
+    kept.join(batch.keep().map_err(|e| in_words(&e))?);
     // What was written is what counts, should a worker have got at the file.
     Ok(Kept { transcript: Transcript { sha256, size }, oid: Some(oid) })
 }

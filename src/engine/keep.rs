@@ -31,8 +31,9 @@ pub(super) fn add(run: &OpenRun, name: &str, edits: &[(String, Edit)]) -> Result
         return Ok(());
     }
     let before = refs::read(run.store(), name)?;
-    let tree = run.store().edit_tree(before, edits)?;
-    run.store().sync()?;
+    let mut batch = run.store().batch();
+    let tree = batch.edit_tree(before, edits)?;
+    let _kept = batch.keep()?;
     Ok(refs::set(run.store(), name, tree)?)
 }
 

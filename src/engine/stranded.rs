@@ -6,8 +6,9 @@ use crate::model::causes::in_words;
 use crate::model::format;
 use crate::model::state::Phase;
 use crate::run::OpenRun;
+use crate::worker::salvage::{self, Salvaged};
 use crate::worker::workspace::Workspace;
-use crate::worker::{salvage, site::Site, survivors};
+use crate::worker::{site::Site, survivors};
 
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
 ///
@@ -30,7 +31,7 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
             continue;
         }
         match salvage::salvage(&workspace, site) {
-            Ok(Some(tree)) => {
+            Ok(Some(Salvaged { tree, kept: _kept })) => {
                 save(run, &format::transcript_path(&item, attempt), tree)?;
                 notes.push(format!(
                     "{item}: the work of attempt {attempt} was saved to {}",

@@ -5,7 +5,7 @@
 
 use super::{Kind, Place, Space, evidence};
 use crate::git::remote::{self, Depth, Reach, Remote};
-use crate::git::store::{self, Store};
+use crate::git::store::{self, Kept, Store};
 use crate::git::{history, refs};
 use crate::model::digest::Oid;
 
@@ -94,8 +94,9 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let mut have = std::collections::HashMap::new();
     have.extend(refs::list(store, &folder)?);
     let absent: Vec<Oid> = wanted.iter().map(|(_, oid)| *oid).filter(|oid| !store.contains(*oid)).collect();
+    let mut kept = Kept::default();
     if !absent.is_empty() {
-        remote::fetch(store, reach, from, &absent, Depth::History)?;
+        kept = remote::fetch(store, reach, from, &absent, Depth::History)?;
     }
     let mut fetched = Fetched { skipped, ..Fetched::default() };
     for (place, new) in wanted {
@@ -104,8 +105,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         let status = judge(store, &place, old, new)?;
         fetched.taken.push(Taken { place, reference, old, new, status });
     }
-    fetched.blobs = bring_evidence(store, reach, request, &fetched.taken)?;
-    store.sync()?;
+    fetched.blobs = bring_evidence(store, reach, request, &fetched.taken, &mut kept)?;
     // From here on what was fetched is seen, ref by ref.
     for taken in &fetched.taken {
         match (&taken.status, taken.old) {
@@ -170,7 +170,13 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
 }
 
 /// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.
-fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Taken]) -> Result<usize, Error> {
+fn bring_evidence(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    taken: &[Taken],
+    kept: &mut Kept,
+) -> Result<usize, Error> {
     if !history::is_partial(store) {
         return Ok(0);
     }
@@ -180,21 +186,27 @@ fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Take
         let old = taken.old.filter(|_| !request.content);
         wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
     }
-    let first = bring(store, reach, request, wanted)?;
+    let first = bring(store, reach, request, wanted, kept)?;
     // Which documents the rules look into stands in what just came.
     let mut wanted = Vec::new();
     for taken in here().filter(|taken| taken.place.kind == Kind::Run) {
         wanted.extend(evidence::looked_into(store, taken.new)?);
     }
-    Ok(first + bring(store, reach, request, wanted)?)
+    Ok(first + bring(store, reach, request, wanted, kept)?)
 }
 
 /// Brings blobs, each once, in one batch; returns how many.
-fn bring(store: &Store, reach: &Reach, request: &Request, mut wanted: Vec<Oid>) -> Result<usize, Error> {
+fn bring(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    mut wanted: Vec<Oid>,
+    kept: &mut Kept,
+) -> Result<usize, Error> {
     wanted.sort_unstable();
     wanted.dedup();
     if !wanted.is_empty() {
-        remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?;
+        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?);
     }
     Ok(wanted.len())
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
-use crate::git::store::{self, Edit, Store};
+use crate::git::store::{self, Edit, Kept, Store};
 use crate::git::{history, refs, tree};
 use crate::log;
 use crate::model::digest::Oid;
@@ -89,10 +89,11 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, 
     let url = remote::push_url(store, &request.remote)?;
     let has = held(store, reach, &url, &request.space)?;
     let (mut moves, mut diverged, mut renamed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut kept = Kept::default();
     let named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
     for (mut place, ours) in wanted {
         let mut old = has.get(&place).copied();
-        let new = united(store, &place, old, ours)?;
+        let new = united(store, &place, old, ours, &mut kept)?;
         if let Some((from, to)) = another_name(store, &place, old, new)? {
             place = Place::of_log(&to);
             old = has.get(&place).copied();
@@ -166,12 +167,15 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
     }
 }
 
-/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here.
-fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid) -> Result<Oid, Error> {
+/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.
+fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, kept: &mut Kept) -> Result<Oid, Error> {
     match theirs.filter(|_| place.kind == Kind::Stamps) {
         Some(theirs) if store.contains(theirs) => {
             let more = tree::files(store, ours)?.into_iter().map(|(name, blob)| (name, Edit::Blob(blob)));
-            Ok(store.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?)
+            let mut batch = store.batch();
+            let united = batch.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?;
+            kept.join(batch.keep()?);
+            Ok(united)
         }
         _ => Ok(ours),
     }

@@ -10,14 +10,25 @@ use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
 use super::site::Site;
 use super::workspace::Workspace;
+use crate::git::incoming;
+use crate::git::store::Kept;
 use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
+
+/// The work of an attempt as a tree of the repository.
+#[derive(Clone, Debug)]
+pub struct Salvaged {
+    /// The tree.
+    pub tree: Oid,
+    /// Keeps what it reaches until a ref does.
+    pub kept: Kept,
+}
 
 /// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
 ///
 /// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
 /// that are too large for a product and what cannot be read are left out. A failure leaves at most unreferenced objects.
-pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error> {
+pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, Error> {
     if !workspace.index().exists() {
         // The checkout was not complete, so nothing ever ran here.
         return Ok(None);
@@ -28,7 +39,7 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
         Err(Error::Refused(_)) => return Ok(None),
         other => other?,
     };
-    let scratch = Scratch::new(workspace, &base, Some(site.store.objects_dir()))?;
+    let scratch = Scratch::new(workspace, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let skip = left_out(&walked, &scratch)?;
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
@@ -39,7 +50,12 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
         add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
     }
     let tree = scratch.write()?;
-    Ok((tree != base.tree).then_some(tree))
+    if tree == base.tree {
+        return Ok(None);
+    }
+    // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
+    let kept = incoming::take_in(&site.store, scratch.git(), tree, Some(base.tree), false)?;
+    Ok(Some(Salvaged { tree, kept }))
 }
 
 /// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Error, store};
+use crate::git::store::Batch;
 use crate::model::entry::Product;
 use crate::model::name::{FilePath, clashes};
 use crate::worker::site::Site;
@@ -17,7 +18,11 @@ const MOST: usize = 10_000;
 /// Writes every file below `outputs/` into the repository.
 ///
 /// Nothing is dropped: what cannot be a product refuses all of them, before any is written.
-pub(super) fn capture(workspace: &Workspace, site: &Site) -> Result<BTreeMap<FilePath, Product>, Error> {
+pub(super) fn capture(
+    workspace: &Workspace,
+    site: &Site,
+    batch: &mut Batch,
+) -> Result<BTreeMap<FilePath, Product>, Error> {
     let root = workspace.outputs();
     let names = list(root, &site.outputs)?;
     if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).first() {
@@ -38,7 +43,7 @@ pub(super) fn capture(workspace: &Workspace, site: &Site) -> Result<BTreeMap<Fil
         if bytes > site.max_product {
             return Err(too_large(site, &name, bytes));
         }
-        let product = store(&site.store, &mut file)?;
+        let product = store(batch, &mut file)?;
         outputs.insert(name, product);
     }
     Ok(outputs)

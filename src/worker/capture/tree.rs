@@ -15,15 +15,13 @@ pub(in crate::worker) struct Scratch {
     dir: PathBuf,
     tree: PathBuf,
     attributes: Oid,
-    /// Where new objects go; none keeps them here.
-    objects: Option<PathBuf>,
 }
 
 impl Scratch {
     /// Makes it; what an earlier capture of this attempt left is removed.
-    pub(in crate::worker) fn new(workspace: &Workspace, base: &Base, objects: Option<PathBuf>) -> Result<Self, Error> {
+    pub(in crate::worker) fn new(workspace: &Workspace, base: &Base) -> Result<Self, Error> {
         let dir = workspace.dir.join("capture");
-        let scratch = Self { dir, tree: workspace.tree(), attributes: base.tree, objects };
+        let scratch = Self { dir, tree: workspace.tree(), attributes: base.tree };
         scratch.clear();
         base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         let (from, to) = (workspace.index(), scratch.index());
@@ -60,15 +58,11 @@ impl Scratch {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1");
         // An older git reads the files of the worktree: a capture is refused where those are not the base's.
-        let git = if program::takes_attributes_from_trees() {
+        if program::takes_attributes_from_trees() {
             // As a flag and not as a variable, which a git that does not know it would ignore.
             git.arg(format!("--attr-source={}", self.attributes))
         } else {
             git
-        };
-        match &self.objects {
-            Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
-            None => git,
         }
     }
 
