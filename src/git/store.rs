@@ -1,4 +1,4 @@
-//! The object database: the only place that reads and writes objects.
+//! The object database: the only place that reads objects, and where batches of new ones begin.
 //!
 //! gix never syncs what it writes and never freshens what it finds; both are done here (see `docs/architecture.md`).
 

@@ -23,6 +23,7 @@ struct Object {
 }
 
 fn objects(scene: &Scene) -> Vec<Object> {
+    crate::common::loosen(scene.lab.path());
     let mut found: Vec<Object> = Vec::new();
     for (reference, of_log) in [(RUN.to_owned(), false), (log_ref(&scene.lab), true)] {
         for line in scene.lab.git(&["rev-list", "--objects", &reference]).lines() {
