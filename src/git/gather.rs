@@ -60,7 +60,10 @@ pub(super) fn pack_up(store: &Store) -> Result<(), program::Error> {
     let call = store.git().args(["pack-objects", "-q", "--stdin-packs"]).arg(store.objects_dir().join("pack/pack"));
     call.input(names.collect::<String>()).run()?;
     // The new pack is forced to disk by git, which does so with packs unless it is told otherwise.
-    packs.iter().for_each(|pack| remove(&pack.stem));
+    for pack in &packs {
+        // One that stays is only there twice.
+        let _ = remove(&pack.stem);
+    }
     Ok(())
 }
 
@@ -118,8 +121,14 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
         return Ok(());
     }
     // In place, and on disk, before the others go; they are reachable, or garbage, so nobody needs to keep the new one.
-    drop(Kept::install(store, writer.finish()?)?);
-    merged.iter().for_each(|pack| remove(&pack.stem));
+    let new = Kept::install(store, writer.finish()?)?;
+    let removed = merged.iter().filter(|pack| remove(&pack.stem)).count();
+    if removed == 0 {
+        // Where others' packs cannot be removed, one more would be made each time.
+        for stem in new.stems() {
+            let _ = remove(stem);
+        }
+    }
     Ok(())
 }
 
@@ -141,10 +150,15 @@ fn copy(store: &Store, writer: &mut PackWriter, stem: &Path) -> io::Result<bool>
     Ok(true)
 }
 
-/// Removes a pack; its index goes first, as it is what makes it be seen.
-fn remove(stem: &Path) {
-    for extension in ["idx", "rev", "pack"] {
-        // What is left goes with the next merge, or with `git gc`.
+/// Removes a pack; its index goes first, as it is what makes it be seen. Returns whether that is gone.
+fn remove(stem: &Path) -> bool {
+    let gone = fs::remove_file(stem.with_extension("idx"));
+    if gone.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+        return false;
+    }
+    for extension in ["rev", "pack"] {
+        // Without an index it is no pack, and in nobody's way.
         let _ = fs::remove_file(stem.with_extension(extension));
     }
+    true
 }

@@ -44,6 +44,11 @@ impl Kept {
         self.0.extend(other.0);
     }
 
+    /// Returns the paths of the packs, without extensions.
+    pub(super) fn stems(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|pack| pack.stem.as_path())
+    }
+
     /// Puts a pack and its index in place, kept before they can be seen.
     pub(super) fn install(store: &Store, finished: Finished) -> io::Result<Self> {
         let folder = folder(store)?;

@@ -250,13 +250,12 @@ fn is_whole(first: u8) -> bool {
     matches!((first >> 4) & 7, 1..=4)
 }
 
-/// Makes a file that git does not take for a pack, with the permissions that git gives to packs.
+/// Makes a file that git does not take for a pack, and that can be read by whoever may look into the repository.
 pub(super) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(UNFINISHED).rand_bytes(16);
+    let file = Builder::new().prefix(UNFINISHED).rand_bytes(16).tempfile_in(folder)?;
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o444));
-    builder.tempfile_in(folder)
+    file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o444))?;
+    Ok(file)
 }
 
 /// Writes an index, version 2.
