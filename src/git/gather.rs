@@ -72,6 +72,8 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     let files = kept::files(store)?;
     let folder = store.objects_dir().join("pack");
     let Some(indexed) = indexed(&folder) else { return Ok(Vec::new()) };
+    // What a dead process kept is reachable, or garbage.
+    files.iter().for_each(|path| _ = kept::release(path));
     let mut packs = Vec::new();
     for index in &files {
         let name = index.file_name().expect("it was listed by name");
@@ -81,11 +83,10 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
             continue;
         }
         let stem = index.with_extension("");
-        let keep = stem.with_extension("keep");
-        // What a dead process kept is reachable, or garbage.
-        if fs::exists(&keep)? && !kept::release(&keep) {
+        if fs::exists(stem.with_extension("keep"))? {
             continue;
         }
+        // It may be gone by now: somebody else merged it.
         if let Ok(meta) = fs::metadata(stem.with_extension("pack")) {
             packs.push(Gathered { stem, bytes: meta.len() });
         }
@@ -111,10 +112,9 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
     let mut writer = PackWriter::new(&kept::folder(store)?, store.hash_kind())?;
     let mut merged = Vec::new();
     for pack in packs {
-        match copy(store, &mut writer, &pack.stem) {
-            Ok(true) => merged.push(pack),
-            // It is gone, or not as we write packs: it stays out, and what was copied of it does no harm.
-            Ok(false) | Err(_) => {}
+        // One that is gone, or not as we write packs, stays out; what was copied of it does no harm.
+        if copy(store, &mut writer, &pack.stem).is_ok_and(|whole| whole) {
+            merged.push(pack);
         }
     }
     if merged.len() < 2 {

@@ -32,7 +32,7 @@ struct Pack {
     /// The path of its files without an extension.
     stem: PathBuf,
     /// The files themselves: what somebody removes nevertheless can be put back.
-    pack: File,
+    objects: File,
     index: File,
     /// Holds the lock.
     _keep: File,
@@ -67,7 +67,7 @@ impl Kept {
             let _ = fs::remove_file(stem.with_extension("pack"));
             unkeep(&stem);
         })?;
-        let kept = Self(vec![Arc::new(Pack { stem, pack, index, _keep: keep })]);
+        let kept = Self(vec![Arc::new(Pack { stem, objects: pack, index, _keep: keep })]);
         if store.durability() == Durability::Strict {
             File::open(&folder)?.sync_all()?;
         }
@@ -104,14 +104,14 @@ impl Kept {
             Ok((File::open(stem.with_extension("pack"))?, File::open(stem.with_extension("idx"))?))
         };
         let (pack, index) = adopted().inspect_err(|_| unkeep(&stem))?;
-        Ok(Self(vec![Arc::new(Pack { stem, pack, index, _keep: keep })]))
+        Ok(Self(vec![Arc::new(Pack { stem, objects: pack, index, _keep: keep })]))
     }
 
     /// Puts back what was removed although it was to be kept; returns whether anything was.
     pub fn put_back(&self) -> io::Result<bool> {
         let mut any = false;
         for kept in &self.0 {
-            for (file, extension) in [(&kept.pack, "pack"), (&kept.index, "idx")] {
+            for (file, extension) in [(&kept.objects, "pack"), (&kept.index, "idx")] {
                 let path = kept.stem.with_extension(extension);
                 if fs::exists(&path)? {
                     continue;

@@ -48,7 +48,7 @@ impl Store {
     pub fn discover(dir: &Path) -> Result<Self, Error> {
         // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
         let options = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
-        let trust: gix::sec::trust::Mapping<gix::open::Options> = Default::default();
+        let trust = gix::sec::trust::Mapping::<gix::open::Options>::default();
         let trust = gix::sec::trust::Mapping {
             full: trust.full.object_store_slots(SLOTS),
             reduced: trust.reduced.object_store_slots(SLOTS),

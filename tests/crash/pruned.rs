@@ -84,7 +84,7 @@ fn a_run_beside_eager_housekeeping_ends_whole() {
             let at: u64 = id[1..].parse().unwrap();
             assert_eq!(
                 (seen.status.as_str(), seen.attempts),
-                ("done", if at % 4 == 0 { 2 } else { 1 }),
+                ("done", if at.is_multiple_of(4) { 2 } else { 1 }),
                 "{eager:?} {id}"
             );
         }
