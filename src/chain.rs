@@ -6,7 +6,7 @@
 use crate::clock::Clock;
 use crate::git::codec;
 use crate::git::refs;
-use crate::git::store::{self, Batch, Edit, Store};
+use crate::git::store::{self, Batch, Edit, Kept, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Subject};
 use crate::model::time::Moment;
@@ -143,6 +143,11 @@ impl Appended {
         &self.links
     }
 
+    /// Puts the objects in place, on disk and out of reach of any prune while what is returned lives; the ref stays where it is.
+    pub fn place(self) -> Result<(Kept, Vec<Link>), Error> {
+        Ok((self.batch.keep()?, self.links))
+    }
+
     /// Puts the objects in place, on disk and out of reach of any prune, then swaps the ref.
     ///
     /// On [`Error::LostRace`] nothing has happened: somebody else appended first.
@@ -150,11 +155,12 @@ impl Appended {
         let Some(new) = self.links.last().map(|link| link.commit) else {
             return Ok((self.head, self.links));
         };
-        let kept = self.batch.keep()?;
+        let Self { expected, head, links, store, batch } = self;
+        let kept = batch.keep()?;
         // A crash here leaves unreachable objects, a `.keep` file that holds no lock, and the chain as it was.
-        match self.expected {
-            Some(old) => refs::advance(&self.store, &self.head.name, old, new),
-            None => refs::create(&self.store, &self.head.name, new),
+        match expected {
+            Some(old) => refs::advance(&store, &head.name, old, new),
+            None => refs::create(&store, &head.name, new),
         }
         .map_err(|error| match error {
             refs::Error::LostRace(name) => Error::LostRace(name),
@@ -162,7 +168,7 @@ impl Appended {
         })?;
         // Only now may git have them: a `git gc` from here on sees the ref. What somebody took away by force is written again.
         kept.put_back().map_err(store::Error::Pack)?;
-        Ok((self.head, self.links))
+        Ok((head, links))
     }
 }
 

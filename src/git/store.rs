@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use gix::objs::Write as _;
+use gix::odb::store::init::Slots;
+
 pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
 use super::gather;
 pub use super::kept::Kept;
 use super::program::{self, Git};
 use crate::model::digest::{Digest, Hasher, Oid};
-use gix::objs::Write as _;
-use gix::odb::store::init::Slots;
 
 /// Blobs above this size are streamed instead of being held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
@@ -150,7 +151,8 @@ impl Store {
 
     /// Writes an object by itself, from its bytes without the header.
     ///
-    /// Until a ref reaches it `git prune --expire=now` takes it, so what is to stay goes into a [`Batch`]. One that is there already is freshened instead, so that a prune in progress spares it.
+    /// Until a ref reaches it `git prune --expire=now` takes it, so what is to stay goes into a [`Batch`]. One that is there
+    /// already is freshened instead, so that a prune in progress that goes by age spares it.
     pub fn write(&self, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
         let oid = object_oid(self.hash_kind(), kind, bytes)?;
         if self.freshen(oid) {
