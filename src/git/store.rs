@@ -21,8 +21,9 @@ use crate::model::digest::{Digest, Hasher, Oid};
 /// Blobs above this size are streamed instead of being held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
 
-/// How many packs a repository has room for that is open: several times as many as ever gather.
-const SLOTS: Slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 512 };
+/// How many packs gix has room for in a repository that is open. It gives each new one another slot, and where the slots have
+/// all been used once, it can lose a pack that comes while another goes: so there are more than a process ever writes.
+const SLOTS: Slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 8192 };
 
 /// How often a write that lost to a concurrent `git gc` is tried again.
 const GC_RETRIES: usize = 8;
