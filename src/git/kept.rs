@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::pack::{self, Finished};
 use super::store::{Durability, Store};
@@ -18,6 +19,14 @@ pub(super) const OURS: &str = "pack-68616e646f6666";
 
 /// How our `.keep` files begin.
 const MARK: &str = "git-handoff: ";
+
+/// How many packs this process has put in place.
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns how many packs this process has put in place.
+pub(super) fn written() -> usize {
+    WRITTEN.load(Ordering::Relaxed)
+}
 
 /// Objects that are safe from every `git prune`, `git gc` and `git repack` for as long as this lives.
 ///
@@ -56,6 +65,7 @@ impl Kept {
             pack::force(finished.pack.as_file())?;
             pack::force(finished.index.as_file())?;
         }
+        WRITTEN.fetch_add(1, Ordering::Relaxed);
         let length = store.hash_kind().len_in_hex();
         let (stem, keep) = claim(&folder, OURS, length, finished.pack.path(), finished.checksum.as_slice())?;
         let place = |file: tempfile::NamedTempFile, extension| {
@@ -77,6 +87,7 @@ impl Kept {
     /// Takes over a pack that git wrote elsewhere, with all its files, kept before it can be seen.
     pub(super) fn adopt(store: &Store, pack: &Path) -> io::Result<Self> {
         let folder = folder(store)?;
+        WRITTEN.fetch_add(1, Ordering::Relaxed);
         let length = store.hash_kind().len_in_hex();
         let (stem, keep) = claim(&folder, "pack-", length, pack, &[])?;
         let adopted = || -> io::Result<(File, File)> {

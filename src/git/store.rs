@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use gix::objs::Write as _;
@@ -14,6 +14,7 @@ use gix::odb::store::init::Slots;
 pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
 use super::gather;
+use super::kept;
 pub use super::kept::Kept;
 use super::program::{self, Git};
 use crate::model::digest::{Digest, Hasher, Oid};
@@ -22,8 +23,11 @@ use crate::model::digest::{Digest, Hasher, Oid};
 const STREAM_ABOVE: u64 = 4 << 20;
 
 /// How many packs gix has room for in a repository that is open. It gives each new one another slot, and where the slots have
-/// all been used once, it can lose a pack that comes while another goes: so there are more than a process ever writes.
-const SLOTS: Slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 8192 };
+/// all been used once, it can lose a pack that comes while another goes.
+const SLOTS: Slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 2048 };
+
+/// After so many packs that we wrote the repository is opened anew, well before the slots are used up.
+const RENEW_AFTER: usize = 1000;
 
 /// How often a write that lost to a concurrent `git gc` is tried again.
 const GC_RETRIES: usize = 8;
@@ -43,6 +47,8 @@ struct Known {
     common_dir: PathBuf,
     objects_dir: PathBuf,
     hash: gix::hash::Kind,
+    /// How many packs had been written when the repository was opened last, and what was opened then, if not at first.
+    renewed: Mutex<(usize, Option<gix::ThreadSafeRepository>)>,
 }
 
 impl Store {
@@ -78,6 +84,7 @@ impl Store {
             common_dir: absolute(local.common_dir()),
             objects_dir: absolute(local.objects.store_ref().path()),
             hash: local.object_hash(),
+            renewed: Mutex::new((kept::written(), None)),
         };
         Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }
@@ -91,10 +98,24 @@ impl Store {
 
     /// Returns a handle for one thread.
     pub fn local(&self) -> gix::Repository {
-        let mut repo = self.repo.to_thread_local();
+        let mut repo = self.current().to_thread_local();
         // Evidence is read as it is stored: `git replace` must not stand in for it.
         repo.objects.ignore_replacements = true;
         repo
+    }
+
+    /// Returns the repository, opened anew after many packs.
+    fn current(&self) -> gix::ThreadSafeRepository {
+        let written = kept::written();
+        let mut renewed = self.known.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if written - renewed.0 > RENEW_AFTER {
+            let mut repo = self.repo.to_thread_local();
+            // One that cannot be opened now is still open as it was.
+            if repo.reload().is_ok() {
+                *renewed = (written, Some(repo.into_sync()));
+            }
+        }
+        renewed.1.clone().unwrap_or_else(|| self.repo.clone())
     }
 
     /// Returns the git directory that linked worktrees share.
