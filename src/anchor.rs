@@ -12,6 +12,7 @@ mod s3;
 mod settings;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,10 +61,12 @@ pub enum Place {
 /// What it takes to reach anything outside.
 #[derive(Clone)]
 pub struct Means {
-    /// The verifier's repository, whose configuration says how others are reached.
+    /// The verifier's repository.
     pub store: Store,
     /// How repositories may be reached.
     pub reach: Reach,
+    /// The settings of git's that say more of it: those that no file inside the work tree has a say in.
+    pub settings: Vec<(String, String)>,
     /// Where moments come from.
     pub clock: Clock,
     /// What the environment says of AWS.
@@ -120,18 +123,34 @@ impl Anchor {
             Place::S3(s3) => s3.ask(means, self.within, question).map(|answered| {
                 witness.guarantee = witness.guarantee.min(answered.guarantee);
                 (witness.since, witness.notes) = (answered.since, answered.notes);
-                Answer::Seals(answered.seals)
+                Answer::Seals(answered.held)
             }),
             Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
         };
-        witness.answer = answer.unwrap_or_else(|error| {
-            let why = in_a_line(&error);
-            if error.is_for_all() {
-                self.gave_up.get_or_init(|| why.clone());
-            }
-            Answer::None(why)
-        });
+        witness.answer = answer.unwrap_or_else(|error| Answer::None(self.give_up(&error)));
         witness
+    }
+
+    /// Returns what it holds of a key, whatever is here, or why it does not say so; a time-stamping authority holds nothing.
+    pub fn holdings(&self, means: &Means, key: &str) -> Result<Holdings, String> {
+        if let Some(why) = self.gave_up.get() {
+            return Err(why.clone());
+        }
+        let holdings = match &self.place {
+            Place::Git(git) => git.holdings(&self.patient(means), key),
+            Place::S3(s3) => s3.holdings(means, self.within, key),
+            Place::Rfc3161(_) => Ok(Holdings::default()),
+        };
+        holdings.map_err(|error| self.give_up(&error))
+    }
+
+    /// Returns why there was no answer; a place that cannot be reached at all is not asked again.
+    fn give_up(&self, error: &Error) -> String {
+        let why = in_a_line(error);
+        if error.is_for_all() {
+            self.gave_up.get_or_init(|| why.clone());
+        }
+        why
     }
 
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
@@ -166,6 +185,15 @@ impl Anchor {
         let reach = Reach { within: Some(self.within), prompt: false, ..means.reach.clone() };
         Means { reach, ..means.clone() }
     }
+}
+
+/// What an anchor holds of one key.
+#[derive(Clone, Debug, Default)]
+pub struct Holdings {
+    /// The runs that it holds.
+    pub runs: BTreeSet<RunId>,
+    /// Why it may hold more: what of it could not be read to its end.
+    pub complaints: BTreeSet<String>,
 }
 
 /// Asks every one of some anchors about a run.
@@ -239,6 +267,12 @@ pub enum Error {
     /// A run could not be looked at.
     #[error(transparent)]
     Verify(#[from] verify::Error),
+    /// It would have to be asked about more keys than it is.
+    #[error(
+        "there are more than {} keys to be asked about: the run's writers and those in your signers",
+        s3::MOST_KEYS
+    )]
+    TooManyKeys,
     /// There is no seal to be stamped.
     #[error("the run is not sealed")]
     NoRoot,

@@ -8,6 +8,7 @@ mod parts;
 
 use std::fmt::Write as _;
 
+use crate::git::checked;
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
 use crate::git::refs;
@@ -15,7 +16,7 @@ use crate::git::store::{self, Store};
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::{ItemId, RunId};
-use crate::run::View;
+use crate::run::{Vetted, View};
 
 /// What to apply, and onto what.
 #[derive(Clone, Debug)]
@@ -78,7 +79,8 @@ pub struct Applied {
 }
 
 /// Applies a run's patches. After an error or a conflict, nothing has changed.
-pub fn apply(store: &Store, view: &View, request: &Request) -> Result<Applied, Error> {
+pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
+    let view: &View = run;
     let chosen = parts::chosen(view, request.item)?;
     let base = view.state.submitted.base;
     if !store.contains(base) {
@@ -86,7 +88,7 @@ pub fn apply(store: &Store, view: &View, request: &Request) -> Result<Applied, E
     }
     let target = Target::find(store, &request.onto, base)?;
     let scratch = Scratch::new(store, base)?;
-    let parts = parts::read(store, &scratch, view, &chosen)?;
+    let parts = parts::read(store, &scratch, run, &chosen)?;
     let mut applied = parts::join(&scratch, view, &parts)?;
     if applied.conflicts.is_empty() {
         let onto = scratch.tree_of(target.onto)?;
@@ -205,8 +207,8 @@ pub enum Error {
     #[error("the item {0:?} is {1}; only what is done can be applied")]
     NotDone(ItemId, &'static str),
     /// The bytes of a patch are not those that were recorded.
-    #[error("the patch of {0:?} in the object database is not {1}, which its entry names")]
-    Altered(ItemId, Digest),
+    #[error("the patch of {0:?} in the object database is not the one that its entry names")]
+    Altered(ItemId, #[source] Box<checked::Error>),
     /// A patch does not apply to the base it was made against.
     #[error("the patch of {0:?} does not apply to the run's base")]
     Patch(ItemId, #[source] program::Error),

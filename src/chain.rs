@@ -179,6 +179,11 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
     let Some(tip) = refs::read(store, name).map_err(Error::Ref)? else {
         return Ok(None);
     };
+    read_at(store, name, tip).map(Some)
+}
+
+/// Reads a whole chain like [`read`], up to a commit of it, wherever the ref points by now.
+pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>), Error> {
     let mut links = Vec::new();
     let mut next = Some(tip);
     while let Some(commit) = next {
@@ -194,7 +199,7 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
         }
         head.push(link);
     }
-    Ok(Some((head, links)))
+    Ok((head, links))
 }
 
 /// Reads only the last entry of a chain, for appending to one that is known to be sound.

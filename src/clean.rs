@@ -23,6 +23,8 @@ pub struct Request {
     pub transcripts: bool,
     /// Work saved from interrupted attempts of sealed runs as well.
     pub salvage: bool,
+    /// Remove worktrees without saving their work first, and work that could not be saved before: for a disk that is full.
+    pub discard: bool,
     /// Remove it; otherwise it is only listed.
     pub remove: bool,
 }
@@ -87,7 +89,8 @@ pub fn clean(writer: &Writer, site: &Site, run: &RunId, request: Request) -> Res
         cleaned.pieces.extend(delete(store, &view, what, request.remove)?);
     }
     let leftovers = Workspace::leftovers(site, run)?;
-    let found = leftovers.into_iter().map(|left| Piece {
+    let unsaved = if request.discard { Workspace::unsaved(site, run)? } else { Vec::new() };
+    let found = leftovers.into_iter().chain(unsaved).map(|left| Piece {
         run: run.clone(),
         bytes: size(&left.dir),
         what: What::Worktree { item: left.item, attempt: left.attempt, path: left.dir },
@@ -95,8 +98,12 @@ pub fn clean(writer: &Writer, site: &Site, run: &RunId, request: Request) -> Res
     });
     let mut worktrees: Vec<Piece> = found.collect();
     if request.remove && !worktrees.is_empty() {
-        let open = OpenRun::open(writer.clone(), run)?;
-        cleaned.notes.extend(stranded::clear(&open, site)?);
+        if request.discard {
+            cleaned.notes.extend(stranded::discard(site, run, view.state.submitted.base)?);
+        } else {
+            let open = OpenRun::open(writer.clone(), run)?;
+            cleaned.notes.extend(stranded::clear(&open, site)?);
+        }
         for piece in &mut worktrees {
             piece.removed = matches!(&piece.what, What::Worktree { path, .. } if !path.exists());
         }

@@ -1,6 +1,6 @@
 //! The only reader of the system's clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::time::Moment;
 
@@ -28,5 +28,24 @@ impl Clock {
     /// Returns whether the clock is a pinned one.
     pub fn is_pinned(self) -> bool {
         matches!(self, Self::Pinned(_))
+    }
+}
+
+/// A clock that begins at the present moment and is never put right: for waits, which no correction may prolong.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    began: Instant,
+    at: Moment,
+}
+
+impl Steady {
+    /// Begins at what `clock` says now.
+    pub fn new(clock: Clock) -> Self {
+        Self { began: Instant::now(), at: clock.now() }
+    }
+
+    /// Returns the moment that it began at, and what has passed since.
+    pub fn now(&self) -> Moment {
+        self.at.plus_millis(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 }

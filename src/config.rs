@@ -3,12 +3,17 @@
 //! git itself reads the files, so that every scope, `-c` and every kind of include counts as it does for git. Settings that
 //! decide whom to trust are never taken from a file inside a work tree.
 
+mod origin;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::git::program;
 use crate::git::store::{Durability, Store};
 use crate::model::schema::Schema;
+
+use origin::WorkTrees;
+pub use origin::is_in_work_tree;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +94,8 @@ pub struct Config {
     pub user: Option<(String, String)>,
     /// `user.name`
     pub user_name: Option<String>,
+    /// How others are reached, as git's own settings say it outside the work tree: keys and values, in order.
+    pub reaching: Vec<(String, String)>,
     /// What was ignored, in sentences.
     pub warnings: Vec<String>,
 }
@@ -117,6 +124,7 @@ impl Default for Config {
             maintenance: true,
             user: None,
             user_name: None,
+            reaching: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -134,19 +142,27 @@ impl Config {
     pub fn read(store: &Store) -> Result<Self, Error> {
         let listed = store.git().args(["config", "--list", "-z", "--show-origin", "--includes"]).run();
         let listed = String::from_utf8_lossy(&listed.map_err(Error::Git)?).into_owned();
-        let work_tree = store.work_dir();
-        let git_dirs = [store.git_dir(), store.common_dir()];
+        let work_trees = WorkTrees::of(store);
         let mut config = Self::default();
         let mut user = (None, None);
         let mut gpg_format = String::new();
-        let mut user_key = None;
+        let (mut user_key, mut silenced) = (None, Vec::new());
         for setting in parse_list(&listed) {
-            if is_trust_root(&setting.key) && in_work_tree(&setting, work_tree.as_deref(), &git_dirs) {
+            let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
+            if is_trust_root(&setting.key) && tracked() {
                 config.warnings.push(format!(
                     "`{}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust",
                     setting.key
                 ));
                 continue;
+            }
+            // Those of the command line reach git by themselves.
+            if is_of_reaching(&setting.key) && setting.origin.is_some() {
+                if tracked() {
+                    silenced.push(setting.key.clone());
+                } else {
+                    config.reaching.push((setting.key.clone(), setting.value.clone()));
+                }
             }
             match setting.key.as_str() {
                 "user.name" => user.0 = Some(setting.value),
@@ -165,6 +181,10 @@ impl Config {
         if gpg_format == "ssh" && config.signing_key.is_none() {
             config.signing_key = user_key;
         }
+        silenced.retain(|_| !config.anchors.is_empty());
+        config.warnings.extend(silenced.iter().map(|key| {
+            format!("`{key}` has no say in how anchors are reached: it stands in a file inside the work tree")
+        }));
         // An empty one asks for the repository's own, whatever else is configured.
         config.signing_key = config.signing_key.filter(|key| !key.is_empty());
         config.user_name.clone_from(&user.0);
@@ -272,10 +292,14 @@ fn is_trust_root(key: &str) -> bool {
     NAMES.contains(&key) || key.starts_with("handoff.anchor.")
 }
 
-fn in_work_tree(setting: &Setting, work_tree: Option<&Path>, git_dirs: &[PathBuf]) -> bool {
-    let (Some(origin), Some(work_tree)) = (&setting.origin, work_tree) else { return false };
-    let origin = std::fs::canonicalize(origin).unwrap_or_else(|_| origin.clone());
-    origin.starts_with(work_tree) && !git_dirs.iter().any(|dir| origin.starts_with(dir))
+/// Returns whether a setting of git's own says how others are reached.
+fn is_of_reaching(key: &str) -> bool {
+    const SECTIONS: [&str; 6] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe."];
+    let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
+    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
+    SECTIONS.iter().any(|section| key.starts_with(section))
+        || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
+        || of_remote()
 }
 
 /// Reads `git config --list -z --show-origin`: origin NUL key [LF value] NUL.

@@ -1,7 +1,8 @@
 //! Documents of a run: puts revisions on it, finds them, and says who made them what they are.
 
-use std::io::{self, Write};
+use std::io::Write;
 
+use crate::git::checked;
 use crate::git::store::{self, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::{Drift, Revision};
@@ -10,7 +11,7 @@ use crate::model::name::{FilePath, RunId};
 use crate::model::schema::{Schema, Wanted};
 use crate::model::state::Illegal;
 use crate::model::time::Moment;
-use crate::run::{self, Happening, OpenRun, View};
+use crate::run::{self, Happening, OpenRun, Vetted, View};
 use crate::schemas::{self, MAX_CHECKED, Schemas, Unfit};
 
 /// A revision that is to be put on a run; its bytes are in the repository.
@@ -129,14 +130,15 @@ pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error
 }
 
 /// Copies the bytes of a revision, after making sure that they are what was recorded: of others, not one leaves.
-pub fn give(store: &Store, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
+pub fn give(store: &Store, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
     let product = change.revision.product;
-    let (found, _) = store.copy_blob(product.oid, &mut io::sink())?;
-    if found != product.sha256 {
-        return Err(Error::Altered { name: change.name.clone(), number: change.revision.number });
-    }
-    store.copy_blob(product.oid, out)?;
-    Ok(())
+    run.product(product.oid).that_is(product.sha256).copy(store, out).map_err(|error| match error {
+        checked::Error::Store(inner) => Error::Store(inner),
+        other => {
+            let (name, number) = (change.name.clone(), change.revision.number);
+            Error::Altered { name, number, source: Box::new(other) }
+        }
+    })
 }
 
 fn change(view: &View, name: &FilePath, revision: &Revision) -> Change {
@@ -183,6 +185,8 @@ pub enum Error {
         name: FilePath,
         /// The revision.
         number: u64,
+        /// How they differ.
+        source: Box<checked::Error>,
     },
     /// It is not what it claims to be.
     #[error("the document {0:?} cannot be put there")]

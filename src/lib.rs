@@ -19,7 +19,7 @@
 //! [`verify`] recomputes all of it from the objects alone and shares nothing with the writer but the data [`model`], the
 //! codec in [`git`] and the check of a signature in [`sign`].
 //!
-//! [`prove`] takes from a run what proves one product, or how the run went on, to somebody who has nothing else.
+//! [`prove`] takes from a sealed run what proves one product, or how the run went on, to somebody who has nothing else.
 //!
 //! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
 //! mends what crashes left half-done, and [`clean`] what they left on the disk.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::{self, Draft, Head, Writer};
+use crate::git::codec::Decoded;
 use crate::git::store::{Edit, Store};
 use crate::git::{history, refs, store};
 use crate::model::digest::{Digest, Oid};
@@ -88,8 +89,7 @@ pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName
     let mut said = BTreeMap::new();
     for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
         let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
-        let signed = entry.signature.and_then(|armour| sign::check(&entry.payload, &armour).ok());
-        if signed.is_none_or(|key| sign::fingerprint(&key) != log.key()) {
+        if !is_signed_by(&entry, log.key()) {
             return Ok(None);
         }
         said.entry(entry.entry.about).or_insert(entry.entry.event);
@@ -103,6 +103,18 @@ pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName
         first = Some(entry.hash);
     }
     Ok(first.map(|first| LogName::apart(log.key(), first)))
+}
+
+/// Returns the names that our log can take where what lies under its own elsewhere is no log of its key, the best first.
+///
+/// Each is that of an entry of ours: of the first that `theirs` has not, as far as it is here, and those after it; then of the
+/// others, the last first.
+pub fn further_names(store: &Store, log: &LogName, theirs: Oid) -> Result<Vec<LogName>, Error> {
+    let Some((_, links)) = chain::read(store, &log.reference())? else { return Ok(Vec::new()) };
+    let known: BTreeSet<Oid> = history::since(store, theirs, None).unwrap_or_default().into_iter().collect();
+    let (shared, own): (Vec<_>, Vec<_>) = links.iter().partition(|link| known.contains(&link.commit));
+    let names = own.into_iter().chain(shared.into_iter().rev()).map(|link| LogName::apart(log.key(), link.hash));
+    Ok(names.filter(|name| name != log).collect())
 }
 
 /// Gives a log another name; what was appended to it meanwhile is an error, and nothing has changed then.
@@ -121,16 +133,37 @@ pub fn find(store: &Store, fingerprint: &str, run: &RunId) -> Result<Option<Reco
     record_at(store, &head, run)
 }
 
-/// Returns the logs here, ours and fetched, that name a run.
-pub fn witnesses(store: &Store, run: &RunId) -> Result<Vec<String>, Error> {
+/// Returns the logs of a key here, our own and those fetched, that name a run. What others say in theirs takes no name from us.
+///
+/// Of what was fetched counts the latest entry that the key signed: what somebody else put on top says nothing.
+pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
     let mut named = Vec::new();
-    for (name, _) in refs::list(store, "refs/handoff/").map_err(Error::Refs)? {
-        let is_log = name.starts_with(FOLDER) || (name.starts_with("refs/handoff/remotes/") && name.contains("/logs/"));
-        if is_log && record_at(store, &chain::tip(store, &name)?, run)?.is_some() {
+    for (name, tip) in refs::list(store, "refs/handoff/").map_err(Error::Refs)? {
+        let is_fetched = name.starts_with("refs/handoff/remotes/") && name.contains("/logs/");
+        let log = name.rsplit('/').next().and_then(LogName::decode).filter(|log| log.key() == fingerprint);
+        if log.is_none() || !(is_fetched || name.starts_with(FOLDER)) {
+            continue;
+        }
+        let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };
+        if let Some(tree) = tree
+            && record_in(store, tree, run)?.is_some()
+        {
             named.push(name);
         }
     }
     Ok(named)
+}
+
+/// Returns the tree of the latest entry that a key signed of those that end at `tip`.
+fn signed_tree(store: &Store, fingerprint: &str, tip: Oid) -> Option<Oid> {
+    let mut commits = history::since(store, tip, None).ok()?.into_iter().filter_map(|at| chain::decode(store, at).ok());
+    commits.find(|entry| is_signed_by(entry, fingerprint)).map(|entry| entry.tree)
+}
+
+fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
+    let signature = entry.signature.as_ref();
+    let key = signature.and_then(|armour| sign::check(&entry.payload, armour).ok());
+    key.is_some_and(|key| sign::fingerprint(&key) == fingerprint)
 }
 
 /// Appends a record to the writer's log unless it stands there already.
@@ -200,7 +233,10 @@ fn thread_record_at(store: &Store, head: &Head, thread: &ThreadId) -> Result<Opt
 }
 
 fn record_at(store: &Store, head: &Head, run: &RunId) -> Result<Option<Record>, Error> {
-    let Some(tree) = head.tree else { return Ok(None) };
+    head.tree.map_or(Ok(None), |tree| record_in(store, tree, run))
+}
+
+fn record_in(store: &Store, tree: Oid, run: &RunId) -> Result<Option<Record>, Error> {
     let Some(blob) = store.blob_at(tree, &format::log_path(run))? else { return Ok(None) };
     serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
 }

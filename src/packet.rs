@@ -24,6 +24,7 @@ pub use token::plain as plain_token;
 use std::collections::BTreeSet;
 
 use crate::model::packet::{Age, Packet, Unclean, Unusable};
+use crate::model::printable::written_out;
 use crate::model::time::Moment;
 
 /// Every rule that a finding can name: its id and what it is called.
@@ -209,7 +210,7 @@ fn without_packet(unusable: &Unusable) -> Vec<Row> {
         untrusted::row(&unusable.passages)
     };
     vec![
-        failed("schema", &quote::escaped(&unusable.why)),
+        failed("schema", &written_out(&unusable.why)),
         failed("freshness", "no usable packet, so its age is unknown"),
         failed("resume_token", "no usable packet, so there is no continuity ID"),
         failed("replay", "objective, blocker, and next action could not be confirmed"),

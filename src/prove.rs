@@ -1,4 +1,6 @@
-//! Takes from a run what proves one product, or how it went on, to somebody who has nothing else.
+//! Takes from a sealed run what proves one product, or how it went on, to somebody who has nothing else.
+//!
+//! Only a seal signs a root, so nothing is proven of a run that has none.
 
 use crate::chain::{self, Link};
 use crate::git::store::{self, Store};
@@ -12,11 +14,7 @@ use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
 /// Proves what an item of a sealed run handed over, or one product of it.
 pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
     let links = read(store, reference)?;
-    let run = run_of(&links[0])?;
-    let Some((seal, before)) = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)))
-    else {
-        return Err(Error::NotSealed(run));
-    };
+    let (before, seal) = sealed(&links)?;
     let ended = before.iter().rposition(|link| done(&link.entry).is_some_and(|e| e.item == *item));
     let ended = ended.ok_or_else(|| Error::NotDone(item.clone()))?;
     let reconciled = done(&before[ended].entry).expect("it was found as one that is done");
@@ -29,41 +27,45 @@ pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&Prod
     };
     let fired = |link: &Link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt);
     let fired = before[..ended].iter().rposition(fired).ok_or_else(|| Error::NotDone(item.clone()))?;
-    let leaves: Vec<Digest> = before.iter().map(|link| link.hash).collect();
+    let leaves = leaves(before);
     Ok(Proof {
         item: Some(item.clone()),
         product: handed,
-        last: Signed { commit: commit(store, seal)?, path: None },
         shown: [fired, ended].map(|at| Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }).to_vec(),
-        ..begin(store, &links[0], &leaves)?
+        ..begin(store, &links[0], seal, &leaves)?
     })
 }
 
-/// Proves that a run went on from its first entries up to `since`, and changed none of them.
+/// Proves that a sealed run went on from its first entries up to `since`, and changed none of them.
 pub fn growth(store: &Store, reference: &str, since: u64) -> Result<Proof, Error> {
     let links = read(store, reference)?;
-    let last = &links[links.len() - 1];
-    let sealed = matches!(last.entry.event, Event::RunSealed(_));
-    let before = if sealed { &links[..links.len() - 1] } else { &links[..] };
-    let leaves: Vec<Digest> = before.iter().map(|link| link.hash).collect();
+    let (before, seal) = sealed(&links)?;
+    let leaves = leaves(before);
     let unknown = || Error::NoEntry { since, entries: leaves.len() as u64 };
     let old = usize::try_from(since).ok().and_then(|since| since.checked_add(1)).ok_or_else(unknown)?;
     let consistent = merkle::consistency(&leaves, old).ok_or_else(unknown)?;
     let root = merkle::root(leaves[..old].iter().copied());
-    Ok(Proof {
-        since: Some(Earlier { entries: old as u64, root, path: consistent }),
-        last: Signed { commit: commit(store, last)?, path: (!sealed).then(|| path(&leaves, leaves.len() - 1)) },
-        ..begin(store, &links[0], &leaves)?
-    })
+    let earlier = Earlier { entries: old as u64, root, path: consistent };
+    Ok(Proof { since: Some(earlier), ..begin(store, &links[0], seal, &leaves)? })
 }
 
 fn run_of(link: &Link) -> Result<RunId, Error> {
     link.entry.about.run().cloned().ok_or(Error::NotARun)
 }
 
-/// What every proof begins with; the last entry is still to be filled in.
-fn begin(store: &Store, first: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
-    let signed = Signed { commit: commit(store, first)?, path: Some(path(leaves, 0)) };
+/// Returns the entries under the sealed root, and the seal.
+fn sealed(links: &[Link]) -> Result<(&[Link], &Link), Error> {
+    let run = run_of(&links[0])?;
+    let last = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)));
+    last.map(|(seal, before)| (before, seal)).ok_or(Error::NotSealed(run))
+}
+
+fn leaves(links: &[Link]) -> Vec<Digest> {
+    links.iter().map(|link| link.hash).collect()
+}
+
+/// What every proof holds, whatever it is about.
+fn begin(store: &Store, first: &Link, seal: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
     Ok(Proof {
         schema: SCHEMA.to_owned(),
         run: run_of(first)?,
@@ -72,8 +74,8 @@ fn begin(store: &Store, first: &Link, leaves: &[Digest]) -> Result<Proof, Error>
         since: None,
         entries: leaves.len() as u64,
         root: merkle::root(leaves.iter().copied()),
-        last: signed.clone(),
-        first: signed,
+        first: Signed { commit: commit(store, first)?, path: Some(path(leaves, 0)) },
+        last: Signed { commit: commit(store, seal)?, path: None },
         shown: Vec::new(),
     })
 }

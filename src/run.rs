@@ -1,7 +1,9 @@
 //! An open run: its chain folded into its state, and the one way to record what happens next.
 
+mod vetted;
 mod view;
 
+pub use vetted::{Blob, Vetted};
 pub use view::{View, view};
 
 use std::collections::BTreeMap;

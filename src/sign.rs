@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use signature::{Signer as _, Verifier as _};
-use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, Signature, SshSig};
+use ed25519_dalek::{Signature, VerifyingKey};
+use signature::Signer as _;
+use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 
 /// The SSHSIG namespace that git signs commits in.
 pub const NAMESPACE: &str = "git";
@@ -123,17 +124,32 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
         return Err(Error::NotExact);
     }
     let public = PublicKey::from(signature.public_key().clone());
-    if public.algorithm() != Algorithm::Ed25519 {
-        return Err(Error::Algorithm(public.algorithm().to_string()));
+    for algorithm in [public.algorithm(), signature.algorithm()] {
+        if algorithm != Algorithm::Ed25519 {
+            return Err(Error::Algorithm(algorithm.to_string()));
+        }
     }
-    public.verify(NAMESPACE, payload, &signature).map_err(|_| Error::Bad)?;
+    // What OpenSSH writes there is nothing, and what it reads there must be nothing.
+    if !signature.reserved().is_empty() {
+        return Err(Error::Reserved);
+    }
+    let signed = SshSig::signed_data(NAMESPACE, signature.hash_alg(), payload).map_err(Error::Malformed)?;
+    if signature.namespace() != NAMESPACE || !check_raw(&public, &signed, signature.signature_bytes()) {
+        return Err(Error::Bad);
+    }
     Ok(public)
 }
 
-/// Whether bytes are the bare ed25519 signature of a key over a message, in formats that are not SSH's.
+/// Whether bytes are the bare ed25519 signature of a key over a message: the one check that all others come down to.
+///
+/// Strictly: a key or an R of small order, with which one signature fits many messages, is none, and neither is a key in
+/// another spelling than its own. Signatures are never checked in batches, which accept what this refuses.
 pub fn check_raw(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
-    let signature = Signature::new(Algorithm::Ed25519, signature.to_vec());
-    signature.is_ok_and(|signature| key.key_data().verify(message, &signature).is_ok())
+    let Some(key) = key.key_data().ed25519() else { return false };
+    let (Ok(point), Ok(signature)) = (VerifyingKey::from_bytes(&key.0), Signature::from_slice(signature)) else {
+        return false;
+    };
+    point.to_edwards().compress().0 == key.0 && point.verify_strict(message, &signature).is_ok()
 }
 
 /// Returns 32 random hex digits, for what must not be the same twice.
@@ -218,6 +234,9 @@ pub enum Error {
     /// The signature means something, but its bytes are not those that OpenSSH writes.
     #[error("the signature is not in the form that OpenSSH writes")]
     NotExact,
+    /// The signature holds something that has no meaning yet.
+    #[error("the signature has a `reserved` field that is not empty")]
+    Reserved,
     /// The signature is of a type that this format does not use.
     #[error("the signature is by a {0} key, not ed25519")]
     Algorithm(String),

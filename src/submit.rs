@@ -46,7 +46,7 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     if let Some(same) = existing(writer, &run, valid)? {
         return Ok(same);
     }
-    if !log::witnesses(&writer.store, &run)?.is_empty() {
+    if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
         return Err(Error::Used(run));
     }
     let mut batch = writer.store.batch();
@@ -167,7 +167,7 @@ pub enum Error {
     #[error("the run {0:?} exists already with another plan or another writer")]
     Different(RunId),
     /// The id belonged to a run whose ref is gone.
-    #[error("the id {0:?} was used before: a repository log names it, and its ref is gone")]
+    #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
     Used(RunId),
     /// There is no commit to start from.
     #[error("HEAD does not point at a commit yet, so there is nothing that items could start from")]

@@ -101,7 +101,7 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Vec<Proble
     }
 }
 
-/// Validates a plan whose items are to be added to those of a run, and gives the added items.
+/// Validates a plan whose items are to be added to those of a run, and gives the added items, normalised.
 ///
 /// `existing` are all items the run has by now, its plan's own and those appended since. Of the new
 /// plan only the items count: queue, base and artifacts were settled when the run was submitted.
@@ -132,7 +132,7 @@ pub fn validate_extension(
     check_items(&Scope { draft: &draft, added, created: Vec::new() }, catalog, &mut problems);
     draft.items.truncate(added);
     match draft.finish() {
-        Some(plan) if problems.is_empty() => Ok(plan.items),
+        Some(plan) if problems.is_empty() => Ok(plan.items.into_iter().map(Item::normalised).collect()),
         _ => Err(problems),
     }
 }

@@ -193,7 +193,7 @@ fn bytes_that_are_not_what_the_chain_says_are_refused() {
     std::fs::remove_file(&path).unwrap();
     std::fs::copy(other, &path).unwrap();
     let (code, _, stderr) = place.handoff(&["apply", "r"]);
-    assert_eq!(code, 1, "{stderr}");
+    assert_eq!(code, 3, "{stderr}");
     assert_eq!(place.read("main.txt"), "one\ntwo\nthree\nfour\nfive\n");
 }
 

@@ -4,6 +4,7 @@
 mod answers;
 mod example;
 mod interop;
+mod printing;
 mod refusals;
 mod repositories;
 mod trust;

@@ -5,6 +5,7 @@ mod killed;
 mod purity;
 mod rules;
 mod runs;
+mod spellings;
 mod stories;
 
 use std::collections::BTreeMap;

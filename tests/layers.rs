@@ -20,27 +20,27 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("sign", &["model"]),
     ("git", &["model"]),
     ("config", &["git", "model"]),
-    // The chain and what is built on it.
+    // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
+    ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
+    // The chain and what is built on it. A run that bytes are taken from is one that the verifier let pass.
     ("chain", &["clock", "git", "model", "sign"]),
     ("event", &["chain"]),
     ("log", &["chain", "git", "model", "sign"]),
     ("submit", &["chain", "git", "log", "model", "validate"]),
-    ("run", &["chain", "git", "log", "merkle", "model", "plan", "sign", "submit"]),
+    ("run", &["chain", "git", "log", "merkle", "model", "plan", "sign", "submit", "verify"]),
     ("coordinate", &["chain", "git", "model", "run"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
     // The conductor is the one stage that knows the others.
     ("engine", &["chain", "clock", "config", "coordinate", "event", "git", "model", "run", "schemas", "worker"]),
     // Pure but for the facts, which are looked up in the repository and its runs.
-    ("packet", &["git", "model", "run"]),
-    // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
-    ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
+    ("packet", &["git", "model", "run", "verify"]),
     ("document", &["git", "model", "run", "schemas"]),
     // What is done with a run besides driving it.
     ("prove", &["chain", "git", "merkle", "model"]),
     ("export", &["chain", "git", "merkle", "model", "run", "sign"]),
     ("apply", &["git", "model", "run"]),
-    ("share", &["git", "log", "model", "plan"]),
+    ("share", &["git", "log", "model", "plan", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "model", "share", "sign", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),

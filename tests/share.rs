@@ -1,12 +1,14 @@
 //! Sharing: runs go to remotes over real transports, come from them, and travel in files; what is hostile is refused.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ambiguous;
 mod bundles;
 mod ci;
 mod clones;
 mod hostile;
 mod partial;
 mod refusals;
+mod rivals;
 mod server;
 mod threads;
 mod transports;

@@ -6,8 +6,17 @@
 
 mod anchored;
 mod bytes;
+mod consumers;
 pub(crate) mod edits;
+pub(crate) mod fetched;
+mod forger;
+mod grown;
 mod places;
+mod promises;
+mod proof_asked;
+mod proof_files;
+mod proofs;
 pub(crate) mod run;
 mod stories;
-mod table;
+pub(crate) mod table;
+mod threads;

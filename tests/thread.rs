@@ -4,6 +4,8 @@ mod adopting;
 mod packets;
 mod saving;
 mod tampering;
+mod trust;
+mod used;
 mod worktree;
 
 use std::io::Write as _;

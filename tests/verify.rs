@@ -1,13 +1,17 @@
 //! Verification: honest runs pass, and each way of tampering is found by the row that should find it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod bundle_json;
+pub(crate) mod bundle_json;
+mod bundle_json_fields;
 mod documents;
+mod eddsa;
 mod false_alarms;
 mod format;
 mod interop;
 pub(crate) mod lab;
+mod letter;
 mod objects;
+mod rows;
 mod signers;
 mod story;
 pub(crate) mod teller;

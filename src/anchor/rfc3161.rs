@@ -22,6 +22,7 @@ use crate::model::time::Moment;
 use crate::verify::Question;
 
 pub use stamps::Error as StampsError;
+use stamps::Stamps;
 pub use token::Error as TokenError;
 
 /// The longest token, and the longest answer, that is read.
@@ -54,19 +55,21 @@ impl Authority {
     pub(super) fn time(&self, question: &Question<'_>) -> Result<Moment, Error> {
         let roots = self.roots()?;
         let root = question.root.ok_or(Error::NoRoot)?;
-        let tokens = question.store.map_or_else(|| Ok(Vec::new()), |store| stamps::read(store, question.run))?;
+        let store = question.store.ok_or(Error::NoToken)?;
+        let stamps = Stamps::list(store, question.run)?;
         let mut first_error = None;
         let mut earliest: Option<Moment> = None;
-        for bytes in tokens {
+        for bytes in stamps.read(store) {
             match token::check(&bytes, &root, &roots) {
                 Ok(stamp) => earliest = Some(earliest.map_or(stamp.at, |at| at.min(stamp.at))),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        match (earliest, first_error) {
-            (Some(at), _) => Ok(at),
-            (None, Some(error)) => Err(error.into()),
-            (None, None) => Err(Error::NoToken),
+        match (earliest, stamps.overfull.into_iter().next(), first_error) {
+            (Some(at), ..) => Ok(at),
+            (None, Some(place), _) => Err(StampsError::Overfull(place).into()),
+            (None, None, Some(error)) => Err(error.into()),
+            (None, None, None) => Err(Error::NoToken),
         }
     }
 
@@ -81,9 +84,9 @@ impl Authority {
         let mut published = Vec::new();
         for sealing in sealings {
             let root = sealing.seal.root;
-            let known = stamps::read(&means.store, &sealing.run)?;
+            let known = Stamps::list(&means.store, &sealing.run)?;
             let mut status = "up-to-date";
-            if !known.iter().any(|bytes| token::check(bytes, &root, &roots).is_ok()) {
+            if !known.read(&means.store).any(|bytes| token::check(&bytes, &root, &roots).is_ok()) {
                 stamps::keep(&means.store, &sealing.run, &self.request(&roots, root, within)?)?;
                 status = "new";
             }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::credentials::{self, Named};
-use super::{Error, Means, Published, Sealing, Unsure};
+use super::{Error, Holdings, Means, Published, Sealing, Unsure};
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::{RunId, encode_segment};
 use crate::model::time::Moment;
-use crate::verify::{Guarantee, Question, Seal};
+use crate::verify::{Guarantee, Held, Question, Seal};
 
 pub use wire::Error as WireError;
 use wire::{Bucket, Stored};
@@ -26,6 +26,9 @@ pub(super) const PREFIX: &str = "git-handoff/";
 
 /// How many days an object is kept from everybody unless the configuration says otherwise.
 pub(super) const RETENTION_DAYS: u64 = 3650;
+
+/// More keys than this are not asked about: each takes a question of its own.
+pub(super) const MOST_KEYS: usize = 256;
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -60,7 +63,7 @@ struct Found {
 
 /// What was found of a run, with what it is worth.
 pub(super) struct Answered {
-    pub(super) seals: Vec<Seal>,
+    pub(super) held: Vec<Held>,
     pub(super) guarantee: Guarantee,
     pub(super) since: Option<Moment>,
     pub(super) notes: Vec<String>,
@@ -88,8 +91,12 @@ impl S3Place {
 
     /// Returns the key of what a writer says of a run: like their refs, with `!` in the place of `%`.
     fn key(&self, fingerprint: &str, run: &RunId) -> String {
-        let path = format!("{}/{}.json", encode_segment(fingerprint), run.encoded());
-        format!("{}{}", self.prefix, path.replace('%', "!"))
+        format!("{}{}.json", self.folder(fingerprint), run.encoded().replace('%', "!"))
+    }
+
+    /// Returns what the keys of all objects of a writer begin with.
+    fn folder(&self, fingerprint: &str) -> String {
+        format!("{}{}/", self.prefix, encode_segment(fingerprint).replace('%', "!"))
     }
 
     fn find(&self, bucket: &Bucket, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
@@ -107,9 +114,19 @@ impl S3Place {
     pub(super) fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Answered, Error> {
         let bucket = self.open(means, within)?;
         let mut answered =
-            Answered { seals: Vec::new(), guarantee: Guarantee::ExternalImmutable, since: None, notes: Vec::new() };
-        for writer in question.writers {
-            let Some(Found { object, stored }) = self.find(&bucket, writer, question.run)? else { continue };
+            Answered { held: Vec::new(), guarantee: Guarantee::ExternalImmutable, since: None, notes: Vec::new() };
+        let keys = question.keys();
+        if keys.len() > MOST_KEYS {
+            return Err(Error::TooManyKeys);
+        }
+        for key in keys {
+            let Some(Found { object, stored }) = self.find(&bucket, key, question.run)? else { continue };
+            let Object { root, entries, seal, commit, fingerprint, .. } = object;
+            answered.held.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
+            // What holds of an object that holds the run is of no concern about one that speaks against it.
+            if !question.writers.iter().any(|writer| writer == key) {
+                continue;
+            }
             if let Some(why) = stored.is_loose(means.clock.now()) {
                 answered.guarantee = Guarantee::External;
                 answered.notes.push(why);
@@ -118,10 +135,19 @@ impl S3Place {
                 answered.notes.push(format!("{} put over it later, which do not count", plural(stored.later)));
             }
             answered.since = answered.since.max(Some(stored.at));
-            let Object { root, entries, seal, commit, .. } = object;
-            answered.seals.push(Seal { root, entries, seal, commit });
         }
         Ok(answered)
+    }
+
+    /// Returns the runs of which something lies there under a key, whatever it is.
+    pub(super) fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
+        let folder = self.folder(key);
+        let run = |object: &String| {
+            let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
+            RunId::decode(&segment)
+        };
+        let objects = self.open(means, within)?.objects(&folder)?;
+        Ok(Holdings { runs: objects.iter().filter_map(run).collect(), ..Holdings::default() })
     }
 
     /// Puts what is not there yet, once the run was found sound: what is put can never be taken back.

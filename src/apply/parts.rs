@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Applied, Conflict, Error, Step};
+use crate::git::checked;
 use crate::git::merge::Scratch;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
@@ -10,7 +11,7 @@ use crate::model::graph::Graph;
 use crate::model::name::ItemId;
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::state::Phase;
-use crate::run::View;
+use crate::run::{Vetted, View};
 
 /// An item's patch, and the tree that it makes of the base.
 pub(super) struct Part {
@@ -59,11 +60,11 @@ fn in_order(graph: &Graph) -> Vec<usize> {
 }
 
 /// Reads the patches of the chosen items, and of those whose patches they were given.
-pub(super) fn read(store: &Store, scratch: &Scratch, view: &View, chosen: &[usize]) -> Result<Parts, Error> {
-    let given: BTreeSet<usize> = chosen.iter().flat_map(|at| given(view, *at)).collect();
+pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usize]) -> Result<Parts, Error> {
+    let given: BTreeSet<usize> = chosen.iter().flat_map(|at| given(run, *at)).collect();
     let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
-    let order = in_order(&view.state.graph).into_iter().filter(wanted);
-    order.map(|at| Ok((at, part(store, scratch, view, at, chosen.contains(&at))?))).collect()
+    let order = in_order(&run.state.graph).into_iter().filter(wanted);
+    order.map(|at| Ok((at, part(store, scratch, run, at, chosen.contains(&at))?))).collect()
 }
 
 /// Returns the positions of the items whose patches an item was given.
@@ -76,18 +77,17 @@ fn given(view: &View, at: usize) -> Vec<usize> {
     producers.collect()
 }
 
-fn part(store: &Store, scratch: &Scratch, view: &View, at: usize, chosen: bool) -> Result<Part, Error> {
-    let item = view.state.graph.item(at).id.clone();
+fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, chosen: bool) -> Result<Part, Error> {
+    let item = run.state.graph.item(at).id.clone();
     let missing = || Error::NoPatch(item.clone());
-    let product = view.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;
-    let mut patch = Vec::new();
-    let (digest, _) = store.copy_blob(product.oid, &mut patch)?;
+    let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;
     // What is put into somebody's work is what the chain says, or nothing.
-    if digest != product.sha256 {
-        return Err(Error::Altered(item, product.sha256));
-    }
+    let patch = run.product(product.oid).that_is(product.sha256).read(store).map_err(|error| match error {
+        checked::Error::Store(inner) => Error::Store(inner),
+        altered => Error::Altered(item.clone(), Box::new(altered)),
+    })?;
     let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;
-    Ok(Part { item, product: digest, result, chosen })
+    Ok(Part { item, product: product.sha256, result, chosen })
 }
 
 /// Merges the chosen results over the base, one after the other.

@@ -80,6 +80,7 @@ pub(super) fn value(adopted: &Adopted, checked_out: bool) -> Value {
         "commit": made.link.commit,
         "signer": adopted.signer,
         "accepted_unknown_signer": adopted.accepted_unknown,
+        "lineage": thread::lineage_value(&adopted.lineage),
         "packet": adopted.packet.map(Classification::as_str),
         "checked_out": checked_out,
         "verified": true,

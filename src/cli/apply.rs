@@ -5,17 +5,18 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::run::View;
-use git_handoff::verify::{Refusal, continuable};
 use serde_json::json;
 
 use super::context::Context;
+use super::gate;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output};
 
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///
 /// Items are applied in the order of their dependencies and merged, so that an item which built on another's patch fits.
-/// If any of it conflicts, nothing is changed. Local changes are never touched.
+/// If any of it conflicts, nothing is changed. Local changes are never touched. The run is verified first, as far as its integrity
+/// and its keys go, and every patch is hashed again.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run, or one item of it
@@ -27,14 +28,15 @@ pub(crate) struct Arguments {
     /// Commit onto HEAD as well, one commit for each item
     #[arg(long)]
     commit: bool,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 /// Applies.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
-    let view = target.view(&context.store)?;
+    let view = gate::vetted(&target, arguments.terms, context, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
-    sound(&target, context)?;
     let onto = match &arguments.branch {
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
@@ -58,15 +60,6 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         }
     }
     Ok(Ending::Done)
-}
-
-/// Refuses a run that does not verify as far as it goes: nobody's work tree is the place for bytes that were tampered with.
-fn sound(target: &Target, context: &Context) -> Result<(), Failure> {
-    match continuable(&context.store, &target.run, &target.reference, &context.own_fingerprint().unwrap_or_default()) {
-        // Whether we may append to it does not matter here.
-        Ok(_) | Err(Refusal::Sealed(_) | Refusal::NotAWriter { .. } | Refusal::Foreign { .. }) => Ok(()),
-        Err(refusal) => Err(refusal.into()),
-    }
 }
 
 fn value(view: &View, applied: &Applied) -> serde_json::Value {

@@ -68,13 +68,12 @@ fn chains(arguments: &Arguments, store: &Store) -> Result<Vec<(Place, String)>, 
     }
     for word in &arguments.names {
         let thread = ThreadTarget::look_for(store, word)?.filter(|target| target.checkpoint.is_none());
-        match (Target::find(store, word), thread) {
-            (Err(unknown), None) => return Err(unknown),
-            (run, thread) => {
-                chains.extend(run.ok().map(|run| (Place::of_run(&run.run), run.reference)));
-                chains.extend(thread.map(|thread| (Place::of_thread(&thread.thread), thread.reference)));
-            }
-        }
+        let run = match thread {
+            Some(_) => Target::look_up(store, word)?,
+            None => Some(Target::find(store, word)?),
+        };
+        chains.extend(run.map(|run| (Place::of_run(&run.run), run.reference)));
+        chains.extend(thread.map(|thread| (Place::of_thread(&thread.thread), thread.reference)));
     }
     Ok(chains)
 }

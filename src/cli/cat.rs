@@ -2,41 +2,46 @@
 
 use std::io::{self, Write};
 
-use git_handoff::git::refs;
-use git_handoff::model::digest::Oid;
+use git_handoff::git::{checked, refs, store};
 use git_handoff::model::entry::{Event, Transcript};
 use git_handoff::model::format;
-use git_handoff::model::name::FilePath;
+use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
-use git_handoff::run::View;
+use git_handoff::run::{Blob, Vetted};
 
 use super::context::Context;
 use super::target::{self, Target};
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, gate};
 
 /// Print a product, a manifest or a transcript as it is, byte for byte
+///
+/// The run is verified first, as far as its integrity and its keys go, and the bytes are hashed again: of others than those that
+/// were recorded, nothing is printed.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// What to print: RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, or RUN:plan.json
     #[arg(value_name = "RUN/ITEM:WHAT")]
     what: String,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 /// Prints the bytes.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (view, oid) = find(&arguments.what, context)?;
-    let Some(oid) = oid else {
+    let (run, blob) = find(arguments, context, output)?;
+    let Some(blob) = blob else {
         output.note("the transcript is empty");
         return Ok(Ending::Done);
     };
-    let mut stdout = Stdout { output };
-    context.store.copy_blob(oid, &mut stdout).map_err(|error| match error {
-        git_handoff::git::store::Error::Missing(_) => Failure::from(error).hint(format!(
-            "git handoff show {}   # its bytes are elsewhere, or were deleted",
-            quoted(view.run.as_str())
-        )),
-        other => other.into(),
+    blob.copy(&context.store, &mut Stdout { output }).map_err(|error| {
+        let hint = match &error {
+            checked::Error::Store(store::Error::Missing(_)) => {
+                format!("git handoff show {}   # its bytes are elsewhere, or were deleted", quoted(run.as_str()))
+            }
+            _ => format!("git handoff verify {}", quoted(run.as_str())),
+        };
+        Failure::from(error).hint(hint)
     })?;
     Ok(Ending::Done)
 }
@@ -58,8 +63,10 @@ impl Write for Stdout<'_> {
     }
 }
 
-fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
-    let nothing = |view: &View| {
+fn find(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<(RunId, Option<Blob>), Failure> {
+    let what = arguments.what.as_str();
+    let store = &context.store;
+    let nothing = |view: &Vetted| {
         Failure::refused("no-such-thing", format!("there is no {what:?}"))
             .hint(format!("git handoff show {}", quoted(view.run.as_str())))
     };
@@ -67,19 +74,17 @@ fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
     if let Some((run, path)) = what.rsplit_once(':')
         && !run.contains('/')
     {
-        let view = Target::find(&context.store, run)?.view(&context.store)?;
-        let tree = view.head.tree.ok_or_else(|| nothing(&view))?;
-        let oid = context.store.blob_at(tree, path)?.ok_or_else(|| nothing(&view))?;
-        return Ok((view, Some(oid)));
+        let view = gate::vetted(&Target::find(store, run)?, arguments.terms, context, output)?;
+        let blob = view.file(store, path)?.ok_or_else(|| nothing(&view))?;
+        return Ok((view.run.clone(), Some(blob)));
     }
-    let (target, rest) = Target::with_rest(&context.store, what)?;
-    let view = target.view(&context.store)?;
+    let (target, rest) = Target::with_rest(store, what)?;
+    let view = gate::vetted(&target, arguments.terms, context, output)?;
     let usage = || Failure::usage("say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript".into());
     let (at, selected) = target::item_and_rest(&view, rest.ok_or_else(usage)?)?;
     let selected = selected.ok_or_else(usage)?;
     if selected == "transcript" {
-        let oid = transcript(&view, at, context)?;
-        return Ok((view, oid));
+        return Ok((view.run.clone(), transcript(&view, at, context)?));
     }
     let item = &view.state.graph.item(at).id;
     let layout = view.state.layout();
@@ -87,9 +92,8 @@ fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
     // A document in the tree is the highest revision; this item's own stands in its entry.
     if let Some(name) = selected.strip_prefix("documents/") {
         let key = FilePath::parse_document(name).ok().map(ProductKey::Document);
-        let product = key.and_then(|key| view.state.items[at].products.get(&key));
-        let oid = product.ok_or_else(|| nothing(&view))?.oid;
-        return Ok((view, Some(oid)));
+        let product = key.and_then(|key| view.state.items[at].products.get(&key)).ok_or_else(|| nothing(&view))?;
+        return Ok((view.run.clone(), Some(view.product(product.oid).that_is(product.sha256))));
     }
     let path = match selected.strip_prefix("outputs/") {
         Some(path) => output_path(path),
@@ -97,17 +101,12 @@ fn find(what: &str, context: &Context) -> Result<(View, Option<Oid>), Failure> {
         None if selected == "manifest" => Some(layout.manifest(item)),
         None => output_path(selected),
     };
-    let tree = view.head.tree.ok_or_else(|| nothing(&view))?;
-    let oid = match path {
-        Some(path) => context.store.blob_at(tree, &path)?,
-        None => None,
-    };
-    let oid = oid.ok_or_else(|| nothing(&view))?;
-    Ok((view, Some(oid)))
+    let blob = path.map(|path| view.file(store, &path)).transpose()?.flatten().ok_or_else(|| nothing(&view))?;
+    Ok((view.run.clone(), Some(blob)))
 }
 
 /// Returns the blob of the latest transcript of an item; nothing where it is known to be empty.
-fn transcript(view: &View, at: usize, context: &Context) -> Result<Option<Oid>, Failure> {
+fn transcript(view: &Vetted, at: usize, context: &Context) -> Result<Option<Blob>, Failure> {
     let id = &view.state.graph.item(at).id;
     let latest: Option<(u32, Transcript)> = view.links.iter().rev().find_map(|link| match &link.entry.event {
         Event::ItemReconciled(e) if e.item == *id => Some((e.attempt, e.transcript?)),
@@ -136,10 +135,5 @@ fn transcript(view: &View, at: usize, context: &Context) -> Result<Option<Oid>, 
         }
     })?;
     // No chain holds transcripts together, and they may come from elsewhere.
-    let (found, _) = context.store.copy_blob(oid, &mut io::sink())?;
-    if found != transcript.sha256 {
-        let text = format!("the transcript of {:?} is not the one that the run recorded", id.as_str());
-        return Err(Failure { exit: 3, ..Failure::refused("altered", text) });
-    }
-    Ok(Some(oid))
+    Ok(Some(view.product(oid).that_is(transcript.sha256)))
 }

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::document;
-use git_handoff::git::store::Store;
 use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable};
 use git_handoff::packet::facts::{self, Absent};
 use git_handoff::packet::{self, Classification, Report, Terms};
-use git_handoff::thread::{gate, steps};
+use git_handoff::run::Vetted;
+use git_handoff::thread::{gate as attached, steps};
+use git_handoff::verify::Gate;
 
 use super::context::{self, Surroundings};
 use super::target::Target;
 use super::thread::ThreadTarget;
-use super::{Ending, Failure, Output, doc};
+use super::{Ending, Failure, Output, doc, gate};
 
 /// Check whether it is safe to resume from a handoff packet
 ///
@@ -39,13 +40,27 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
     }
     let mut terms = Terms { objective: arguments.objective.clone(), ..Terms::new(around.clock.now()) };
     terms.max_age = arguments.max_age.unwrap_or(terms.max_age);
-    let store = around.store();
+    let worst = gate::around(around, output, |gate, output| check(arguments, &terms, gate, output))?;
+    Ok(match worst {
+        Classification::Clean => Ending::Done,
+        Classification::Operational => Ending::CheckFailed,
+        Classification::Critical => Ending::Critical,
+    })
+}
+
+/// Prints the reports; returns the worst of what they say.
+fn check(
+    arguments: &Arguments,
+    terms: &Terms,
+    gate: Option<&Gate<'_>>,
+    output: &mut Output,
+) -> Result<Classification, Failure> {
     let several = arguments.packets.len() > 1;
     let mut worst = Classification::Clean;
     for (at, path) in arguments.packets.iter().enumerate() {
-        let found = store.as_ref().zip(path.to_str()).map(|(store, name)| of_name(store, name, &terms));
+        let found = gate.zip(path.to_str()).map(|(gate, name)| of_name(gate, name, terms));
         let found = found.transpose()?.flatten();
-        let report = found.unwrap_or_else(|| report(&read(path), store.as_ref(), &terms));
+        let report = found.unwrap_or_else(|| report(&read(path), gate, terms));
         worst = worst.max(report.classification);
         let name = path.to_string_lossy();
         if output.json {
@@ -54,67 +69,68 @@ pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Out
             output.value(&value);
         } else {
             if several {
-                let space = if at > 0 { "\n" } else { "" };
-                output.line(&format!("{space}Packet: {}\n", packet::quoted(&name)));
+                if at > 0 {
+                    output.line("");
+                }
+                output.line(&format!("Packet: {}", packet::quoted(&name)));
+                output.line("");
             }
-            output.bytes(report.to_text().as_bytes());
+            output.text(&report.to_text());
         }
     }
-    Ok(match worst {
-        Classification::Clean => Ending::Done,
-        Classification::Operational => Ending::CheckFailed,
-        Classification::Critical => Ending::Critical,
-    })
+    Ok(worst)
 }
 
 /// Checks one packet that was read.
-pub(super) fn report(read: &Result<Packet, Unusable>, store: Option<&Store>, terms: &Terms) -> Report {
+pub(super) fn report(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &Terms) -> Report {
     let facts = match read {
-        Ok(packet) => facts::look_up(&packet.claims, store, Absent::Fails),
+        Ok(packet) => facts::look_up(&packet.claims, gate, Absent::Fails),
         Err(_) => packet::no_facts(),
     };
     packet::check(read, facts, terms)
 }
 
 /// Checks the packet that a name means; nothing where it is no name of a document or thread.
-pub(super) fn of_name(store: &Store, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
-    match of_document(store, text)? {
-        Some(read) => Ok(Some(report(&read, Some(store), terms))),
-        None => of_thread(store, text, terms),
+pub(super) fn of_name(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+    match of_document(gate, text)? {
+        Some(read) => Ok(Some(report(&read, Some(gate), terms))),
+        None => of_thread(gate, text, terms),
     }
 }
 
 /// Checks the packet of a thread; nothing where the text names none.
-fn of_thread(store: &Store, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+    let store = gate.store;
     let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
     // A thread that nothing can be resumed from is an answer and no failure of the command.
     let sound = match target.sound(store) {
         Ok(sound) => sound,
-        Err(failure) => return Ok(Some(report(&Err(absent(&failure)), Some(store), terms))),
+        Err(failure) => return Ok(Some(report(&Err(absent(&failure)), Some(gate), terms))),
     };
     let read = steps::find(&sound, target.checkpoint.as_ref())
         .map_err(Failure::from)
-        .and_then(|checkpoint| gate::read(store, checkpoint).map_err(Failure::from));
+        .and_then(|checkpoint| attached::read(store, checkpoint).map_err(Failure::from));
     let read = match read {
         Ok(Some(read)) => read,
         Ok(None) => Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into())),
         Err(failure) => Err(absent(&failure)),
     };
-    Ok(Some(gate::report(&read, store, &sound.trail, terms.clone())))
+    Ok(Some(attached::report(&read, gate, &sound.trail, terms.clone())?))
 }
 
 /// Reads a packet that is a document of a run; nothing where the text names no run.
-fn of_document(store: &Store, text: &str) -> Result<Option<Result<Packet, Unusable>>, Failure> {
+fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unusable>>, Failure> {
+    let store = gate.store;
     let Some((run, name)) = text.split_once(":documents/") else { return Ok(None) };
     let Some(target) = Target::look_up(store, run)? else { return Ok(None) };
     let read = || {
-        let view = target.view(store)?;
+        let view = Vetted::read(store, &gate.admit(&target.run, &target.reference)?)?;
         let change = document::find(&view, &doc::name(name)?, None)?;
         if change.revision.product.size > MAX_BYTES as u64 {
             return Ok(Err(Unusable::too_large()));
         }
         let mut bytes = Vec::new();
-        document::give(store, &change, &mut bytes)?;
+        document::give(store, &view, &change, &mut bytes)?;
         Ok(model::read(&bytes))
     };
     // A document that is not there is an answer and no failure of the command.

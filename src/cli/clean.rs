@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Remove it
     #[arg(long, short)]
     force: bool,
+    /// Do not save the work in worktrees first, and remove what could not be saved before: for a disk that is full
+    #[arg(long)]
+    discard: bool,
     /// Only list what would be removed, also with --force
     #[arg(long, short = 'n')]
     dry_run: bool,
@@ -36,7 +39,8 @@ pub(crate) struct Arguments {
 /// Lists, and removes if that is asked for.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let remove = arguments.force && !arguments.dry_run;
-    let request = Request { transcripts: arguments.transcripts, salvage: arguments.salvage, remove };
+    let Arguments { transcripts, salvage, discard, .. } = *arguments;
+    let request = Request { transcripts, salvage, discard, remove };
     let mut runs = Vec::new();
     for named in &arguments.runs {
         let target = Target::find(&context.store, named)?;

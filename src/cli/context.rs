@@ -147,7 +147,7 @@ impl Context {
         let protocols: Vec<&str> = PROTOCOLS.into_iter().filter(is_allowed).collect();
         let refused = self.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");
         let prompt = !refused && output.can_ask();
-        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size, within: None }
+        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size, within: None, apart: None }
     }
 
     /// Returns what it takes to reach anchors.
@@ -157,7 +157,8 @@ impl Context {
         };
         let variables = self.ambient.iter().filter(|(name, _)| name.starts_with("AWS_")).filter_map(aws).collect();
         let environment = Environment { variables, home: self.variable("HOME").map(PathBuf::from) };
-        Means { store: self.store.clone(), reach: self.reach(output), clock: self.clock, environment }
+        let settings = self.config.reaching.clone();
+        Means { store: self.store.clone(), reach: self.reach(output), settings, clock: self.clock, environment }
     }
 
     /// Returns the public half of the signing key, without making one.
@@ -204,6 +205,10 @@ impl Context {
         site.outputs.clone_from(&self.config.outputs);
         site.max_product = self.config.max_product_size;
         site.user.clone_from(&self.config.user);
+        site.path = self.ambient.get("PATH").and_then(|path| {
+            let absolute: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+            std::env::join_paths(absolute).ok()
+        });
         Ok(site)
     }
 

@@ -10,7 +10,6 @@ use git_handoff::model::state::RunState;
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::show::printable;
 use super::target::Target;
 use super::{Ending, Failure, Output, run, steer};
 
@@ -87,7 +86,7 @@ impl Answer<'_> {
             self.rules.iter().for_each(|rule| print_rule(rule, state, over, output));
         } else {
             for (item, rule) in &self.created {
-                output.line(&printable(&format!("{item}  by rule {rule}")));
+                output.line(&format!("{item}  by rule {rule}"));
             }
         }
         if state.rules.is_empty() {
@@ -130,11 +129,11 @@ fn print_rule(judged: &Judgement, state: &RunState, over: bool, output: &mut Out
         (true, true) => "would create an item if the run were not over".to_owned(),
         (false, _) => "creates nothing".to_owned(),
     };
-    output.line(&printable(&format!("{}  {verdict}", judged.rule)));
+    output.line(&format!("{}  {verdict}", judged.rule));
     for check in &judged.checks {
-        output.line(&printable(&format!("    {} {}", if check.holds { "✓" } else { "✗" }, check.found)));
+        output.line(&format!("    {} {}", if check.holds { "✓" } else { "✗" }, check.found));
     }
     for item in state.created_by(&judged.rule) {
-        output.line(&printable(&format!("    created {item}")));
+        output.line(&format!("    created {item}"));
     }
 }

@@ -2,12 +2,10 @@
 
 use clap::ValueEnum;
 use git_handoff::export::{bundle_json, in_toto};
-use git_handoff::model::quote::quoted;
-use git_handoff::verify::{Options, verify};
 
 use super::context::Context;
 use super::target::{self, Target};
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, gate};
 
 /// Print a sealed run as evidence for other people's verifiers
 ///
@@ -20,6 +18,8 @@ pub(crate) struct Arguments {
     /// The format
     #[arg(long, value_enum)]
     format: Format,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -33,15 +33,9 @@ enum Format {
 /// Prints the evidence.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
-    let options = Options { own_key: context.own_fingerprint(), ..Options::default() };
-    let report = verify(&context.store, &target.run, &target.reference, &options)?;
-    if !report.intact {
-        let message = format!("the run {:?} does not verify: {}", target.run.as_str(), report.headline);
-        return Err(
-            Failure::refused("not-intact", message).hint(format!("git handoff verify {}", quoted(&arguments.target)))
-        );
-    }
-    let view = target.view(&context.store)?;
+    let view = gate::with(arguments.terms, context, output, |gate, output| {
+        gate::read(gate, &gate.admit_intact(&target.run, &target.reference)?, output)
+    })?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| &view.state.graph.item(at).id);
     let signer = context.signer()?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use git_handoff::model::entry::Cause;
+use git_handoff::model::extension::definition;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::{Item, Plan};
 use git_handoff::model::quote::quoted;
@@ -86,7 +87,7 @@ fn added(
     let existing = open.state.graph.items();
     let is_there = |item: &&Item| {
         let known = open.state.graph.position(&item.id).map(|at| &existing[at]);
-        known.is_some_and(|known| known.to_json() == item.to_json())
+        known.is_some_and(|known| definition(known) == definition(item))
     };
     let there: BTreeSet<&ItemId> = asked.items.iter().filter(is_there).map(|item| &item.id).collect();
     // What is there with the same content may be said again, and is validated with what is new.

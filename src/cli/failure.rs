@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 
 use git_handoff::engine::{hold, tick};
-use git_handoff::git::{program, refs, save, store};
+use git_handoff::git::{checked, packed, program, refs, save, store};
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
@@ -82,7 +82,7 @@ impl Failure {
         value
     }
 
-    fn of(code: &'static str, error: &dyn Error) -> Self {
+    pub(super) fn of(code: &'static str, error: &dyn Error) -> Self {
         let mut failure = Self::refused(code, error.to_string());
         let mut next = error.source();
         while let Some(cause) = next {
@@ -122,6 +122,16 @@ impl From<store::Error> for Failure {
     }
 }
 
+impl From<checked::Error> for Failure {
+    fn from(error: checked::Error) -> Self {
+        let failure = Self::of("altered", &error);
+        match error {
+            checked::Error::Store(inner) => inner.into(),
+            checked::Error::Damaged(_) | checked::Error::Altered { .. } => Self { exit: 3, ..failure },
+        }
+    }
+}
+
 impl From<save::Error> for Failure {
     fn from(error: save::Error) -> Self {
         match error {
@@ -138,7 +148,20 @@ impl From<refs::Error> for Failure {
         match error {
             refs::Error::LostRace(_) => failure.race(),
             refs::Error::Locked { .. } => failure.locked(),
+            refs::Error::Packed(inner) => inner.into(),
             _ => failure,
+        }
+    }
+}
+
+impl From<packed::Error> for Failure {
+    fn from(error: packed::Error) -> Self {
+        let failure = Self::of("packed-refs", &error);
+        match error {
+            packed::Error::Ambiguous(..) => {
+                failure.hint("git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say")
+            }
+            packed::Error::Read(..) => failure,
         }
     }
 }
@@ -232,6 +255,9 @@ impl From<tick::Error> for Failure {
             tick::Error::Coordinate(inner) => inner.into(),
             tick::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
                 .hint("wait for it, or stop that process and run the same command again"),
+            tick::Error::Salvage(_) => Self::of("run", &error).hint(
+                "free some space and run the same command again; or give the unfinished work up: git handoff clean --force --discard",
+            ),
             tick::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
         }
@@ -290,6 +316,9 @@ impl From<verify::Error> for Failure {
             verify::Error::Vanished { .. } | verify::Error::VanishedThread { .. } => {
                 Self { code: "vanished", exit: 3, ..failure }
             }
+            verify::Error::Packed(inner) | verify::Error::Refs(refs::Error::Packed(inner)) => {
+                Self { exit: 3, ..inner.into() }
+            }
             _ => failure,
         }
     }
@@ -320,7 +349,7 @@ impl From<apply::Error> for Failure {
             apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(format!("git fetch origin {base}")),
             apply::Error::NoPatch(_) => Self { code: "no-patch", ..failure },
             apply::Error::NotDone(..) => Self { code: "not-done", ..failure },
-            apply::Error::Altered(..) => Self { code: "altered", ..failure }.hint("git handoff verify --all"),
+            apply::Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint("git handoff verify --all"),
             apply::Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
             apply::Error::CheckedOut(_, place) => Self { code: "checked-out", ..failure }
                 .hint(format!("run `git handoff apply` without --branch in {}", quoted(place))),

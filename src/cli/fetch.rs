@@ -11,7 +11,8 @@ use super::{Ending, Failure, Output, share, table};
 /// Take in what a remote has, to be verified here
 ///
 /// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/NAME. What was fetched before
-/// only ever grows: a run, thread or log that was rewritten since is refused. In a partial clone everything verify needs but the
+/// only ever grows: a run, thread or log that was rewritten since is refused, as is one that holds anything but entries signed by
+/// who may write it. In a partial clone everything verify needs but the
 /// products is brought as well.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -78,6 +79,10 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
             (Status::Unfit(what), _) => {
                 output.warn(&format!("{kind} {name:?} is {what} on {}; it was not taken", request.remote.name));
             }
+            (Status::Unsound(why), old) => {
+                let kept = if old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
+                output.warn(&format!("{kind} {name:?} on {} is not sound: {why}; {kept}", request.remote.name));
+            }
             _ => {}
         }
     }
@@ -96,14 +101,18 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
 }
 
 fn value(taken: &Taken) -> serde_json::Value {
-    json!({
+    let mut value = json!({
         "kind": taken.place.kind.word(),
         "name": taken.place.name,
         "ref": taken.reference,
         "old": taken.old,
         "new": taken.new,
         "status": taken.status.word(),
-    })
+    });
+    if let Status::Unsound(why) = &taken.status {
+        value["reason"] = json!(why);
+    }
+    value
 }
 
 fn row(taken: &Taken) -> Vec<String> {

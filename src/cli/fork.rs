@@ -17,13 +17,16 @@ pub(crate) struct Arguments {
     /// The new thread
     #[arg(long = "as", value_name = "NAME")]
     new: String,
+    /// Fork although the thread rests on a key that is not to be trusted
+    #[arg(long)]
+    accept_untrusted: bool,
 }
 
 /// Forks, and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let new = thread::id(&arguments.new)?;
     let target = ThreadTarget::find(&context.store, &arguments.source)?;
-    let source = target.sound(&context.store)?;
+    let source = target.vouched(context, arguments.accept_untrusted, output)?;
     let made = steps::fork(&context.writer()?, &source, target.checkpoint.as_ref(), &new)?;
     thread::print_made(&made, "fork", output);
     Ok(Ending::Done)

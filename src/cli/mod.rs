@@ -2,6 +2,7 @@
 
 mod context;
 mod failure;
+mod gate;
 mod output;
 mod progress;
 mod table;
@@ -22,6 +23,7 @@ mod export;
 mod extend;
 mod fetch;
 mod fork;
+mod held;
 mod key;
 mod log;
 mod mcp;
@@ -151,12 +153,11 @@ pub(crate) fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let asked_for = !error.use_stderr();
-            if !asked_for && context::asks_for_json() {
-                let said = error.render().to_string();
-                let message = said.trim().strip_prefix("error: ").unwrap_or(said.trim()).to_owned();
-                return Output::new(true).fail(&Failure::usage(message));
+            if asked_for {
+                return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) };
             }
-            return if error.print().is_ok() && asked_for { ExitCode::SUCCESS } else { ExitCode::from(2) };
+            let said = error.render().to_string();
+            return Output::new(context::asks_for_json()).misused(said.trim());
         }
     };
     let mut output = Output::new(arguments.json);

@@ -1,7 +1,8 @@
 //! `git handoff offer`
 
 use git_handoff::model::packet::Unclean;
-use git_handoff::thread::offer::{self as stage, Terms};
+use git_handoff::model::quote::quoted;
+use git_handoff::thread::offer::{self as stage, AtRemotes, Terms};
 use serde_json::Value;
 
 use super::context::Context;
@@ -36,18 +37,33 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         expires: context.clock.now().plus_millis(arguments.expires),
         accept: arguments.accept,
     };
-    output.value(&offer(context, &arguments.target, terms)?);
+    let descriptor = offer(context, &arguments.target, terms, output)?;
+    output.value(&descriptor);
     Ok(Ending::Done)
 }
 
 /// Returns the descriptor of a checkpoint.
-pub(super) fn offer(context: &Context, target: &str, terms: Terms) -> Result<Value, Failure> {
+pub(super) fn offer(context: &Context, target: &str, terms: Terms, output: &mut Output) -> Result<Value, Failure> {
     let target = ThreadTarget::find(&context.store, target)?;
-    let source = target.sound(&context.store)?;
+    // Whom it rests on is for those to judge who are offered it.
+    let source = target.vouched(context, true, output)?;
     if terms.to_agent.as_deref().is_some_and(|to| to.is_empty() || to.len() > 256 || to.chars().any(char::is_control)) {
         return Err(Failure::usage("an agent's name has 1 to 256 bytes and no control characters".into()));
     }
-    Ok(stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?)
+    let descriptor = stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?;
+    let push = |remote: &str| format!("git handoff push {} {}", quoted(remote), quoted(target.thread.as_str()));
+    match stage::at_remotes(&context.store, &context.reach(output), &source, target.checkpoint.as_ref())? {
+        AtRemotes::Held => {}
+        AtRemotes::Nowhere(remote) => {
+            output.warn(&format!("{} is not at {remote:?} yet: nobody can adopt it from there", target.thread));
+            output.hint(&push(&remote));
+        }
+        AtRemotes::Unknown(remote) => {
+            output.warn(&format!("{remote:?} could not be asked whether it holds {}", target.thread));
+            output.hint(&push(&remote));
+        }
+    }
+    Ok(descriptor)
 }
 
 /// Reads `90m`, `48h`, `7d`.
@@ -60,5 +76,7 @@ pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
         _ => return Err("a time is a number and s, m, h or d, like 48h".to_owned()),
     };
     let number = text[..text.len() - 1].parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    number.filter(|millis| *millis <= 3_650 * 86_400_000).ok_or_else(|| "at most 3650d".to_owned())
+    let digits = text.bytes().rev().skip(1).all(|byte| byte.is_ascii_digit());
+    let number = number.filter(|millis| digits && (1..=3_650 * 86_400_000).contains(millis));
+    number.ok_or_else(|| "at least 1s, and at most 3650d".to_owned())
 }

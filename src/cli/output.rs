@@ -1,10 +1,12 @@
-//! The only place that prints: answers to stdout, everything else to stderr.
+//! The only place that prints: answers to stdout, everything else to stderr. Nothing but bytes that were asked for as such leaves
+//! it without having been made printable.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::Store;
+use git_handoff::model::printable::{self, Color, Painted};
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -41,14 +43,29 @@ impl Output {
         store
     }
 
-    /// Prints text as it is, and a line end.
-    pub(crate) fn line(&mut self, text: &str) {
-        self.bytes(format!("{text}\n").as_bytes());
+    /// Prints a line: words of anybody's, of which nothing steers a terminal, or such as were painted here.
+    pub(crate) fn line(&mut self, text: impl Into<Painted>) {
+        self.bytes(text.into().end().as_str().as_bytes());
+    }
+
+    /// Prints lines that were painted here, as they are.
+    pub(crate) fn painted(&mut self, lines: &Painted) {
+        self.bytes(lines.as_str().as_bytes());
+    }
+
+    /// Prints lines that were put together of single ones.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.bytes(printable::lines(&format!("{}\n", text.trim_end_matches('\n'))).as_bytes());
     }
 
     /// Prints one JSON value on one line.
     pub(crate) fn value(&mut self, value: &Value) {
-        self.line(&value.to_string());
+        self.json_text(&value.to_string());
+    }
+
+    /// Prints what is JSON already.
+    pub(crate) fn json_text(&mut self, json: &str) {
+        self.bytes(printable::json(&format!("{json}\n")).as_bytes());
     }
 
     /// Prints bytes as they are.
@@ -76,36 +93,31 @@ impl Output {
     }
 
     /// Says something that is not the answer.
-    #[expect(clippy::unused_self, reason = "nobody prints without holding the output")]
     pub(crate) fn note(&mut self, text: &str) {
-        // Nobody may be listening on stderr; that is no reason to stop.
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        self.say(None, text);
     }
 
     /// Says that something was ignored or looks wrong.
     pub(crate) fn warn(&mut self, text: &str) {
-        let heading = self.heading("warning:", console::Color::Yellow);
-        self.note(&format!("{heading} {text}"));
+        self.say(Some(("warning:", Color::Yellow)), text);
     }
 
     /// Gives a command to paste.
     pub(crate) fn hint(&mut self, text: &str) {
-        let heading = self.heading("hint:", console::Color::Cyan);
-        self.note(&format!("{heading} {text}"));
+        self.say(Some(("hint:", Color::Cyan)), text);
     }
 
     /// Says why the command failed; returns the exit code.
     pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
         self.flush();
         if self.json {
-            self.note(&failure.to_json().to_string());
+            self.write(&printable::json(&format!("{}\n", failure.to_json())));
             return ExitCode::from(failure.exit);
         }
         if let Some(report) = &failure.report {
-            self.note(&report.to_text());
+            self.write(&printable::lines(&format!("{}\n", report.to_text())));
         }
-        let heading = self.heading("error:", console::Color::Red);
-        self.note(&format!("{heading} {}", failure.message));
+        self.say(Some(("error:", Color::Red)), &failure.message);
         for cause in &failure.causes {
             self.note(&format!("caused by: {cause}"));
         }
@@ -115,8 +127,40 @@ impl Output {
         ExitCode::from(failure.exit)
     }
 
-    fn heading(&self, text: &str, color: console::Color) -> String {
-        console::style(text).fg(color).bold().force_styling(self.stderr_color).to_string()
+    /// Says that the command cannot be used like this, in the words of the parser; returns the exit code.
+    pub(crate) fn misused(&mut self, said: &str) -> ExitCode {
+        let (heading, message) = match said.strip_prefix("error: ") {
+            Some(message) => ("error: ", message),
+            None => ("", said),
+        };
+        let failure = Failure::usage(message.to_owned());
+        if self.json {
+            return self.fail(&failure);
+        }
+        let heading = Painted::default().painted(heading, Some(Color::Red).filter(|_| self.stderr_color));
+        // What is wrong, how it is meant, and where more is said are apart from each other.
+        self.write(&format!("{}{}\n", heading.as_str(), printable::lines(message)));
+        ExitCode::from(failure.exit)
+    }
+
+    /// Says something under a heading of ours. What follows a line end is set in, so that nobody's words begin a line.
+    fn say(&mut self, heading: Option<(&str, Color)>, text: &str) {
+        let mut lines = text.lines();
+        let mut said = Painted::default();
+        if let Some((heading, color)) = heading {
+            said = said.painted(heading, Some(color).filter(|_| self.stderr_color)).words(" ");
+        }
+        said = said.words(lines.next().unwrap_or_default()).end();
+        for line in lines {
+            said = said.words("  ").words(line).end();
+        }
+        self.write(said.as_str());
+    }
+
+    #[expect(clippy::unused_self, reason = "nobody prints without holding the output")]
+    fn write(&mut self, text: &str) {
+        // Nobody may be listening on stderr; that is no reason to stop.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Ends the program where its reader has gone away; a full disk behind stdout is an error.
@@ -126,7 +170,7 @@ impl Output {
         if error.kind() == ErrorKind::BrokenPipe {
             std::process::exit(BROKEN_PIPE);
         }
-        let _ = writeln!(io::stderr().lock(), "error: the answer could not be written\ncaused by: {error}");
+        self.write(&format!("error: the answer could not be written\ncaused by: {error}\n"));
         std::process::exit(1);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use git_handoff::git::store::Store;
 use git_handoff::git::work_tree;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
@@ -11,11 +10,12 @@ use git_handoff::model::time::Moment;
 use git_handoff::packet::{Classification, Terms, auto};
 use git_handoff::run::View;
 use git_handoff::thread::steps;
+use git_handoff::verify::Gate;
 
 use super::context::{Context, Surroundings};
 use super::target::Target;
 use super::thread::ThreadTarget;
-use super::{Ending, Failure, Output, check};
+use super::{Ending, Failure, Output, check, gate};
 
 /// Write a handoff packet
 #[derive(clap::Args)]
@@ -75,7 +75,8 @@ struct New {
 
 /// Write a packet from the facts of a run or a thread
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(skip)]
+#[command(group(clap::ArgGroup::new("whose").args(["run", "thread"]).required(true)))]
 struct Auto {
     /// The run
     #[arg(long)]
@@ -83,6 +84,8 @@ struct Auto {
     /// The thread, with the run that it is tied to
     #[arg(long)]
     thread: Option<String>,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 /// Writes a packet to stdout.
@@ -90,31 +93,38 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
     match arguments.command {
         Command::New(new) => {
             let draft = new.draft(&around, output)?;
-            let store = around.store();
-            write(&draft, store.as_ref(), around.clock.now(), output);
+            let now = around.clock.now();
+            gate::around(&around, output, |gate, output| {
+                write(&draft, gate, now, output);
+                Ok(())
+            })?;
         }
         Command::Auto(which) => {
             let context = Context::new(around, false, output)?;
             let now = context.clock.now();
-            let draft = match (which.run, which.thread) {
-                (_, Some(thread)) => of_thread(&context, &thread, now)?,
-                (run, None) => {
-                    let view = Target::find(&context.store, &run.unwrap_or_default())?.view(&context.store)?;
-                    let around = surroundings(&context, Some(view.state.submitted.base), Some(&view))?;
-                    auto::packet(&view, &around, now)
-                }
-            };
-            write(&draft, Some(&context.store), now, output);
+            gate::at_hand(which.terms, &context, output, |gate, output| {
+                let draft = match (which.run, which.thread) {
+                    (_, Some(thread)) => of_thread(&context, gate, &thread, output)?,
+                    (run, None) => {
+                        let target = Target::find(&context.store, &run.unwrap_or_default())?;
+                        let view = gate::believed(gate, &target, output)?;
+                        let around = surroundings(&context, Some(view.state.submitted.base), Some(&view))?;
+                        auto::packet(&view, &around, now)
+                    }
+                };
+                write(&draft, Some(gate), now, output);
+                Ok(())
+            })?;
         }
     }
     Ok(Ending::Done)
 }
 
 /// Prints a packet, and says what a check of it would find.
-fn write(draft: &Draft, store: Option<&Store>, now: Moment, output: &mut Output) {
+fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
-    output.line(&text);
-    let report = check::report(&model::read(text.as_bytes()), store, &Terms::new(now));
+    output.json_text(&text);
+    let report = check::report(&model::read(text.as_bytes()), gate, &Terms::new(now));
     if report.classification != Classification::Clean {
         output.warn(&format!("`git handoff check` finds this packet {}:", report.classification.as_str()));
         let failed = report.to_text();
@@ -209,18 +219,19 @@ fn first_words(objective: &str, now: Moment) -> String {
     marker(&words.join(" "), now, None)
 }
 
-fn of_thread(context: &Context, text: &str, now: Moment) -> Result<Draft, Failure> {
+fn of_thread(context: &Context, gate: &Gate<'_>, text: &str, output: &mut Output) -> Result<Draft, Failure> {
     let store = &context.store;
     let target = ThreadTarget::find(store, text)?;
     let sound = target.sound(store)?;
     let latest = steps::find(&sound, None)?;
     let run = auto::thread::tie(&sound.trail);
-    let run = run.and_then(|run| Target::find(store, run.as_str()).ok()).map(|run| run.view(store)).transpose()?;
-    let around = surroundings(context, latest.content.base, run.as_ref())?;
+    let run = run.and_then(|run| Target::find(store, run.as_str()).ok());
+    let run = run.map(|run| gate::believed(gate, &run, output)).transpose()?;
+    let around = surroundings(context, latest.content.base, run.as_deref())?;
     let ours =
         target.reference == format::thread_ref(&target.thread) && context.own_fingerprint() == Some(sound.key.clone());
     let source = auto::thread::Source { name: text, trail: &sound.trail, latest, ours, run: run.as_ref() };
-    Ok(auto::thread::packet(&source, &around, now))
+    Ok(auto::thread::packet(&source, &around, context.clock.now()))
 }
 
 /// Returns what the repository says of the commit that some work began at.

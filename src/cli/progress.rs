@@ -9,6 +9,7 @@ use git_handoff::clock::Clock;
 use git_handoff::event::Progress;
 use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::ItemId;
+use git_handoff::model::printable;
 use git_handoff::model::state::{Phase, RunState};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -108,9 +109,10 @@ impl Display {
     }
 
     fn line(&self, text: &str) {
+        let text = printable::line(text);
         match &self.terminal {
             // A terminal that cannot be written to shows nothing; the run goes on.
-            Some(terminal) => drop(terminal.bars.println(text)),
+            Some(terminal) => drop(terminal.bars.println(&text)),
             None => drop(writeln!(io::stderr().lock(), "{text}")),
         }
     }
@@ -136,7 +138,7 @@ impl Terminal {
         let bar = self.bars.insert_before(&self.counts, ProgressBar::new_spinner());
         bar.set_style(style("  {msg}  {elapsed}"));
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
-        bar.set_message(format!("{item}{again}"));
+        bar.set_message(printable::line(&format!("{item}{again}")));
         bar.enable_steady_tick(TURN);
         self.running.insert(item.clone(), bar);
     }

@@ -9,7 +9,7 @@ use super::{Ending, Failure, Output};
 
 /// Prove a product, or how a run went on, to somebody who has nothing else
 ///
-/// Prints one JSON object, which `git handoff verify --proof` checks without any repository.
+/// Prints one JSON object, which `git handoff verify --proof` checks without any repository. The run must be sealed.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// RUN/ITEM, RUN/ITEM:patch, RUN/ITEM:outputs/PATH, or RUN with --since

@@ -2,8 +2,8 @@
 
 use git_handoff::git::remote;
 use git_handoff::model::quote::quoted;
-use git_handoff::share::Kind;
 use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
+use git_handoff::share::{Kind, Rival};
 use serde_json::json;
 
 use super::context::Context;
@@ -39,19 +39,31 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         space: share::space(arguments.as_branch.as_deref())?,
         dry_run: arguments.dry_run,
     };
-    let moves =
+    let pushed =
         stage::push(&context.store, &context.reach(output), &request).map_err(|error| explain(error, &request))?;
+    let moves = &pushed.moved;
     if output.json {
-        output.value(&json!({
+        let mut answer = json!({
             "schema": "git-handoff.push/1",
             "remote": remote::without_password(&request.remote.given),
             "dryRun": request.dry_run,
             "refs": moves.iter().map(value).collect::<Vec<_>>(),
-        }));
-        return Ok(Ending::Done);
+        });
+        if !pushed.rivals.is_empty() {
+            answer["unsound"] = pushed.rivals.iter().map(unsound).collect();
+        }
+        output.value(&answer);
+    }
+    let ending = if pushed.left_out().next().is_some() { Ending::Refused } else { Ending::Done };
+    pushed.rivals.iter().for_each(|rival| warn(rival, &request, output));
+    if output.json {
+        return Ok(ending);
     }
     let rows: Vec<_> = moves.iter().filter(|moved| moved.status != Status::UpToDate).map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
+    if pushed.left_out().next().is_some() {
+        return Ok(ending);
+    }
     if !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread)) {
         output.note("there are no runs or threads here");
     } else if !moves.iter().any(|moved| moved.status.moves()) {
@@ -59,7 +71,28 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     } else if request.dry_run {
         output.note("nothing was pushed: --dry-run");
     }
-    Ok(Ending::Done)
+    Ok(ending)
+}
+
+/// Says what lies on the remote in the place of a chain of ours.
+fn warn(rival: &Rival, request: &Request, output: &mut Output) {
+    let (kind, name, on) = (rival.place.kind.word(), &rival.place.name, &request.remote.given);
+    let ours = match &rival.instead {
+        Some(instead) => format!("ours goes on beside it, as {:?}", instead.to_string()),
+        None => "ours was left out".to_owned(),
+    };
+    let on = remote::without_password(on);
+    output.warn(&format!("{kind} {name:?} on {on} is not sound: {}; {ours}", rival.why));
+}
+
+fn unsound(rival: &Rival) -> serde_json::Value {
+    json!({
+        "kind": rival.place.kind.word(),
+        "name": rival.place.name,
+        "head": rival.theirs,
+        "reason": rival.why,
+        "instead": rival.instead.as_ref().map(ToString::to_string),
+    })
 }
 
 fn value(moved: &Moved) -> serde_json::Value {
@@ -92,11 +125,8 @@ fn explain(error: Error, request: &Request) -> Failure {
                     let (name, seen) = (quoted(&one.place.name), share::seen(&request.remote, &one.place));
                     format!("git handoff fetch {to} {name} && {seen}")
                 }
-                Kind::Log if one.known => {
-                    "git handoff verify --all   # one of the two logs says of a run what the other does not".into()
-                }
                 Kind::Log => {
-                    format!("git handoff fetch {to} && git handoff push {to}   # the same key writes a log in another clone, too")
+                    "git handoff verify --all   # one of the two logs says of a run what the other does not".into()
                 }
                 Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
             })

@@ -5,6 +5,7 @@ use git_handoff::thread::steps;
 
 use super::cat::Stdout;
 use super::context::Context;
+use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, thread};
 
 /// Print the latest state of a thread, byte for byte, to go on from
@@ -21,12 +22,16 @@ pub(crate) struct Arguments {
     /// Resume although the attached packet is as bad as this, operational or critical, which is recorded
     #[arg(long, value_name = "CLASS")]
     accept: Option<Unclean>,
+    /// Resume although the thread rests on a key that is not to be trusted
+    #[arg(long)]
+    accept_untrusted: bool,
 }
 
 /// Records, then prints the bytes.
 pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let id = thread::id(&arguments.thread)?;
-    let (checkpoint, _) = steps::resume(&context.writer()?, &id, arguments.checkout, arguments.accept)?;
-    context.store.copy_blob(checkpoint.content.state.oid, &mut Stdout { output })?;
+    let vouched = ThreadTarget::own(context, id)?.vouched(context, arguments.accept_untrusted, output)?;
+    let (checkpoint, _) = steps::resume(&context.writer()?, vouched, arguments.checkout, arguments.accept)?;
+    steps::hand_out(&context.store, &checkpoint, checkpoint.content.state, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

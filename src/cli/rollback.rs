@@ -14,6 +14,9 @@ pub(crate) struct Arguments {
     /// The checkpoint to go back to
     #[arg(value_name = "THREAD:CHECKPOINT")]
     target: String,
+    /// Go back although the thread rests on a key that is not to be trusted
+    #[arg(long)]
+    accept_untrusted: bool,
 }
 
 /// Appends, and prints the checkpoint.
@@ -22,7 +25,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let checkpoint = target.checkpoint.ok_or_else(|| {
         Failure::usage("say which checkpoint: THREAD:CHECKPOINT, as `git handoff thread log` shows them".into())
     })?;
-    let made = steps::rollback(&context.writer()?, &target.thread, &checkpoint)?;
+    let own = ThreadTarget::own(context, target.thread)?;
+    let vouched = own.vouched(context, arguments.accept_untrusted, output)?;
+    let made = steps::rollback(&context.writer()?, vouched, &checkpoint)?;
     thread::print_made(&made, "rollback", output);
     Ok(Ending::Done)
 }

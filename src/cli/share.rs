@@ -1,7 +1,7 @@
 //! What `push` and `fetch` have in common.
 
-use git_handoff::git::porcelain::plain;
 use git_handoff::git::remote::{Remote, Remotes};
+use git_handoff::model::printable;
 use git_handoff::model::quote::quoted;
 use git_handoff::share::{Kind, Place, Space};
 use git_handoff::thread::own_threads;
@@ -45,5 +45,5 @@ pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
 
 /// Returns a name that somebody else chose as it may be shown.
 pub(crate) fn shown(name: &str) -> String {
-    plain(&name.replace('\n', "\u{fffd}"))
+    printable::line(name)
 }

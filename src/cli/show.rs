@@ -11,6 +11,7 @@ use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::ProductKey;
+pub(super) use git_handoff::model::printable::line as printable;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::View;
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
         _ => String::new(),
     };
     let state = match view.links.iter().find_map(sealed) {
-        Some(seal) => format!("sealed over {} entries{ended}\nroot       {}", seal.entries, seal.root),
+        Some(seal) => format!("sealed over {} entries{ended}", seal.entries),
         None => format!("open, {} entries{ended}", view.links.len()),
     };
     let mut lines = vec![
@@ -108,9 +109,10 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
         format!("document   {}  revision {}, {}", change.name, revision.number, revision.is())
     }));
     lines.push(format!("state      {state}"));
+    lines.extend(view.links.iter().find_map(sealed).map(|seal| format!("root       {}", seal.root)));
     lines.push(format!("ref        {reference}"));
     lines.push(String::new());
-    lines.iter().for_each(|line| output.line(&printable(line)));
+    lines.iter().for_each(|line| output.line(line));
     status::print_table(view, output);
 }
 
@@ -292,7 +294,7 @@ impl<'a> Item<'a> {
         lines.extend(section("products", &self.product_rows()));
         lines.extend(section("manifest", &self.manifest_rows()));
         lines.extend(section("attempts", &self.steps.iter().map(Step::row).collect::<Vec<_>>()));
-        lines.iter().for_each(|line| output.line(&printable(line)));
+        lines.iter().for_each(|line| output.line(line));
         self.hints().iter().for_each(|hint| output.hint(hint));
     }
 
@@ -363,10 +365,4 @@ fn section(title: &str, rows: &[Vec<String>]) -> Vec<String> {
     let mut lines = vec![String::new(), title.to_owned()];
     lines.extend(table::lines(rows));
     lines
-}
-
-/// Actors, reasons and commands are other people's words: none of them may steer the terminal.
-pub(super) fn printable(text: &str) -> String {
-    let safe = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
-    text.chars().map(safe).collect()
 }

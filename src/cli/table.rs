@@ -1,7 +1,11 @@
 //! Columns of text.
 
-/// Returns rows as lines with columns two spaces apart; the last column is left as it is.
+use git_handoff::model::printable;
+
+/// Returns rows as lines with columns two spaces apart, each cell as it may be printed; the last column is left as wide as it is.
 pub(crate) fn lines(rows: &[Vec<String>]) -> Vec<String> {
+    let cell = |cell: &String| printable::line(cell).replace('\t', " ");
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| console::measure_text_width(cell)).max().unwrap_or(0)

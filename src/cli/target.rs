@@ -2,6 +2,7 @@
 
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
+use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
@@ -38,9 +39,7 @@ impl Target {
             if refs::read(store, &own)?.is_some() {
                 return Ok(Some(Self { run, reference: own }));
             }
-            let suffix = format!("/runs/{}", run.encoded());
-            let fetched = refs::list(store, "refs/handoff/remotes/")?;
-            let found = fetched.into_iter().find(|(name, _)| name.ends_with(&suffix));
+            let found = fetched(store, &format!("runs/{}", run.encoded()), text)?;
             return Ok(found.map(|(reference, _)| Self { run, reference }));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
@@ -98,6 +97,23 @@ pub(crate) fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Op
         Some((at, length)) => Ok((at, text[length..].strip_prefix(':'))),
         None => item(view, text.split(':').next().unwrap_or(text)).map(|at| (at, None)),
     }
+}
+
+/// Returns the fetched ref that ends like this, with what it points at; more than one remote's is no answer.
+pub(super) fn fetched(store: &Store, below: &str, name: &str) -> Result<Option<(String, Oid)>, Failure> {
+    const FOLDER: &str = "refs/handoff/remotes/";
+    let remote = |reference: &str| Some(reference.strip_prefix(FOLDER)?.strip_suffix(below)?.to_owned());
+    let mut found = refs::list(store, FOLDER)?;
+    found.retain(|(reference, _)| remote(reference).is_some_and(|remote| remote.ends_with('/')));
+    if found.len() < 2 {
+        return Ok(found.pop());
+    }
+    let named: Vec<String> =
+        found.iter().filter_map(|(reference, _)| Some(quoted(&format!("{}{name}", remote(reference)?)))).collect();
+    let all = named.join(" or ");
+    let verb = if below.starts_with("threads/") { "thread verify" } else { "verify" };
+    Err(Failure::refused("ambiguous", format!("{name:?} was fetched from more than one remote: it may be {all}"))
+        .hint(format!("git handoff {verb} {}", named[0])))
 }
 
 fn unknown(store: &Store, text: &str) -> Result<Failure, Failure> {

@@ -2,26 +2,26 @@
 
 mod bundle;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::anchor::ask_all;
+use git_handoff::config::is_in_work_tree;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
-use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::submit;
 use git_handoff::verify::{
-    Ask, AtHand, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json, verify_proof,
-    verify_with,
+    Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json,
+    verify_proof, verify_with,
 };
 
 use super::anchor;
 use super::context::{Context, read_file};
-use super::target::{Target, own_runs};
+use super::held::{self, own_target as own};
+use super::target::Target;
 use super::{Ending, Failure, Output};
 
 /// The largest allowed-signers file that is read.
@@ -32,6 +32,10 @@ const PROOF_LIMIT: u64 = 64 << 20;
 
 /// The largest audit bundle that is read: the closest thing seen had 10 MB for 10,000 entries.
 const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
+
+/// What else may be verified than a proof. An option that needs `--proof` names these too: what is needed does not count as missing
+/// where something stands that it cannot stand beside.
+const NO_PROOF: [&str; 4] = ["runs", "all", "bundle", "bundle_json"];
 
 /// Prove that runs are intact: who made what from what, and that nothing was altered
 ///
@@ -54,11 +58,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     bundle_json: Option<PathBuf>,
     /// Fail unless this is the root of the audit bundle
-    #[arg(long, value_name = "SHA256", requires = "bundle_json")]
+    #[arg(long, value_name = "SHA256", requires = "bundle_json", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     root: Option<Digest>,
     /// Fail unless this file is the product that the proof is about
-    #[arg(long, value_name = "FILE", requires = "proof")]
+    #[arg(long, value_name = "FILE", requires = "proof", conflicts_with_all = NO_PROOF)]
     file: Option<PathBuf>,
+    /// Fail unless this is the root that the proof says the run went on from
+    #[arg(long, value_name = "SHA256", requires = "proof", conflicts_with_all = NO_PROOF)]
+    since_root: Option<Digest>,
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
@@ -99,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let means = context.means(output);
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
     if let Some(path) = &arguments.proof {
-        return proof(path, arguments, (&options, &ask), output);
+        return proof(path, arguments, context, (&options, &ask), output);
     }
     if let Some(path) = &arguments.bundle_json {
         return bundle_json(path, arguments, context, &options, output);
@@ -108,37 +115,26 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         return bundle::run(path, arguments, context, (&options, &ask), output);
     }
     let logs = Logs::read(&context.store)?;
-    let targets = in_repository(arguments, context, &logs, output)?;
-    report(&targets, (&context.store, &AtHand { logs: &logs, ask: &ask }), arguments, &options, output)
-}
-
-fn in_repository(
-    arguments: &Arguments,
-    context: &Context,
-    logs: &Logs,
-    output: &mut Output,
-) -> Result<Vec<Target>, Failure> {
-    let mut targets = Vec::new();
+    let at_hand = AtHand { logs: &logs, ask: &ask };
     if arguments.all {
-        let mut runs: BTreeSet<RunId> = own_runs(&context.store)?.into_iter().collect();
-        runs.extend(logs.own_runs().cloned());
-        targets.extend(runs.into_iter().map(own));
-        if targets.is_empty() {
+        let own_key = options.own_key.as_deref();
+        let held = held::look_up((&context.store, own_key), &logs, (&anchors, &means))?;
+        if held.targets.is_empty() && held.missed.is_empty() {
             output.note("there are no runs here");
         }
+        let ending = report(&held.targets, (&context.store, &at_hand), arguments, &options, output)?;
+        for missed in &held.missed {
+            output.fail(missed);
+        }
+        return Ok(if held.missed.is_empty() { ending } else { Ending::CheckFailed });
     }
-    for named in &arguments.runs {
-        targets.push(match Target::find(&context.store, named) {
-            // A run whose ref is gone may still be one that a log names.
-            Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown)?,
-            found => found?,
-        });
-    }
-    Ok(targets)
-}
-
-fn own(run: RunId) -> Target {
-    Target { reference: format::run_ref(&run), run }
+    let targets = arguments.runs.iter().map(|named| match Target::find(&context.store, named) {
+        // A run whose ref is gone may still be one that a log names.
+        Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown),
+        found => found,
+    });
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    report(&targets, (&context.store, &at_hand), arguments, &options, output)
 }
 
 fn report(
@@ -154,12 +150,6 @@ fn report(
             Err(git_handoff::verify::Error::NoSuchRun(_)) => {
                 return Err(Target::find(store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
             }
-            // Of all runs, one that is gone does not keep the others from being looked at.
-            Err(gone @ git_handoff::verify::Error::Vanished { .. }) if arguments.all => {
-                output.fail(&gone.into());
-                ending = Ending::CheckFailed;
-                continue;
-            }
             other => other?,
         };
         if print(&report, at, arguments, output) != Ending::Done {
@@ -173,9 +163,10 @@ fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output)
     if output.json {
         output.value(&report.to_json());
     } else {
-        let gap = if at == 0 { "" } else { "\n" };
-        let text = format!("{gap}{}", report.to_text(output.color));
-        output.line(text.trim_end_matches('\n'));
+        if at > 0 {
+            output.line("");
+        }
+        output.painted(&report.painted(output.color));
     }
     let wanted = arguments.require.as_deref().is_none_or(|wanted| wanted != Claim::TamperEvident.as_str());
     if !wanted && report.intact && report.claim != Claim::TamperEvident {
@@ -185,19 +176,20 @@ fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output)
     if report.intact { Ending::Done } else { Ending::CheckFailed }
 }
 
-/// Checks a proof, and a file against it.
+/// Checks a proof, and a file or an earlier root against it.
 fn proof(
     path: &Path,
     arguments: &Arguments,
+    context: &Context,
     (options, ask): (&Options, Ask<'_>),
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let bytes = read_file(path, PROOF_LIMIT)?;
-    let proof: Proof = serde_json::from_slice(&bytes).map_err(|e| {
+    let proof = Proof::parse(&bytes).map_err(|e| {
         let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
         failure.hint("git handoff prove RUN/ITEM:patch")
     })?;
-    let product = match &arguments.file {
+    let file = match &arguments.file {
         Some(file) => {
             let failed = |e| Failure::io(&format!("{} could not be read", file.display()), &e);
             let mut reader = HashingReader::new(File::open(file).map_err(failed)?);
@@ -206,7 +198,9 @@ fn proof(
         }
         None => None,
     };
-    let report = verify_proof(&proof, product, options, ask);
+    let logs = Logs::read(&context.store)?;
+    let beside = Beside { file, since_root: arguments.since_root };
+    let report = verify_proof(&proof, beside, options, &AtHand { logs: &logs, ask });
     Ok(print(&report, 0, arguments, output))
 }
 
@@ -303,10 +297,7 @@ pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
 /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
 pub(super) fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
     let path = context.expand(path);
-    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-    let git_dirs = [context.store.git_dir(), context.store.common_dir()];
-    let inside = context.store.work_dir().is_some_and(|dir| real.starts_with(dir));
-    if inside && !git_dirs.iter().any(|dir| real.starts_with(dir)) {
+    if is_in_work_tree(&context.store, &path) {
         return Err(Failure::refused(
             "untrusted-file",
             format!("`{key}` names {}, which lies inside the work tree", path.display()),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,6 +43,8 @@ pub(super) struct Job {
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
+    /// The patch and the outputs that the item declares.
+    pub(super) promised: Vec<ProductKey>,
     /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
     /// What these are checked against.
@@ -116,6 +117,34 @@ pub(super) struct Finished {
     pub(super) kept: store::Kept,
 }
 
+impl Finished {
+    /// Returns what there is to say of an attempt that has not begun.
+    pub(super) fn none(job: &Job) -> Self {
+        Self {
+            at: job.at,
+            item: job.item.clone(),
+            attempt: job.attempt,
+            verdict: Verdict::Interrupted,
+            exit: None,
+            duration_ms: 0,
+            products: BTreeMap::new(),
+            verify: None,
+            transcript: None,
+            salvaged: None,
+            spent: None,
+            saved: false,
+            notes: Vec::new(),
+            kept: store::Kept::default(),
+        }
+    }
+
+    /// Returns it as an attempt that failed because it was lost. Its worktree stays where it is, until the run is driven again.
+    pub(super) fn because(mut self, why: &str) -> Self {
+        self.verdict = Verdict::failed(format!("the attempt was lost: {why}"));
+        self
+    }
+}
+
 /// Returns the bytes of an executor's task: the item's inputs as submitted, and what its needs were resolved to.
 pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
     let mut task = inputs.clone();
@@ -130,22 +159,7 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
 pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
     let job = Arc::new(job);
-    let mut finished = Finished {
-        at: job.at,
-        item: job.item.clone(),
-        attempt: job.attempt,
-        verdict: Verdict::Interrupted,
-        exit: None,
-        duration_ms: 0,
-        products: BTreeMap::new(),
-        verify: None,
-        transcript: None,
-        salvaged: None,
-        spent: None,
-        saved: false,
-        notes: Vec::new(),
-        kept: store::Kept::default(),
-    };
+    let mut finished = Finished::none(&job);
     let prepared = {
         let (site, job) = (site.clone(), job.clone());
         blocking(move || prepare(&site, &job)).await
@@ -177,8 +191,10 @@ fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
             .iter()
             .filter_map(|name| job.env.get(name).map(|value| value.as_encoded_bytes().to_vec()))
             .collect();
-        TranscriptWriter::create(&workspace.transcript(), &secrets, site.max_product)
-            .map_err(|e| Verdict::failed(in_words(&e)))
+        let transcript = TranscriptWriter::create(&workspace.dir, &secrets, site.max_product)
+            .map_err(|e| Verdict::failed(in_words(&e)))?;
+        workspace.mark_started().map_err(|e| Verdict::failed(in_words(&e)))?;
+        Ok(transcript)
     };
     match fill() {
         Ok(transcript) => Ok((workspace, transcript)),
@@ -295,7 +311,7 @@ struct ClaimedVerify {
 
 /// Reads what the item says of itself; what cannot be read is said in the transcript.
 fn claimed(workspace: &Workspace, transcript: &mut TranscriptWriter) -> Option<Verified> {
-    let bytes = workspace.read_result().ok().flatten()?;
+    let bytes = workspace.read_result()?;
     match serde_json::from_slice::<Claim>(&bytes) {
         Ok(claim) => claim.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself }),
         Err(error) => {
@@ -315,7 +331,7 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    match keep_transcript(site, &workspace, transcript, &mut finished.kept) {
+    match keep_transcript(site, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),
     }
@@ -363,22 +379,19 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
     Some(format!("{} could not be removed: {}", dir.display(), in_words(&error)))
 }
 
-fn keep_transcript(
-    site: &Site,
-    workspace: &Workspace,
-    transcript: TranscriptWriter,
-    kept: &mut store::Kept,
-) -> Result<Kept, String> {
-    let transcript = transcript.finish().map_err(|e| in_words(&e))?;
+/// Writes the transcript into the repository, from the open file: by no name that a worker could have given to something else.
+fn keep_transcript(site: &Site, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, String> {
+    let (transcript, mut file) = transcript.finish().map_err(|e| in_words(&e))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
-    let mut file = File::open(workspace.transcript()).map_err(|e| format!("the transcript could not be read: {e}"))?;
     let mut batch = site.store.batch();
     let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| in_words(&e))?;
+    if (sha256, size) != (transcript.sha256, transcript.size) {
+        return Err("the transcript was changed while it was kept".to_owned());
+    }
     kept.join(batch.keep().map_err(|e| in_words(&e))?);
-    // What was written is what counts, should a worker have got at the file.
-    Ok(Kept { transcript: Transcript { sha256, size }, oid: Some(oid) })
+    Ok(Kept { transcript, oid: Some(oid) })
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

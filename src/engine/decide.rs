@@ -8,6 +8,10 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
 
+/// The longest that an item waits after a failure, and the longest that is waited for any `notBefore`, in milliseconds: one that
+/// is further away was written before a clock was put right.
+pub const LONGEST_WAIT: u64 = 10 * 60 * 1000;
+
 /// What may run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -29,7 +33,7 @@ pub struct Decision {
 /// Every lock has a queue. An item that becomes ready joins the queues of all its locks at once and runs when it is at the
 /// head of each; it stays there until it ends. Items join in one order everywhere, so no two can wait for each other, and
 /// one that needs many locks is not passed by for ever by those that need few.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Schedule {
     /// For each item, how many of its dependencies are not done yet.
     missing: Vec<usize>,
@@ -45,16 +49,29 @@ pub struct Schedule {
     tickets: HashMap<usize, u64>,
     next_ticket: u64,
     running: BTreeSet<usize>,
+    /// The latest moment that it was told of.
+    now: Moment,
 }
 
 impl Schedule {
     /// Makes the schedule of a run as it stands.
     ///
     /// `alive` are the items of which an attempt is not over yet, whatever the state says of them: one that was cancelled
-    /// keeps its place and its locks until its processes are gone, and [`Schedule::ended`] says so.
-    pub fn new(state: &RunState, alive: &BTreeSet<usize>) -> Self {
+    /// keeps its place and its locks until its processes are gone, and [`Schedule::ended`] says so. Moments are only compared
+    /// with each other, so `now`, here and in [`Schedule::decide`], may be told by a clock that nobody puts right.
+    pub fn new(state: &RunState, alive: &BTreeSet<usize>, now: Moment) -> Self {
         let count = state.items.len();
-        let mut schedule = Self { missing: vec![0; count], ..Self::default() };
+        let mut schedule = Self {
+            missing: vec![0; count],
+            eligible: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            due: HashMap::new(),
+            queues: HashMap::new(),
+            tickets: HashMap::new(),
+            next_ticket: 0,
+            running: BTreeSet::new(),
+            now,
+        };
         for at in 0..count {
             schedule.missing[at] = state.blocked_by(at).count();
         }
@@ -80,6 +97,7 @@ impl Schedule {
 
     /// Decides what to dispatch now.
     pub fn decide(&mut self, state: &RunState, limits: Limits, now: Moment) -> Decision {
+        self.now = now;
         while let Some(&(due, at)) = self.delayed.first() {
             if due > now {
                 break;
@@ -133,6 +151,7 @@ impl Schedule {
         }
         match state.items[at].not_before {
             Some(due) => {
+                let due = due.min(self.now.plus_millis(LONGEST_WAIT));
                 self.delayed.insert((due, at));
                 self.due.insert(at, due);
             }

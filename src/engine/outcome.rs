@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::attempt::{Finished, Verdict};
-use super::decide::{left_waiting, lost_with};
+use super::decide::{LONGEST_WAIT, left_waiting, lost_with};
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::model::time::Moment;
@@ -115,7 +115,7 @@ impl Batch {
     }
 }
 
-/// Returns how many milliseconds to wait after the nth failure in a row.
+/// Returns how many milliseconds to wait after the nth failure in a row: twice as long each time, up to a limit.
 fn backoff(failures: u32) -> u64 {
-    1000 << failures.min(20)
+    (1000 << failures.min(20)).min(LONGEST_WAIT)
 }

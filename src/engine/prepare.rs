@@ -60,6 +60,7 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         base: state.submitted.base,
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
+        promised: item.promised().collect(),
         documents: item.documents().collect(),
         schemas: setting.schemas.clone(),
         command: resolved,

@@ -25,7 +25,11 @@ pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<Take
     let documents = documents(site, job, &captured)?;
     let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
     let patch = captured.patch.map(|patch| (ProductKey::Patch, patch));
-    Ok((outputs.chain(patch).chain(documents).collect(), captured.kept))
+    let products: BTreeMap<ProductKey, Product> = outputs.chain(patch).chain(documents).collect();
+    match job.promised.iter().find(|key| !products.contains_key(key)) {
+        Some(key) => Err(Verdict::failed(format!("the product {key} is missing, which the item declares"))),
+        None => Ok((products, captured.kept)),
+    }
 }
 
 /// Returns the outputs that are documents as well; each is there, and what it is declared to be.

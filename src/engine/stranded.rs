@@ -3,11 +3,13 @@
 use super::keep;
 use crate::git::store::Edit;
 use crate::model::causes::in_words;
+use crate::model::digest::Oid;
 use crate::model::format;
+use crate::model::name::RunId;
 use crate::model::state::Phase;
 use crate::run::OpenRun;
 use crate::worker::salvage::{self, Salvaged};
-use crate::worker::workspace::Workspace;
+use crate::worker::workspace::{UNSAVED, Workspace};
 use crate::worker::{site::Site, survivors};
 
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
@@ -21,15 +23,19 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
             notes.push(format!("{}: ended {ended} process(es) that outlived their conductor", leftover.item));
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
-        let workspace = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base);
+        let Some(workspace) = Workspace::reopen(site, run.run(), leftover, run.state.submitted.base)? else {
+            notes.push(format!("{item}: what stood in the place of attempt {attempt}'s worktree was removed"));
+            continue;
+        };
         let state = run.state.graph.position(&item).map(|at| &run.state.items[at]);
         let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
-        if done || !workspace.transcript().exists() {
-            // Its products are recorded, and the conductor died before it could tidy up; or the worktree was not ready, and
-            // nothing ever ran in it: the transcript is the last that is put there.
+        if done || !workspace.was_started() {
+            // Its products are recorded, and the conductor died before it could tidy up; or nothing ever ran in it.
             workspace.remove()?;
             continue;
         }
+        // Nothing of it is saved, and room may be short.
+        workspace.remove_tmp()?;
         match salvage::salvage(&workspace, site) {
             Ok(Some(Salvaged { tree, kept: _kept })) => {
                 save(run, &format::transcript_path(&item, attempt), tree)?;
@@ -44,7 +50,7 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
                 return Err(super::tick::Error::Salvage(Box::new(error)));
             }
             Err(error) => {
-                let aside = workspace.dir.with_extension(format!("{attempt}-unsaved"));
+                let aside = workspace.dir.with_extension(format!("{attempt}{UNSAVED}"));
                 notes.push(format!(
                     "{item}: the work of attempt {attempt} could not be saved and stays in {}: {}",
                     aside.display(),
@@ -59,6 +65,22 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
     Ok(notes)
 }
 
-fn save(run: &OpenRun, path: &str, tree: crate::model::digest::Oid) -> Result<(), keep::Error> {
+/// Ends what still runs, and removes the worktrees with the work in them, and what could not be saved before; returns what to
+/// tell the operator. To be called while holding the run.
+pub fn discard(site: &Site, run: &RunId, base: Oid) -> Result<Vec<String>, super::tick::Error> {
+    let mut notes = Vec::new();
+    let mut left = Workspace::leftovers(site, run)?;
+    left.extend(Workspace::unsaved(site, run)?);
+    for leftover in left {
+        survivors::end(None, &leftover.dir);
+        notes.push(format!("{}: the work of attempt {} is discarded", leftover.item, leftover.attempt));
+        if let Some(workspace) = Workspace::reopen(site, run, leftover, base)? {
+            workspace.remove()?;
+        }
+    }
+    Ok(notes)
+}
+
+fn save(run: &OpenRun, path: &str, tree: Oid) -> Result<(), keep::Error> {
     keep::add(run, &format::salvage_ref(run.run()), &[(path.to_owned(), Edit::Tree(tree))])
 }

@@ -17,10 +17,12 @@ use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::outcome::Batch;
 use super::{attempt, command, keep, prepare, stranded};
+use crate::clock::{Clock, Steady};
 use crate::config::Config;
 use crate::coordinate;
 use crate::event::Progress;
 use crate::git::refs;
+use crate::git::stop::Stop;
 use crate::model::entry::{Event, RunSealed};
 use crate::model::format;
 use crate::model::state::Phase;
@@ -68,6 +70,7 @@ struct Conductor<'a> {
     run: &'a mut OpenRun,
     setting: Setting,
     schedule: Schedule,
+    steady: Steady,
     generation: u64,
     /// How many revisions of documents there were when the rules were looked at.
     judged: Option<usize>,
@@ -84,7 +87,7 @@ struct Conductor<'a> {
 /// the run is as the last visible entry says, no process of ours is left running, and driving it again continues it.
 pub async fn drive(
     run: &mut OpenRun,
-    setting: Setting,
+    mut setting: Setting,
     mut interrupt: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
@@ -92,6 +95,10 @@ pub async fn drive(
     // What a worker detaches from itself then falls to us, and is found and ended with it.
     survivors::become_subreaper();
     run.refresh()?;
+    let interrupted = interrupt.clone();
+    let stop = Stop::when(move || *interrupted.borrow());
+    setting.site = Arc::new(setting.site.stopped_by(stop));
+    setting.site.prepare()?;
     stranded::clear(run, &setting.site)?.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
         run.mend_seal()?;
@@ -102,12 +109,14 @@ pub async fn drive(
     }
     run.mend()?;
     let (reports, mut finished) = mpsc::unbounded_channel();
-    let schedule = Schedule::new(&run.state, &BTreeSet::new());
+    let clock = run.writer().clock;
+    let steady = Steady::new(clock);
+    let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
     let generation = run.generation();
     let running = BTreeMap::new();
     let removals = JoinSet::new();
     let mut conductor =
-        Conductor { run, setting, schedule, generation, judged: None, running, reports, removals, tell };
+        Conductor { run, setting, schedule, steady, generation, judged: None, running, reports, removals, tell };
     conductor.recover()?;
     let result = conductor.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
@@ -228,8 +237,11 @@ impl Conductor<'_> {
         let reports = self.reports.clone();
         let pinned = self.run.writer().clock.is_pinned();
         let site = self.setting.site.clone();
+        let lost = Finished::none(&job);
+        let attempt = tokio::spawn(attempt::run(site, job, cancelled));
         tokio::spawn(async move {
-            let mut finished = attempt::run(site, job, cancelled).await;
+            // Whatever became of it, the conductor hears of it: what is lost has failed, and nothing waits for it for ever.
+            let mut finished = attempt.await.unwrap_or_else(|error| lost.because(&error.to_string()));
             // Under a pinned clock no time passes, so that the same run gives the same entries.
             if pinned {
                 finished.duration_ms = 0;
@@ -311,7 +323,7 @@ impl Conductor<'_> {
         }
         self.generation = self.run.generation();
         let alive = self.running.keys().copied().collect();
-        self.schedule = Schedule::new(&self.run.state, &alive);
+        self.schedule = Schedule::new(&self.run.state, &alive, self.now());
         for (at, running) in &self.running {
             let state = &self.run.state.items[*at];
             if state.phase != Phase::Running || state.attempts != running.attempt {
@@ -328,16 +340,19 @@ impl Conductor<'_> {
         self.record(&batch.happenings)
     }
 
-    /// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
     fn now(&self) -> Moment {
-        let clock = self.run.writer().clock;
-        if clock.is_pinned() { Moment::from_millis(i64::MAX) } else { clock.now() }
+        moment(self.run.writer().clock, &self.steady)
     }
 
     fn until(&self, due: Moment) -> Duration {
-        let wait = due.millis() - self.run.writer().clock.now().millis();
+        let wait = due.millis().saturating_sub(self.now().millis());
         Duration::from_millis(u64::try_from(wait).unwrap_or(0))
     }
+}
+
+/// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
+fn moment(clock: Clock, steady: &Steady) -> Moment {
+    if clock.is_pinned() { Moment::from_millis(i64::MAX) } else { steady.now() }
 }
 
 /// What can go wrong while a run is driven.

@@ -1,9 +1,11 @@
 //! The audit bundle of another orchestrator, written from our entries in its shape and with its algorithm.
 //!
 //! Its entry hash is `SHA-256(canonical array || previous hash in hex)`, its tree has RFC 6962 leaves and nodes over the raw
-//! entry hashes, and its signature is plain ed25519 over the root. `docs/export.md` has the whole of it.
+//! entry hashes, and its signature is plain ed25519 over the root. References are in its pinned form: what its own verifier does
+//! not take for pinned, it does not check. `docs/export.md` has the whole of it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use base64ct::{Base64, Encoding as _};
 use serde_json::{Map, Value, json};
@@ -18,11 +20,12 @@ use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
-use crate::run::View;
+use crate::run::{Vetted, View};
 use crate::sign::Signer;
 
 /// Returns a sealed run as such a bundle, with the root signed by `signer`.
-pub fn export(store: &Store, view: &View, signer: &Signer) -> Result<Value, Error> {
+pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {
+    let view: &View = run;
     if !view.state.sealed {
         return Err(Error::Open);
     }
@@ -30,8 +33,8 @@ pub fn export(store: &Store, view: &View, signer: &Signer) -> Result<Value, Erro
     let mut hashes = BTreeMap::new();
     for link in &view.links {
         if let Event::ItemFired(fired) = &link.entry.event {
-            let manifest = manifest(store, view, link, fired)?;
-            hashes.insert((&fired.item, fired.attempt), manifest["manifestHash"].clone());
+            let (manifest, hash) = manifest(store, view, link, fired)?;
+            hashes.insert((&fired.item, fired.attempt), reference(&view.run, "manifest", fired.item.encoded(), &hash));
             manifests.push(manifest);
         }
     }
@@ -70,18 +73,26 @@ pub fn export(store: &Store, view: &View, signer: &Signer) -> Result<Value, Erro
                 "receipt": { "anchorId": "local", "epochId": view.run, "guarantee": "detect", "at": sealed_at },
             },
         },
-        "items": items(view),
+        "items": items(view, &entries),
         "report": {},
     }))
 }
 
-/// Returns the name of a product in this format: equal exactly where run, item, product and bytes are.
-fn reference(run: &RunId, item: &ItemId, key: &ProductKey, digest: &Digest) -> String {
-    let key = crate::model::name::encode_segment(&key.to_string());
-    format!("git-handoff://{}/{}/{key}/{digest}", run.encoded(), item.encoded())
+/// Returns a reference in the format's pinned form: `pangolin://<namespace>/<type>/<name>/<content hash>`.
+///
+/// The run is the namespace, so references are equal exactly where run, type, name and bytes are. No part holds a bare `/`.
+fn reference(run: &RunId, kind: &str, name: impl Display, digest: &Digest) -> String {
+    format!("pangolin://{}/{kind}/{name}/{digest}", run.encoded())
 }
 
-fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<Value, Error> {
+/// Returns the reference of a product. The `:` between the two encoded names stands in neither.
+fn product_reference(run: &RunId, item: &ItemId, key: &ProductKey, digest: &Digest) -> String {
+    let key = crate::model::name::encode_segment(&key.to_string());
+    reference(run, "artifact", format_args!("{}:{key}", item.encoded()), digest)
+}
+
+/// Returns the manifest of a dispatch, and the hash that it is known by.
+fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<(Value, Digest), Error> {
     let ours = super::read_manifest(store, view, link, fired)?;
     let mut manifest = Map::new();
     manifest.insert("schemaVersion".into(), 1.into());
@@ -102,18 +113,18 @@ fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Resul
     }
     let hash = Digest::of(&format::canonical(&manifest));
     manifest.insert("manifestHash".into(), json!(hash));
-    Ok(Value::Object(manifest))
+    Ok((Value::Object(manifest), hash))
 }
 
 fn consumed(view: &View, item: &ItemId, input: &InputRef) -> Result<String, Error> {
     match &input.from {
-        Source::Item(from) => Ok(reference(&view.run, from, &input.select.product_key(), &input.digest)),
+        Source::Item(from) => Ok(product_reference(&view.run, from, &input.select.product_key(), &input.digest)),
         Source::Artifacts => Err(Error::Unspeakable(item.clone(), "an artifact".into())),
         Source::Documents => Err(Error::Unspeakable(item.clone(), "a document".into())),
     }
 }
 
-fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), Value>) -> Map<String, Value> {
+fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), String>) -> Map<String, Value> {
     let event = &link.entry.event;
     let mut entry = Map::new();
     entry.insert("runId".into(), json!(view.run));
@@ -123,15 +134,15 @@ fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), Value>) 
     entry.insert("kind".into(), kind(event).into());
     if let Some((item, attempt)) = event.item() {
         entry.insert("itemId".into(), json!(item));
-        if let (Event::ItemFired(_), Some(hash)) = (event, manifests.get(&(item, attempt))) {
-            entry.insert("manifestRef".into(), hash.clone());
+        if let (Event::ItemFired(_), Some(manifest)) = (event, manifests.get(&(item, attempt))) {
+            entry.insert("manifestRef".into(), json!(manifest));
         }
     }
     if let Event::ItemReconciled(e) = event {
         let status = if e.status == Outcome::Done { "done" } else { "failed" };
         entry.insert("status".into(), status.into());
         let named = |(key, product): (&ProductKey, &Product)| {
-            (key.to_string(), reference(&view.run, &e.item, key, &product.sha256))
+            (key.to_string(), product_reference(&view.run, &e.item, key, &product.sha256))
         };
         // A document that an item hands over is there as its output.
         let known = e.products.iter().filter(|(key, _)| !matches!(key, ProductKey::Document(_)));
@@ -169,14 +180,24 @@ fn canonical_entry(entry: &Map<String, Value>) -> Vec<u8> {
     serde_json::to_vec(&array).expect("a JSON array serialises")
 }
 
-/// Returns the items as the format displays them; no part of its evidence.
-fn items(view: &View) -> Vec<Value> {
+/// Returns the items as the format displays them, each with the references of its latest entries; no part of its evidence.
+fn items(view: &View, entries: &[Value]) -> Vec<Value> {
+    let mut told: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for entry in entries {
+        let Some(item) = entry["itemId"].as_str() else { continue };
+        for key in ["manifestRef", "resultRef", "outputRefs"] {
+            if let Some(reference) = entry.get(key) {
+                told.entry(item).or_default().insert(key.into(), reference.clone());
+            }
+        }
+    }
     let item = |at: usize| {
-        json!({
-            "id": view.state.graph.item(at).id,
-            "status": view.state.status(at),
-            "attempts": view.state.items[at].attempts,
-        })
+        let id = &view.state.graph.item(at).id;
+        let mut shown = told.remove(id.as_str()).unwrap_or_default();
+        shown.insert("id".into(), json!(id));
+        shown.insert("status".into(), view.state.status(at).into());
+        shown.insert("attempts".into(), view.state.items[at].attempts.into());
+        Value::Object(shown)
     };
     (0..view.state.items.len()).map(item).collect()
 }

@@ -13,7 +13,7 @@ use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::run::View;
+use crate::run::{Vetted, View};
 use crate::sign::Signer;
 
 /// The media type of an in-toto statement in an envelope.
@@ -23,7 +23,8 @@ pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 const BUILD_TYPE: &str = "urn:git-handoff:item:1";
 
 /// Returns an envelope for each product of the done items, or of one of them, in plan order.
-pub fn export(store: &Store, view: &View, only: Option<&ItemId>, signer: &Signer) -> Result<Vec<Value>, Error> {
+pub fn export(store: &Store, run: &Vetted, only: Option<&ItemId>, signer: &Signer) -> Result<Vec<Value>, Error> {
+    let view: &View = run;
     if !view.state.sealed {
         return Err(Error::Open);
     }

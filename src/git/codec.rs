@@ -44,7 +44,7 @@ pub fn signed(entry: &Entry, tree: Oid, parents: &[Oid], signature: &str) -> Vec
 pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
     let split = raw.windows(2).position(|w| w == b"\n\n").ok_or(Error::Malformed("no message"))?;
     let head = std::str::from_utf8(&raw[..=split]).map_err(|_| Error::Malformed("headers are not UTF-8"))?;
-    let mut lines = head.lines().peekable();
+    let mut lines = head.split('\n').peekable();
     let tree: Oid = lines
         .next()
         .and_then(|line| line.strip_prefix("tree "))
@@ -110,7 +110,7 @@ fn headers(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
 
 fn push_signature(out: &mut Vec<u8>, tree: Oid, signature: &str) {
     out.extend_from_slice(signature_header(tree).as_bytes());
-    for line in signature.trim_end().lines() {
+    for line in signature.split('\n') {
         out.push(b' ');
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');

@@ -17,6 +17,11 @@ pub fn is_partial(store: &Store) -> bool {
     config.string("extensions.partialClone").is_some() || promised()
 }
 
+/// Whether objects may be elsewhere: in a partial clone, or a shallow one.
+pub fn is_lazy(store: &Store) -> bool {
+    is_partial(store) || store.local().is_shallow().unwrap_or(false)
+}
+
 /// The bytes of objects in packs that a reader keeps because others build on them.
 const KEEP: usize = 4 << 20;
 

@@ -1,6 +1,8 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
+pub mod apart;
 pub mod batch;
+pub mod checked;
 pub mod codec;
 pub mod edit;
 mod gather;
@@ -9,6 +11,7 @@ pub mod incoming;
 pub mod kept;
 pub mod merge;
 mod pack;
+pub mod packed;
 pub mod porcelain;
 pub mod program;
 pub mod quarantine;
@@ -17,6 +20,7 @@ pub mod refs;
 pub mod remote;
 pub mod save;
 pub mod scratch;
+pub mod stop;
 pub mod store;
 pub mod tree;
 pub mod work_tree;

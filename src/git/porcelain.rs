@@ -1,6 +1,7 @@
 //! What git prints for programs: the answers of `push --porcelain` and `ls-remote`, and the head of a bundle. Pure.
 
 use crate::model::digest::Oid;
+use crate::model::printable;
 
 /// What became of one ref of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ fn answer(line: &str) -> Option<Answer> {
         "!" => false,
         _ => return None,
     };
-    Some(Answer { to: to.to_owned(), taken, summary: plain(summary) })
+    Some(Answer { to: to.to_owned(), taken, summary: printable::line(summary) })
 }
 
 /// Reads what `git ls-remote` prints: an object and a name a line.
@@ -45,8 +46,9 @@ pub fn listed(text: &str) -> Vec<(Oid, String)> {
 pub struct BundleHead {
     /// `sha1` or `sha256`.
     pub object_format: String,
-    /// Whether objects were left out on purpose.
-    pub filtered: bool,
+    /// What a reader must be capable of besides: every line of that kind but the object format's. Of a filter, it would be to do
+    /// without objects.
+    pub asks: Vec<String>,
     /// The commits that a reader must have already.
     pub prerequisites: Vec<Oid>,
     /// What the bundle's refs point at.
@@ -60,12 +62,14 @@ pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
     let mut lines = bytes[..end].split(|b| *b == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
     let version = lines.next()?;
-    if version != "# v2 git bundle" && version != "# v3 git bundle" {
+    let is_newer = version == "# v3 git bundle";
+    if version != "# v2 git bundle" && !is_newer {
         return None;
     }
+    let mut formatted = false;
     let mut head = BundleHead {
         object_format: "sha1".into(),
-        filtered: false,
+        asks: Vec::new(),
         prerequisites: Vec::new(),
         refs: Vec::new(),
         length: end + 2,
@@ -73,10 +77,11 @@ pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
     for line in lines {
         if let Some(capability) = line.strip_prefix('@') {
             match capability.split_once('=') {
-                Some(("object-format", format @ ("sha1" | "sha256"))) => head.object_format = format.into(),
-                Some(("filter", _)) => head.filtered = true,
-                // What a capability means that is not known here, nobody can say.
-                _ => return None,
+                // Two formats, or what version 2 does not know, two readers could read differently.
+                Some(("object-format", format @ ("sha1" | "sha256"))) if is_newer && !formatted => {
+                    (head.object_format, formatted) = (format.into(), true);
+                }
+                _ => head.asks.push(capability.to_owned()),
             }
         } else if let Some(needed) = line.strip_prefix('-') {
             head.prerequisites.push(needed.split(' ').next()?.parse().ok()?);
@@ -86,11 +91,6 @@ pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
         }
     }
     Some(head)
-}
-
-/// Returns what somebody else's machine said, without what would move the cursor of ours.
-pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -132,11 +132,17 @@ mod tests {
         assert!(bytes[head.length..].starts_with("PACK"));
         let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{oid} refs/x\n\n");
         let head = bundle_head(newer.as_bytes()).expect("it is one");
-        assert_eq!((head.object_format.as_str(), head.filtered), ("sha256", true));
-        for bad in
-            ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v3 git bundle\n@what\n\n", "# v2 git bundle\nx\n\n"]
-        {
+        assert_eq!((head.object_format.as_str(), head.asks), ("sha256", vec!["filter=blob:none".to_owned()]));
+        for bad in ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v2 git bundle\nx\n\n"] {
             assert_eq!(bundle_head(bad.as_bytes()), None, "{bad:?}");
+        }
+        for (head, asks) in [
+            ("# v3 git bundle\n@what\n\n", "what"),
+            ("# v3 git bundle\n@object-format=sha512\n\n", "object-format=sha512"),
+            ("# v3 git bundle\n@object-format=sha1\n@object-format=sha256\n\n", "object-format=sha256"),
+            ("# v2 git bundle\n@object-format=sha1\n\n", "object-format=sha1"),
+        ] {
+            assert_eq!(bundle_head(head.as_bytes()).expect(head).asks, [asks]);
         }
     }
 }

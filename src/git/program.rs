@@ -3,15 +3,17 @@
 //! git runs with a fixed locale, without hooks, without a file-system monitor and without the `GIT_*` variables of our own
 //! environment, so that only the directories named here decide what it looks at.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
+
+use super::stop::{self, Stop};
 
 /// Settings that hold for every call, whatever the repository's configuration says.
 const ALWAYS: [&str; 5] =
@@ -65,6 +67,7 @@ pub struct Git {
     stdin: Option<File>,
     largest_file: Option<u64>,
     within: Option<Duration>,
+    stop: Option<Stop>,
 }
 
 impl Git {
@@ -84,7 +87,15 @@ impl Git {
         for setting in ALWAYS {
             command.arg("-c").arg(setting);
         }
-        Self { command, input: Vec::new(), shown: Vec::new(), stdin: None, largest_file: None, within: None }
+        Self {
+            command,
+            input: Vec::new(),
+            shown: Vec::new(),
+            stdin: None,
+            largest_file: None,
+            within: None,
+            stop: None,
+        }
     }
 
     /// Names the work tree.
@@ -161,6 +172,13 @@ impl Git {
         self
     }
 
+    /// Ends it, as [`Git::within`] does, a few seconds after somebody said that it is time to end.
+    #[must_use]
+    pub fn unless(mut self, stop: Stop) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
     /// Runs it and returns what it printed; anything but exit code 0 is an error.
     pub fn run(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
@@ -197,12 +215,20 @@ impl Git {
         if !self.input.is_empty() {
             self.command.stdin(Stdio::piped());
         }
+        let bounded = self.within.is_some() || self.stop.is_some();
         #[cfg(unix)]
-        if self.within.is_some() {
+        if bounded {
             std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
         }
-        let mut child = self.command.spawn().map_err(Error::Spawn)?;
-        let group = Group::of(&child);
+        let (mut child, group) = if bounded {
+            let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+            let child = self.command.spawn().map_err(Error::Spawn)?;
+            let group = Group::of(&child);
+            groups.extend(group.number());
+            (child, group)
+        } else {
+            (self.command.spawn().map_err(Error::Spawn)?, Group::default())
+        };
         let late = AtomicBool::new(false);
         let (done, over) = mpsc::channel::<()>();
         let input = std::mem::take(&mut self.input);
@@ -210,31 +236,53 @@ impl Git {
         let mut stdout = child.stdout.take().expect("stdout is piped");
         let mut stderr = child.stderr.take().expect("stderr is piped");
         let (piped, said, status) = std::thread::scope(|scope| {
-            if let Some(time) = self.within {
-                let late = &late;
-                scope.spawn(move || {
-                    if over.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout) {
-                        late.store(true, Ordering::Relaxed);
-                        group.end();
-                    }
-                });
-            }
-            scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(&input)));
-            let said = scope.spawn(move || {
-                let mut text = Vec::new();
-                stderr.read_to_end(&mut text).map(|_| text)
-            });
-            let piped = pump(&mut stdout, sink);
+            // Where no thread is to be had, the call ends as one that could not be started.
+            let thread = || std::thread::Builder::new();
+            let threads = || {
+                if bounded {
+                    let (late, limit) = (&late, (self.within, self.stop.clone()));
+                    thread().spawn_scoped(scope, move || {
+                        if stop::outlasts(&over, limit) {
+                            late.store(true, Ordering::Relaxed);
+                            group.end();
+                        }
+                    })?;
+                }
+                if let Some(mut pipe) = stdin {
+                    thread().spawn_scoped(scope, move || pipe.write_all(&input))?;
+                }
+                thread().spawn_scoped(scope, move || {
+                    let mut text = Vec::new();
+                    stderr.read_to_end(&mut text).map(|_| text)
+                })
+            };
+            let said = threads();
+            let piped = match &said {
+                Ok(_) => pump(&mut stdout, sink),
+                Err(_) => {
+                    group.end();
+                    // It may have ended by itself in this moment.
+                    let _ = child.kill();
+                    Ok(())
+                }
+            };
             // A sink that gave up must not leave git blocked on a full pipe.
             drop(stdout);
-            let said = said.join().expect("reading stderr does not panic");
+            let said = said.map(|said| said.join().expect("reading stderr does not panic"));
             let status = child.wait();
+            if let Some(number) = group.number() {
+                GROUPS.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+            }
             drop(done);
             (piped, said, status)
         });
+        let said = said.map_err(Error::Spawn)?;
         let status = status.map_err(Error::Spawn)?;
-        if let (true, Some(time)) = (late.into_inner(), self.within) {
-            return Err(Error::Late(time.as_secs()));
+        if late.into_inner() {
+            return Err(match self.within {
+                Some(time) if !self.stop.is_some_and(|stop| stop.is_said()) => Error::Late(time.as_secs()),
+                _ => Error::Stopped,
+            });
         }
         piped.map_err(Error::Pipe)?;
         if status.success() {
@@ -249,8 +297,18 @@ impl Git {
     }
 }
 
-/// The processes that one call started.
-#[derive(Clone, Copy)]
+/// The process groups of the bounded calls that go on.
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Hands out the process groups of the calls that are in one of their own; none begins or is over meanwhile.
+///
+/// For whoever looks for processes that nobody answers for.
+pub fn with_groups<T>(look: impl FnOnce(&BTreeSet<i32>) -> T) -> T {
+    look(&GROUPS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The processes that one call started; none known where the call is not bounded, and they are in our own group.
+#[derive(Clone, Copy, Default)]
 struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
 
 impl Group {
@@ -262,6 +320,16 @@ impl Group {
     #[cfg(not(unix))]
     fn of(_: &Child) -> Self {
         Self()
+    }
+
+    #[cfg(unix)]
+    fn number(self) -> Option<i32> {
+        self.0.map(|group| group.as_raw_nonzero().get())
+    }
+
+    #[cfg(not(unix))]
+    fn number(self) -> Option<i32> {
+        None
     }
 
     fn end(self) {
@@ -316,6 +384,9 @@ pub enum Error {
     /// It was not done in time.
     #[error("git was not done after {0} seconds")]
     Late(u64),
+    /// It was ended because we are to end.
+    #[error("git was ended, because the program was told to end")]
+    Stopped,
     /// It said no.
     #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
     Failed {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit};
 use gix::refs::{FullName, Target};
 
+use super::packed;
 use super::ref_lock::{RefLock, lock_of};
 use super::store::{Durability, Store};
 use crate::model::digest::Oid;
@@ -22,6 +23,7 @@ const STALE: std::time::Duration = std::time::Duration::from_secs(2);
 ///
 /// None of git's ways of finding another ref by a name is followed, and nothing here is ever a symbolic ref.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    packed::check(store)?;
     let repo = store.local();
     let found = repo.try_find_reference(name).map_err(|e| Error::new(name, e))?;
     let Some(found) = found.filter(|found| found.name().as_bstr() == name) else { return Ok(None) };
@@ -33,6 +35,7 @@ pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 
 /// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
 pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
+    packed::check(store)?;
     let repo = store.local();
     let platform = repo.references().map_err(|e| Error::new(prefix, e))?;
     let found = platform.prefixed(prefix).map_err(|e| Error::new(prefix, e))?;
@@ -42,6 +45,38 @@ pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
         .collect();
     refs.sort();
     Ok(refs)
+}
+
+/// Returns the names of the files below a prefix that are refs nobody can read: symbolic, or filled with something else.
+///
+/// `listed` is what [`list`] returns for the prefix; a file that another process is just writing is none.
+pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Result<Vec<String>, Error> {
+    let top = store.common_dir();
+    let failed = |error: std::io::Error| Error::Other(prefix.to_owned(), Box::new(error));
+    let mut names = Vec::new();
+    let mut folders = vec![top.join(prefix.trim_end_matches('/'))];
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other.map_err(failed)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            let name = path.strip_prefix(&top).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_none_or(|extension| extension != "lock")
+                && listed.binary_search_by(|(listed, _)| listed.cmp(&name)).is_err()
+            {
+                names.push(name);
+            }
+        }
+    }
+    // One that was made, or taken away, since they were listed is no ref that cannot be read.
+    names.retain(|name| top.join(name).symlink_metadata().is_ok() && !matches!(read(store, name), Ok(Some(_))));
+    names.sort();
+    Ok(names)
 }
 
 /// Creates a ref that must not exist.
@@ -63,6 +98,7 @@ pub fn set(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
 
 /// Deletes a ref if it is still at `old`.
 pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
+    packed::check(store)?;
     let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
     let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
     let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
@@ -132,6 +168,7 @@ enum Expected {
 }
 
 fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), Error> {
+    packed::check(store)?;
     FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
     let path = path_of(store, name);
     unlocked(store, name, || {
@@ -201,6 +238,9 @@ pub enum Error {
     /// It is a symbolic one, which nobody who keeps to the format makes.
     #[error("{0} is a symbolic ref, to {1}")]
     Symbolic(String, String),
+    /// The file of packed refs is one that git does not write.
+    #[error(transparent)]
+    Packed(#[from] packed::Error),
     /// Anything else.
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),

@@ -7,20 +7,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::apart::Apart;
 use super::incoming::Incoming;
 use super::porcelain::{self, Answer};
 use super::program::{self, Git};
 use super::store::{Kept, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
+use crate::model::printable;
 
 /// The transports that are used; none of them runs a command that a URL names.
 pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
 
 /// A remote that shows more bytes of refs than this is not listened to.
 const MOST_LISTED: usize = 64 << 20;
+
+/// What git says where objects came, and are not what it takes.
+const UNSOUND: [&str; 2] = ["fsck error in", "did not send all necessary objects"];
 
 /// The most refs in one call of `git push`, which takes them on its command line.
 const MOST_PUSHED: usize = 500;
@@ -36,6 +42,8 @@ pub struct Reach {
     pub largest: u64,
     /// How long one call of git may take; as long as it likes where there is none.
     pub within: Option<Duration>,
+    /// The settings that alone count about how others are reached; where there are none, the repository's configuration.
+    pub apart: Option<Arc<Apart>>,
 }
 
 /// One remote.
@@ -59,8 +67,17 @@ pub struct Remotes {
 impl Remotes {
     /// Reads the configuration.
     pub fn read(store: &Store) -> Result<Self, Error> {
+        Self::read_by(store, &|| store.git())
+    }
+
+    /// Reads what these settings say of remotes, and nothing else.
+    pub fn read_apart(store: &Store, apart: &Apart) -> Result<Self, Error> {
+        Self::read_by(store, &|| apart.git(store))
+    }
+
+    fn read_by(store: &Store, git: &dyn Fn() -> Git) -> Result<Self, Error> {
         let keys = r"^(remote\..*\.(url|pushurl|promisor)|remote\.pushdefault|branch\..*\.(remote|pushremote))$";
-        let listed = match store.git().args(["config", "-z", "--get-regexp", keys]).run() {
+        let listed = match git().args(["config", "-z", "--get-regexp", keys]).run() {
             Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
             other => other?,
         };
@@ -151,12 +168,13 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
 }
 
-/// Returns where a push to a remote goes, without the name that the configuration may come to give to another place.
-pub fn push_destination(store: &Store, remote: &Remote) -> Result<String, Error> {
+/// Returns where a push to a remote goes by these settings, without the name that the configuration may come to give to another
+/// place.
+pub fn push_destination(store: &Store, apart: &Apart, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
-    let url = store.git().args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
+    let url = apart.git(store).args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
     let path = if url.contains("://") { None } else { root(store).join(&url).canonicalize().ok() };
     Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
 }
@@ -247,7 +265,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
         let told = porcelain::pushed(&text);
         match error {
             Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
-                said = porcelain::plain(&words);
+                said = printable::lines(&words);
             }
             Some(error) => return Err(Error::of(to, error, reach)),
             None => {}
@@ -290,9 +308,8 @@ fn root(store: &Store) -> PathBuf {
 }
 
 fn transport(store: &Store, reach: &Reach) -> Git {
-    store
-        .git()
-        .in_dir(&root(store))
+    let call = reach.apart.as_ref().map_or_else(|| store.git(), |apart| apart.git(store));
+    call.in_dir(&root(store))
         .within(reach.within)
         .env("GIT_ALLOW_PROTOCOL", &reach.protocols)
         .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
@@ -307,6 +324,9 @@ pub enum Error {
     /// What it sends is larger than what may come in.
     #[error("what {0} sends is more than {1} bytes")]
     TooLarge(String, u64),
+    /// What it sends is not what git takes for sound.
+    #[error("what {0} sends is unsound: {1}")]
+    Unsound(String, String),
     /// It could not be reached, or said no.
     #[error("{0} could not be read or written")]
     Failed(String, #[source] program::Error),
@@ -328,7 +348,12 @@ impl Error {
             program::Error::Failed { call, code, said } => {
                 // The rest of the call may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
-                Self::Failed(remote, program::Error::Failed { call, code, said: porcelain::plain(&said) })
+                let said = printable::lines(&said);
+                if UNSOUND.iter().any(|words| said.contains(words)) {
+                    let why = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&said);
+                    return Self::Unsound(remote, why.trim().to_owned());
+                }
+                Self::Failed(remote, program::Error::Failed { call, code, said })
             }
             other => Self::Failed(remote, other),
         }

@@ -33,19 +33,6 @@ impl Scratch {
         self.reopen()
     }
 
-    /// Has git reach others from it as it would from another repository; nothing else of that is taken.
-    pub fn borrow_config(&self, from: &Store) -> Result<(), Error> {
-        let config = from.common_dir().join("config");
-        self.store.git().args(["config", "include.path"]).arg(config).run()?;
-        Ok(())
-    }
-
-    /// Says that objects may be elsewhere, as in a partial clone.
-    pub fn make_partial(&mut self) -> Result<(), Error> {
-        self.store.git().args(["config", "remote.elsewhere.promisor", "true"]).run()?;
-        self.reopen()
-    }
-
     /// Returns the repository.
     pub fn store(&self) -> &Store {
         &self.store
@@ -66,6 +53,9 @@ pub enum Error {
     /// git could not make a repository of it.
     #[error("a temporary repository could not be made")]
     Git(#[from] program::Error),
+    /// A setting that it was to have is none that git can read.
+    #[error("the setting `{0}` cannot be handed on")]
+    Setting(String),
     /// It could not be opened.
     #[error("a temporary repository could not be opened")]
     Store(#[from] store::Error),

@@ -110,8 +110,10 @@ impl Received {
         let value = json::parse(bytes).map_err(|problems| Error::Json(problems[0].to_string()))?;
         let digest = Digest::of(&format::canonical(&value));
         let Value::Object(mut map) = value else { return Err(Error::NotAnObject) };
-        let signature = text(&map, "signature")?.ok_or(Error::Missing("signature"))?;
+        let signature = required(&map, "signature")?;
         map.remove("signature");
+        // `ssh-keygen -Y sign` ends what it writes with a line end.
+        let signature = signature.strip_suffix('\n').map(str::to_owned).unwrap_or(signature);
         let descriptor = read(&map)?;
         Ok(Self { descriptor, signed: format::canonical(&map), signature, digest })
     }
@@ -126,17 +128,15 @@ fn read(map: &Map<String, Value>) -> Result<Descriptor, Error> {
         checkpoint: parsed(map, "checkpoint_id")?,
         blob: parsed(map, "blob_id")?,
         sha256,
-        to_agent: text(map, "to_agent")?,
-        summary: text(map, "summary")?,
+        to_agent: nullable(map, "to_agent")?,
+        summary: nullable(map, "summary")?,
         reference: required(map, "ref")?,
         commit: parsed(map, "commit")?,
         entry: parsed(map, "entry")?,
         object_format: required(map, "object_format")?,
         nonce: required(map, "nonce")?,
         expires: parsed(map, "expires")?,
-        accepted_packet: text(map, "accepted_packet")?
-            .map(|class| class.parse().map_err(|_| Error::Malformed("accepted_packet")))
-            .transpose()?,
+        accepted_packet: map.contains_key("accepted_packet").then(|| parsed(map, "accepted_packet")).transpose()?,
     };
     let nonce = &descriptor.nonce;
     if !NONCE.contains(&nonce.len()) || !nonce.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
@@ -157,16 +157,21 @@ fn parsed<T: std::str::FromStr>(map: &Map<String, Value>, key: &'static str) -> 
 }
 
 fn required(map: &Map<String, Value>, key: &'static str) -> Result<String, Error> {
-    text(map, key)?.ok_or(if key == "blob_sha256" { Error::Hash } else { Error::Missing(key) })
+    nullable(map, key)?.ok_or_else(|| missing(key))
 }
 
-/// Returns a field; `null` is the same as nothing.
-fn text(map: &Map<String, Value>, key: &'static str) -> Result<Option<String>, Error> {
+/// Returns a field that must be there, and may be `null`: that it was left out must not look like that it says nothing.
+fn nullable(map: &Map<String, Value>, key: &'static str) -> Result<Option<String>, Error> {
     match map.get(key) {
-        None | Some(Value::Null) => Ok(None),
+        None => Err(missing(key)),
+        Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(Error::Malformed(key)),
     }
+}
+
+fn missing(key: &'static str) -> Error {
+    if key == "blob_sha256" { Error::Hash } else { Error::Missing(key) }
 }
 
 /// Why bytes are no descriptor.

@@ -126,6 +126,9 @@ impl Entry {
     /// Bytes that are not exactly what [`Entry::canonical`] gives back are refused, whatever they mean.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let value: Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        if !format::has_safe_numbers(&value) {
+            return Err(Error::Number);
+        }
         let Value::Object(mut map) = value else {
             return Err(Error::NotAnObject);
         };
@@ -196,6 +199,9 @@ pub enum Error {
     /// The bytes are not JSON.
     #[error("the entry is not JSON: {0}")]
     Json(serde_json::Error),
+    /// A number is none that the format writes.
+    #[error("a number of the entry is no integer within ±(2^53−1)")]
+    Number,
     /// The JSON is not an object.
     #[error("the entry is not a JSON object")]
     NotAnObject,

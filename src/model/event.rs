@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::digest::{Digest, Oid};
@@ -10,6 +10,7 @@ use super::document::DocumentWritten;
 use super::entry::Error;
 use super::extension::RunExtended;
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
+use super::log_name::is_fingerprint;
 use super::name::{FilePath, ItemId};
 use super::plan::{ProductKey, Selector, Source};
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
@@ -80,6 +81,7 @@ pub struct RunSubmitted {
     /// Whether items may be added until the run is closed.
     pub open_ended: bool,
     /// The fingerprints of the keys that may append to the run.
+    #[serde(deserialize_with = "fingerprints")]
     pub writers: Vec<String>,
     /// Whether `items/` fans out by hash.
     pub fan_out: bool,
@@ -87,6 +89,14 @@ pub struct RunSubmitted {
     pub object_format: String,
     /// The program that submitted the run.
     pub tool: String,
+}
+
+fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let writers = Vec::<String>::deserialize(deserializer)?;
+    match writers.iter().find(|writer| !is_fingerprint(writer)) {
+        Some(writer) => Err(serde::de::Error::custom(format!("{writer:?} is no fingerprint"))),
+        None => Ok(writers),
+    }
 }
 
 /// The fields of `item.fired`.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::Digest;
+use super::json::MAX_SAFE_INTEGER;
 use super::name::{FilePath, ItemId, RunId, ThreadId, encode_segment};
 
 /// The format version that every entry carries as `v`.
@@ -34,6 +35,19 @@ pub const RULES: &str = "rules.json";
 /// read, so this cannot fail for values of the model.
 pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).expect("model values are finite and have string keys")
+}
+
+/// Returns whether every number in a value is an integer that every reader of JSON holds exactly: the format writes no other.
+pub(super) fn has_safe_numbers(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let safe = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
+            safe.is_some_and(|magnitude| magnitude <= MAX_SAFE_INTEGER)
+        }
+        Value::Array(list) => list.iter().all(has_safe_numbers),
+        Value::Object(map) => map.values().all(has_safe_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
 }
 
 /// Returns the RFC 6962 leaf hash `SHA-256(0x00 || bytes)`.

@@ -1,6 +1,7 @@
 //! Why an event may not follow what came before it.
 
 use super::name::{FilePath, ItemId};
+use super::plan::ProductKey;
 
 /// Why an event may not follow what came before it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,15 @@ pub enum Illegal {
     /// The reason does not fit the kind.
     #[error("item {0:?}: the reason does not fit the kind of entry")]
     WrongReason(ItemId),
+    /// The plan allows no further attempt.
+    #[error("item {0:?} was dispatched more often than the plan allows, which is {1} times")]
+    NoAttemptLeft(ItemId, u32),
+    /// A declared product was not made.
+    #[error("item {0:?} is done without the product {1} that it declares")]
+    NotProduced(ItemId, ProductKey),
+    /// A process does not end like this, or not one whose item is done.
+    #[error("item {0:?}: its exit is not one code or one signal, or not 0 although the item is done")]
+    WrongExit(ItemId),
     /// A dependency is not done.
     #[error("item {0:?} was dispatched before {1:?} was done")]
     BeforeDependency(ItemId, ItemId),

@@ -1,6 +1,6 @@
 //! The fields of the events of a repository log.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::digest::{Digest, Oid};
 
@@ -36,8 +36,14 @@ pub struct LogSealed {
 pub struct LogThread {
     /// The fingerprint of the key that the log belongs to.
     pub log: String,
-    /// The number of entries that the thread has.
+    /// The number of entries that the thread has; a thread without any is none.
+    #[serde(deserialize_with = "at_least_one")]
     pub entries: u64,
     /// The leaf hash of the last of them.
     pub last: Digest,
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let entries = u64::deserialize(deserializer)?;
+    if entries > 0 { Ok(entries) } else { Err(serde::de::Error::custom("a thread has at least one entry")) }
 }

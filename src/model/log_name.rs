@@ -2,12 +2,20 @@
 
 use std::fmt;
 
+use base64ct::{Base64Unpadded, Encoding as _};
+
 use super::digest::Digest;
 use super::format;
 use super::name::decode_segment;
 
 /// How many hex digits of an entry's hash tell the logs of one key apart.
 const DIGITS: usize = 12;
+
+/// Returns whether a text is `SHA256:` and the unpadded base64 of 32 bytes, as `ssh-keygen -l` prints a fingerprint.
+pub(super) fn is_fingerprint(text: &str) -> bool {
+    let letters = text.strip_prefix("SHA256:").filter(|letters| letters.len() == 43);
+    letters.is_some_and(|letters| Base64Unpadded::decode_vec(letters).is_ok_and(|bytes| bytes.len() == 32))
+}
 
 /// The name of a repository log: the key that it belongs to, and, where that key writes logs in several clones, one of its entries.
 ///

@@ -65,8 +65,10 @@ impl Manifest {
 
     /// Reads a manifest back; refuses bytes that are not its canonical form.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let manifest: Self = serde_json::from_slice(bytes).map_err(Error::Json)?;
-        if manifest.schema != SCHEMA || manifest.canonical() != bytes {
+        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        let safe = format::has_safe_numbers(&value);
+        let manifest: Self = serde_json::from_value(value).map_err(Error::Json)?;
+        if !safe || manifest.schema != SCHEMA || manifest.canonical() != bytes {
             return Err(Error::NotCanonical);
         }
         Ok(manifest)

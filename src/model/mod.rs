@@ -21,6 +21,7 @@ pub mod manifest;
 pub mod name;
 pub mod packet;
 pub mod plan;
+pub mod printable;
 pub mod problem;
 pub mod proof;
 pub mod quote;

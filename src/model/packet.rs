@@ -4,7 +4,6 @@ mod age;
 mod read;
 
 pub use age::{Age, BadAge};
-pub(crate) use read::is_invisible;
 pub use read::read;
 
 use std::collections::BTreeMap;

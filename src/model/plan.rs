@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::format;
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
 use crate::model::read::read_selector;
@@ -77,6 +78,23 @@ impl Item {
             }
             _ => None,
         })
+    }
+
+    /// The patch and the outputs that it hands over when it is done, by its own word; for documents see [`Item::documents`].
+    pub fn promised(&self) -> impl Iterator<Item = ProductKey> + '_ {
+        let every = self.produces.iter().flatten().map(|produced| produced.select.product_key());
+        every.filter(|key| !matches!(key, ProductKey::Document(_)))
+    }
+
+    /// The item as `item.json` keeps it: every dependency in `depends_on`, each once, and the numbers of its inputs as
+    /// canonical JSON has them.
+    ///
+    /// Normalising the result, or reading its `item.json`, gives the same item again. So whatever is added to a run is taken in
+    /// in this form: what is recorded, run and compared later is then one and the same.
+    #[must_use]
+    pub fn normalised(self) -> Self {
+        let inputs = serde_json::from_slice(&format::canonical(&self.inputs)).expect("canonical JSON can be read");
+        Self { inputs, depends_on: self.dependencies(), ..self }
     }
 
     /// The normalised item: defaults stand explicitly and `depends_on` holds every dependency.

@@ -1,9 +1,10 @@
 //! One thing that is wrong with a plan, and the stable code it is known by.
 
 use serde::Serialize;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use crate::model::json::JsonPath;
+use crate::model::printable::written_out;
 
 /// How many problems get the nearest name as a hint; the search goes through all known names.
 pub(crate) const MAX_HINTED: usize = 100;
@@ -28,13 +29,13 @@ pub struct Problem {
 impl Problem {
     /// Names a problem at `at`, without a hint.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
-        Self { code, path: printable(&at.to_string()), message: printable(&message.into()), hint: None }
+        Self { code, path: written_out(&at.to_string()), message: written_out(&message.into()), hint: None }
     }
 
     /// Adds what to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(printable(&hint.into()));
+        self.hint = Some(written_out(&hint.into()));
         self
     }
 
@@ -56,19 +57,6 @@ impl fmt::Display for Problem {
             write!(f, "{} at {}: {}", self.code, self.path, self.message)
         }
     }
-}
-
-/// The text with control characters as JSON escapes, since it may quote what nobody has checked.
-fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            write!(printable, "\\u{:04x}", u32::from(c)).expect("writing to a string does not fail");
-        } else {
-            printable.push(c);
-        }
-    }
-    printable
 }
 
 /// The best match above a likeness of 0.8; equal likeness goes to the first.

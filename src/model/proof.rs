@@ -5,13 +5,17 @@ use serde_json::Value;
 
 use super::digest::Digest;
 use super::event::Product;
+use super::json::{self, JsonPath};
 use super::name::{ItemId, RunId};
 use super::plan::ProductKey;
+use super::problem::{Code, Problem};
 
 /// The schema that proofs name.
 pub const SCHEMA: &str = "git-handoff.proof/1";
 
-/// What shows, on its own, that entries stand in a run: of an item, or of how the run went on.
+/// What shows, on its own, that entries stand in a sealed run: of an item, or of how the run went on.
+///
+/// It is as somebody wrote it: that it is about one thing, and proves that, is for `verify` to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
@@ -34,7 +38,7 @@ pub struct Proof {
     pub root: Digest,
     /// Entry 0, which names the writers and the plan.
     pub first: Signed,
-    /// The seal; of a run that goes on, its latest entry.
+    /// The seal.
     pub last: Signed,
     /// The entries that are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,4 +86,20 @@ pub struct Leaf {
     pub entry: Value,
     /// Its inclusion path.
     pub path: Vec<Digest>,
+}
+
+impl Proof {
+    /// Reads a proof, and refuses what two readers could read differently.
+    ///
+    /// That is, besides what [`json::parse`] refuses: a field that is unknown, `null`, or empty where it is to be absent, and an
+    /// array in the place of an object.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        let value = json::parse(bytes).map_err(|mut problems| problems.swap_remove(0))?;
+        let wrong = |why: String| Problem::new(Code::WrongType, &JsonPath::root(), why);
+        let proof = Self::deserialize(&value).map_err(|e| wrong(e.to_string()))?;
+        if serde_json::to_value(&proof).ok() != Some(value) {
+            return Err(wrong("a field is null, empty, or an array in the place of an object".to_owned()));
+        }
+        Ok(proof)
+    }
 }

@@ -1,5 +1,9 @@
 //! Words as a shell reads them, for commands that people paste.
 
+use std::fmt::Write as _;
+
+use super::printable::{is_invisible, is_unprintable};
+
 /// Returns a word as a POSIX shell must be given it; one that is safe as it is stays so.
 ///
 /// Names come from whoever wrote a plan: pasted without quotes, one could run a command.
@@ -8,5 +12,41 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
+    if word.chars().any(|c| is_unprintable(c) || is_invisible(c) || c == '\n') {
+        return written_out(word);
+    }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Returns a word in which nothing hides or steers a terminal, as shells with `$'…'` read it, byte for byte.
+fn written_out(word: &str) -> String {
+    let mut quoted = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => quoted.extend(['\\', c]),
+            c if is_unprintable(c) || is_invisible(c) || c == '\n' => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    write!(quoted, "\\{byte:03o}").expect("writing to a string does not fail");
+                }
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('\'');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_back_what_was_meant() {
+        for word in ["plain", "a b", "it's", "$(x)", "a\u{202e}b", "\u{1b}]0;x\u{7}'\\n7", "\u{9b}1\u{200b}é"] {
+            let line = format!("printf %s {}", quoted(word));
+            assert!(!line.chars().any(is_unprintable), "{line}");
+            let said = std::process::Command::new("bash").args(["-c", &line]).output().expect("there is a shell");
+            assert_eq!(String::from_utf8_lossy(&said.stdout), word);
+        }
+    }
 }

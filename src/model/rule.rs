@@ -102,7 +102,7 @@ impl Rule {
         self.when.present.iter().chain(&self.when.absent).chain(conditions).collect()
     }
 
-    /// Returns the item that the rule creates where it sees these revisions.
+    /// Returns the normalised item that the rule creates where it sees these revisions.
     ///
     /// The id is a hash of the rule and of what it saw, so that whoever applies the rule to the same documents creates the
     /// same item, and never a second one.
@@ -115,7 +115,8 @@ impl Rule {
             .collect();
         let digest = format::digest_of(&json!({ "documents": documents, "rule": self.written }));
         let id = created_id(self.id().as_str(), &digest.hex());
-        Item { id: ItemId::parse(&id).expect("a rule's id leaves room for the hash"), ..self.create.clone() }
+        let id = ItemId::parse(&id).expect("a rule's id leaves room for the hash");
+        Item { id, ..self.create.clone() }.normalised()
     }
 
     /// Holds the documents against the rule: every requirement in the order in which it is written, met or not.

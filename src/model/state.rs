@@ -1,6 +1,7 @@
 //! The state of a run as a fold over its entries, and the table of what may follow what.
 
 mod extend;
+mod promises;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -140,6 +141,7 @@ impl RunState {
                     return Err(Illegal::WrongReason(e.item.clone()));
                 }
                 self.expect_attempt(at, e.attempt, false)?;
+                self.expect_one_end(at, e.exit.as_ref())?;
                 self.wait_again(at, e);
                 Ok(())
             }
@@ -189,6 +191,7 @@ impl RunState {
         if attempt != self.items[at].attempts + 1 {
             return Err(Illegal::WrongAttempt(item.clone(), attempt));
         }
+        self.expect_attempt_left(at)?;
         if let Some(on) = self.blocked_by(at).next() {
             return Err(Illegal::BeforeDependency(item.clone(), self.graph.item(on).id.clone()));
         }
@@ -217,6 +220,7 @@ impl RunState {
         if done && e.attempt == 0 {
             return Err(Illegal::NotRunning(e.item.clone()));
         }
+        self.expect_kept(at, e)?;
         if done {
             self.take_documents(at, e)?;
         }
@@ -278,6 +282,7 @@ impl RunState {
 
     fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
+        self.expect_one_end(at, e.exit.as_ref())?;
         match e.reason {
             Again::Crash => {
                 self.expect_attempt(at, e.attempt, false)?;

@@ -32,6 +32,12 @@ impl CheckpointId {
     pub fn new(seq: u64, hash: Digest) -> Self {
         Self(format!("{seq}-{}", &hash.hex()[..12]))
     }
+
+    /// Returns the number of the entry that makes it.
+    pub fn seq(&self) -> u64 {
+        let number = self.0.split('-').next().and_then(|number| number.parse().ok());
+        number.expect("the name begins with a number")
+    }
 }
 
 impl fmt::Display for CheckpointId {

@@ -3,9 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Milliseconds since 1970-01-01T00:00:00Z, written `2026-06-04T02:00:00.000Z`.
+/// The moment that others are counted from.
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
+
+/// How a moment is spelt.
+const SPELT: &str = "2026-06-04T02:00:00.000Z";
+
+/// Milliseconds since 1970-01-01T00:00:00Z, written `2026-06-04T02:00:00.000Z`; from the year 0 to the end of 9999, without
+/// leap seconds, for whatever is written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(i64);
 
@@ -34,8 +43,12 @@ impl Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stamp = jiff::Timestamp::from_millisecond(self.0).map_err(|_| fmt::Error)?;
-        write!(f, "{stamp:.3}")
+        // Not by way of a timestamp, which ends a day before the year 9999 does.
+        let time = EPOCH.checked_add(SignedDuration::from_millis(self.0)).map_err(|_| fmt::Error)?;
+        if time.year() < 0 {
+            return Err(fmt::Error);
+        }
+        write!(f, "{time:.3}Z")
     }
 }
 
@@ -43,11 +56,13 @@ impl FromStr for Moment {
     type Err = BadMoment;
 
     fn from_str(text: &str) -> Result<Self, BadMoment> {
-        let bad = || BadMoment(text.to_owned());
-        let stamp: jiff::Timestamp = text.parse().map_err(|_| bad())?;
-        let moment = Self(stamp.as_millisecond());
-        // Only one spelling of a moment is canonical.
-        if moment.to_string() == text { Ok(moment) } else { Err(bad()) }
+        let read = || {
+            let time: DateTime = text.strip_suffix('Z').filter(|_| text.len() == SPELT.len())?.parse().ok()?;
+            let moment = Self(i64::try_from(time.duration_since(EPOCH).as_millis()).ok()?);
+            // Only one spelling of a moment is canonical.
+            (time.year() >= 0 && moment.to_string() == text).then_some(moment)
+        };
+        read().ok_or_else(|| BadMoment(text.to_owned()))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::item_state::Phase;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
 use crate::model::time::Moment;
-use crate::run::View;
+use crate::run::{Vetted, View};
 
 /// How many items are named in a list; the others are counted.
 const NAMED: usize = 100;
@@ -30,7 +30,8 @@ pub struct Surroundings {
 }
 
 /// Returns the packet of a run.
-pub fn packet(view: &View, around: &Surroundings, now: Moment) -> Draft {
+pub fn packet(run: &Vetted, around: &Surroundings, now: Moment) -> Draft {
+    let view: &View = run;
     let run = view.run.as_str();
     let of = |phase: Phase| view.state.items.iter().filter(move |item| item.phase == phase).count();
     let (done, all) = (of(Phase::Done), view.state.items.len());

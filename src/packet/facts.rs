@@ -7,12 +7,14 @@ use super::schema::listed;
 use super::{Row, no_facts};
 use crate::git::program;
 use crate::git::store::Store;
-use crate::git::{refs, work_tree};
+use crate::git::{history, refs, work_tree};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::packet::Claims;
-use crate::run::{self, View};
+use crate::model::printable::written_out;
+use crate::run::{Vetted, View};
+use crate::verify::Gate;
 
 /// How many commits are looked up.
 const MOST_COMMITS: usize = 32;
@@ -37,21 +39,21 @@ struct Found {
     open: Vec<String>,
 }
 
-/// Looks up what a packet claims. Nothing is fetched, and nothing is guessed from prose.
-pub fn look_up(claims: &Claims, store: Option<&Store>, absent: Absent) -> Row {
+/// Looks up what a packet claims, of runs that pass the gate and no others. Nothing is fetched, and nothing is guessed from prose.
+pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent) -> Row {
     if claims.is_empty() {
         return no_facts();
     }
-    let Some(store) = store else {
+    let Some(gate) = gate else {
         return Row::new("facts", false, "could not be checked: this is not in a git repository");
     };
     let mut found = Found::default();
     if let Some(commits) = &claims.commits
-        && let Err(error) = look_up_commits(store, commits, &mut found)
+        && let Err(error) = look_up_commits(gate.store, commits, &mut found)
     {
-        found.fails.push(format!("commits could not be looked up: {}", super::quote::escaped(&error.to_string())));
+        found.fails.push(format!("commits could not be looked up: {}", written_out(&error.to_string())));
     }
-    look_up_run(store, claims, absent, &mut found);
+    look_up_run(gate, claims, absent, &mut found);
     let passes = found.fails.is_empty();
     if passes && found.holds.is_empty() && !found.open.is_empty() {
         return Row::not_applicable("facts", format!("n/a ({})", found.open.join("; ")));
@@ -134,7 +136,7 @@ fn short(oid: Oid) -> String {
     oid.0.to_hex_with_len(7).to_string()
 }
 
-fn look_up_run(store: &Store, claims: &Claims, absent: Absent, found: &mut Found) {
+fn look_up_run(gate: &Gate<'_>, claims: &Claims, absent: Absent, found: &mut Found) {
     let Some(named) = &claims.run else {
         for (what, some) in [("items", claims.items.is_some()), ("documents", claims.documents.is_some())] {
             if some {
@@ -143,18 +145,18 @@ fn look_up_run(store: &Store, claims: &Claims, absent: Absent, found: &mut Found
         }
         return;
     };
-    let view = match RunId::parse(named).map_err(|_| None).and_then(|run| view(store, &run).map_err(Some)) {
-        Ok(Some(view)) => view,
-        Ok(None) if absent == Absent::Open => {
+    let view = match RunId::parse(named).map_err(|_| Unusable::Absent).and_then(|run| vetted(gate, &run)) {
+        Ok((view, cautions)) => {
+            found.holds.push(format!("run {} exists", quoted(named)));
+            found.holds.extend(cautions.iter().map(|caution| written_out(caution)));
+            view
+        }
+        Err(Unusable::Absent) if absent == Absent::Open => {
             return found.open.push(format!("the run {} is not here, so nothing was checked of it", quoted(named)));
         }
-        Ok(None) | Err(None) => return found.fails.push(format!("there is no run {} here", quoted(named))),
-        Err(Some(error)) => {
-            let why = super::quote::escaped(&error.to_string());
-            return found.fails.push(format!("the run {} cannot be read: {why}", quoted(named)));
-        }
+        Err(Unusable::Absent) => return found.fails.push(format!("there is no run {} here", quoted(named))),
+        Err(Unusable::Said(why)) => return found.fails.push(written_out(&why)),
     };
-    found.holds.push(format!("run {} exists", quoted(named)));
     if let Some(items) = &claims.items {
         look_up_items(&view, items, found);
     }
@@ -163,17 +165,53 @@ fn look_up_run(store: &Store, claims: &Claims, absent: Absent, found: &mut Found
     }
 }
 
-/// Reads a run: ours, else a fetched one.
-fn view(store: &Store, run: &RunId) -> Result<Option<View>, run::Error> {
-    if let Some(view) = run::view(store, run, &format::run_ref(run))? {
-        return Ok(Some(view));
+/// Why a run is no source of facts.
+enum Unusable {
+    /// It is not here.
+    Absent,
+    /// What is here under its name proves nothing.
+    Said(String),
+}
+
+/// Takes a run through the gate, with what its reader should know: ours, else the fetched one, if there is but one.
+fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(Vetted, Vec<String>), Unusable> {
+    let said = |error: &dyn std::error::Error| Unusable::Said(error.to_string());
+    let reference = find(gate.store, run).map_err(|error| said(&error))?;
+    let several = |places: &[String]| {
+        let places: Vec<&str> = places.iter().filter_map(|name| remote(name)).collect();
+        Unusable::Said(format!("there are different runs {:?} from {}", run.as_str(), places.join(" and ")))
+    };
+    let reference = match reference.as_slice() {
+        [] => return Err(Unusable::Absent),
+        [reference] => reference,
+        places => return Err(several(places)),
+    };
+    let admitted = gate.admit_whole(run, reference).map_err(|error| said(&error))?;
+    let view = Vetted::read(gate.store, &admitted).map_err(|error| said(&error))?;
+    Ok((view, admitted.cautions().to_vec()))
+}
+
+/// Finds the ref of a run: our own, else the fetched one that holds all the others; all of them, where none does.
+fn find(store: &Store, run: &RunId) -> Result<Vec<String>, refs::Error> {
+    let own = format::run_ref(run);
+    if refs::read(store, &own)?.is_some() {
+        return Ok(vec![own]);
     }
     let suffix = format!("/runs/{}", run.encoded());
     let fetched = refs::list(store, "refs/handoff/remotes/")?;
-    match fetched.into_iter().find(|(name, _)| name.ends_with(&suffix)) {
-        Some((name, _)) => run::view(store, run, &name),
-        None => Ok(None),
-    }
+    let fetched: Vec<_> = fetched.into_iter().filter(|(name, _)| name.ends_with(&suffix)).collect();
+    // One remote may have more of the same chain than another.
+    let goes_on = |old: Oid, new: Oid| history::continues(store, old, new).unwrap_or(false);
+    let furthest = fetched.iter().find(|(_, new)| fetched.iter().all(|(_, old)| goes_on(*old, *new)));
+    Ok(match furthest {
+        Some((name, _)) => vec![name.clone()],
+        None => fetched.into_iter().map(|(name, _)| name).collect(),
+    })
+}
+
+/// Returns the remote of a fetched run's ref.
+fn remote(reference: &str) -> Option<&str> {
+    Some(reference.strip_prefix("refs/handoff/remotes/")?.rsplit_once("/runs/")?.0)
 }
 
 fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Found) {

@@ -1,7 +1,7 @@
 //! Other people's words made safe to print.
 
 use crate::model::credential;
-use crate::model::packet::is_invisible;
+use crate::model::printable::written_out;
 
 /// The longest quotation, in characters.
 const LONGEST: usize = 120;
@@ -16,24 +16,7 @@ pub fn quoted(text: &str) -> String {
         shown.push('…');
     }
     let marked = shown.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("\"{}\"", escaped(&marked))
-}
-
-/// Returns a text with control characters and invisible ones written out.
-pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => safe.push_str("\\n"),
-            '\t' => safe.push_str("\\t"),
-            '\r' => safe.push_str("\\r"),
-            c if c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}') => {
-                safe.extend(c.escape_unicode());
-            }
-            c => safe.push(c),
-        }
-    }
-    safe
+    format!("\"{}\"", written_out(&marked))
 }
 
 fn without_credentials(text: &str) -> String {

@@ -2,8 +2,7 @@
 
 use super::{Classification, Row, Terms, token};
 use crate::model::packet::{Packet, marker};
-
-use super::quote::escaped;
+use crate::model::printable::written_out;
 
 /// Fields whose faults another step mends.
 const COVERED: [&str; 5] = ["objective", "unresolved", "next_action", "resume_token", "updated_at"];
@@ -26,8 +25,11 @@ pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec
         let covered = |field: &str, what: &str| COVERED.contains(&field) && what.starts_with("is ");
         let mut fields: Vec<String> = Vec::new();
         for fault in packet.faults.iter().filter(|fault| !covered(&fault.field, &fault.what)) {
-            let field =
-                if fault.field.is_empty() { "the packet".to_owned() } else { format!("`{}`", escaped(&fault.field)) };
+            let field = if fault.field.is_empty() {
+                "the packet".to_owned()
+            } else {
+                format!("`{}`", written_out(&fault.field))
+            };
             if !fields.contains(&field) && fields.len() < 12 {
                 fields.push(field);
             }

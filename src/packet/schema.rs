@@ -1,8 +1,9 @@
 //! The row `schema`: are all fields there, of the right type, and not empty?
 
 use super::Row;
-use super::quote::{escaped, quoted};
+use super::quote::quoted;
 use crate::model::packet::Packet;
+use crate::model::printable::written_out;
 
 /// How many faults, or unknown fields, are named one by one.
 const SHOWN: usize = 12;
@@ -14,9 +15,9 @@ pub(super) fn row(packet: &Packet) -> Row {
     } else {
         let shown = packet.faults.iter().take(SHOWN).map(|fault| {
             if fault.field.is_empty() {
-                escaped(&fault.what)
+                written_out(&fault.what)
             } else {
-                format!("{} {}", escaped(&fault.field), escaped(&fault.what))
+                format!("{} {}", written_out(&fault.field), written_out(&fault.what))
             }
         });
         listed(&shown.collect::<Vec<_>>(), packet.faults.len(), "; ")

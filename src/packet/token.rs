@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::quote::{escaped, quoted};
+use super::quote::quoted;
 use super::{Row, Terms};
 use crate::model::credential;
 use crate::model::packet::{Packet, marker};
+use crate::model::printable::written_out;
 
 /// What credentials look like that stand alone in a token, besides the shapes of [`credential`].
 const SHAPES: [(&str, &str); 9] = [
@@ -62,7 +63,7 @@ pub(super) fn row(packet: &Packet, terms: &Terms) -> Row {
         ));
     }
     if let Some(field) = &packet.consumed {
-        return failed(format!("{token} is already consumed ({}) — fails continuity ID check", escaped(field)));
+        return failed(format!("{token} is already consumed ({}) — fails continuity ID check", written_out(field)));
     }
     Row::new("resume_token", true, format!("{token} — valid plain handoff continuity ID"))
 }

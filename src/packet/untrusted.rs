@@ -5,11 +5,12 @@
 mod patterns;
 mod plain;
 
-use super::quote::{escaped, quoted};
+use super::quote::quoted;
 use super::schema::listed;
 use super::{Finding, Row, rule_name};
 use crate::model::credential;
 use crate::model::packet::Passage;
+use crate::model::printable::written_out;
 use patterns::matches;
 
 /// How many findings are shown.
@@ -62,7 +63,7 @@ fn look(passage: &Passage, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
         let line = text[..at].matches('\n').count() + 1;
-        let place = format!("{} line {line}", escaped(&passage.field));
+        let place = format!("{} line {line}", written_out(&passage.field));
         if !findings.iter().any(|known| known.rule == rule && known.field == passage.field) {
             findings.push(Finding { rule, field: passage.field.clone(), what: format!("{place}: {what}") });
         }

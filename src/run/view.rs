@@ -32,7 +32,17 @@ pub struct View {
 ///
 /// Entries are decoded strictly and the story they tell must be a legal one; whether to trust it is for `verify` to say.
 pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>, Error> {
-    let Some((head, links)) = chain::read(store, reference)? else { return Ok(None) };
+    chain::read(store, reference)?.map(|(head, links)| fold(store, run, head, links)).transpose()
+}
+
+/// Reads a run like [`view`], up to a commit of its chain, wherever the ref points by now.
+pub(super) fn view_at(store: &Store, run: &RunId, reference: &str, head: Oid) -> Result<View, Error> {
+    let (head, links) = chain::read_at(store, reference, head)?;
+    fold(store, run, head, links)
+}
+
+/// Folds the entries of a chain into what they come to.
+fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View, Error> {
     let (submitted, plan) = first(store, run, &links)?;
     let rules = rules(store, run, links[0].tree, &submitted, &plan)?;
     let mut state = RunState::new(submitted, Graph::new(&plan)).with_rules(rules);
@@ -44,7 +54,7 @@ pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>,
         };
         applied.map_err(|why| Error::Story(run.clone(), link.entry.seq, why))?;
     }
-    Ok(Some(View { run: run.clone(), head, links, plan, state }))
+    Ok(View { run: run.clone(), head, links, plan, state })
 }
 
 /// Reads the rules in force: the plan's own and those that the queue added at submit.

@@ -1,6 +1,6 @@
 //! Runs and threads in one file, for where there is no remote: written with the logs that anchor them, opened in a throw-away repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use crate::git::scratch::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::printable;
 
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
@@ -82,32 +83,45 @@ pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
     (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable)?;
     let head = bundle_head(&start).ok_or_else(|| Error::NotABundle(path.to_owned()))?;
     drop(start);
+    if let Some(asked) = head.asks.first() {
+        return Err(Error::Capability(path.to_owned(), printable::line(asked)));
+    }
     if !head.prerequisites.is_empty() {
         return Err(Error::Incomplete(path.to_owned(), head.prerequisites.len()));
     }
     file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
-    let mut scratch = Scratch::new(&head.object_format)?;
-    if head.filtered {
-        scratch.make_partial()?;
-    }
+    let scratch = Scratch::new(&head.object_format)?;
     let call = scratch.store().git().config("transfer.fsckObjects=true").stdin(file).largest_file(largest);
     call.args(["index-pack", "--stdin", "--fsck-objects"])
         .run()
         .map_err(|error| Error::Pack(path.to_owned(), error))?;
     let mut opened = Opened { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new() };
-    name(&mut opened, &head)?;
+    name(&mut opened, &head, path)?;
     Ok(opened)
 }
 
 /// Gives what came in the names that the bundle has for it, as far as they are ours.
-fn name(opened: &mut Opened, head: &BundleHead) -> Result<(), Error> {
+///
+/// One that is nearly ours is refused, as is one that is there twice or holds nothing: whoever reads the list might take it for another.
+fn name(opened: &mut Opened, head: &BundleHead, path: &Path) -> Result<(), Error> {
     let store = opened.scratch.store().clone();
+    let mut seen = BTreeSet::new();
     for (oid, name) in &head.refs {
-        let place = name.strip_prefix(FOLDER).and_then(Place::parse);
-        let Some(place) = place.filter(|_| store.contains(*oid)) else {
+        let bad = |what| Error::Name(path.to_owned(), printable::line(name), what);
+        if !seen.insert(name) {
+            return Err(bad("is in it twice"));
+        }
+        let below = name.strip_prefix(FOLDER);
+        let Some(place) = below.and_then(Place::parse) else {
+            if below.is_some_and(Place::is_like_one) {
+                return Err(bad("is no name that a run, thread or log has"));
+            }
             opened.skipped.push(name.clone());
             continue;
         };
+        if !store.contains(*oid) {
+            return Err(bad("points at an object that is not in it"));
+        }
         refs::create(&store, name, *oid)?;
         match place.kind {
             Kind::Run => opened.runs.extend(RunId::parse(&place.name).ok()),
@@ -127,6 +141,12 @@ pub enum Error {
     /// It is something else.
     #[error("{} is not a git bundle of version 2 or 3", .0.display())]
     NotABundle(PathBuf),
+    /// It asks for what nobody can check here: above all, to do without objects.
+    #[error("{} asks its reader for {:?}, and what verify reads must be complete in itself", .0.display(), .1)]
+    Capability(PathBuf, String),
+    /// A name in it does not say what it holds.
+    #[error("{} cannot be relied on: {:?} {}", .0.display(), .1, .2)]
+    Name(PathBuf, String, &'static str),
     /// It holds only what is new to somebody who has the rest.
     #[error("{} is not complete: it needs {count} commits that are not in it", .0.display(), count = .1)]
     Incomplete(PathBuf, usize),

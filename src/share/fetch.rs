@@ -1,16 +1,22 @@
 //! Takes in what a remote holds: objects first, checked as they come; then one ref after the other, each only forward.
 //!
 //! Nothing is written but objects and refs below `refs/handoff/remotes/<remote>/`. A crash leaves objects that git will prune,
-//! or some of the refs moved; the next fetch moves the rest.
+//! or some of the refs moved; the next fetch moves the rest. So does what is refused: no ref comes to hold it.
 
-use super::{Kind, Place, Space, evidence};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{Kind, Place, Space, evidence, stamps};
 use crate::git::remote::{self, Depth, Reach, Remote};
 use crate::git::store::{self, Kept, Store};
 use crate::git::{history, refs};
+use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 
 /// More refs than this are not taken from one remote.
 const MOST_REFS: usize = 50_000;
+
+/// How often a remote is asked for less where not all of what it shows is sound.
+const MOST_TRIES: usize = 100;
 
 /// What to take in.
 #[derive(Clone, Debug)]
@@ -36,7 +42,7 @@ pub struct Taken {
     pub reference: String,
     /// What we had from this remote.
     pub old: Option<Oid>,
-    /// What the remote has.
+    /// What the remote has; of time stamps that were taken, what our ref has then, which is those and what was here.
     pub new: Oid,
     /// What was made of it.
     pub status: Status,
@@ -55,6 +61,8 @@ pub enum Status {
     Rewritten,
     /// It points at something that its kind of ref cannot hold; nothing was taken.
     Unfit(&'static str),
+    /// Its objects or entries are not what they must be, or not by who may write them: why. What was here before is kept.
+    Unsound(String),
 }
 
 impl Status {
@@ -66,12 +74,13 @@ impl Status {
             Self::UpToDate => "up-to-date",
             Self::Rewritten => "rewritten",
             Self::Unfit(_) => "unfit",
+            Self::Unsound(_) => "unsound",
         }
     }
 
     /// Returns whether the remote's word was not taken.
     pub fn is_refused(&self) -> bool {
-        matches!(self, Self::Rewritten | Self::Unfit(_))
+        matches!(self, Self::Rewritten | Self::Unfit(_) | Self::Unsound(_))
     }
 }
 
@@ -89,23 +98,24 @@ pub struct Fetched {
 /// Fetches.
 pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, Error> {
     let (wanted, skipped) = wanted(store, reach, request)?;
-    let from = &request.remote.given;
     let folder = format!("refs/handoff/remotes/{}/", request.remote.name);
-    let mut have = std::collections::HashMap::new();
-    have.extend(refs::list(store, &folder)?);
-    let absent: Vec<Oid> = wanted.iter().map(|(_, oid)| *oid).filter(|oid| !store.contains(*oid)).collect();
+    let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
+    let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut kept = Kept::default();
-    if !absent.is_empty() {
-        kept = remote::fetch(store, reach, from, &absent, Depth::History)?;
-    }
+    let unsound = bring_history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
     let mut fetched = Fetched { skipped, ..Fetched::default() };
-    for (place, new) in wanted {
+    for (place, shown) in wanted {
         let reference = place.below(&folder);
         let old = have.get(&reference).copied();
-        let status = judge(store, &place, old, new)?;
+        let (new, status) = match shown[..] {
+            [new] if unsound.contains_key(&new) => (new, Status::Unsound(unsound[&new].clone())),
+            [new] => (new, judge(store, &place, old, new)?),
+            _ => (shown[0], Status::Unsound("it is shown more than once, with different objects".into())),
+        };
         fetched.taken.push(Taken { place, reference, old, new, status });
     }
     fetched.blobs = bring_evidence(store, reach, request, &fetched.taken, &mut kept)?;
+    fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut kept))?;
     // From here on what was fetched is seen, ref by ref.
     for taken in &fetched.taken {
         match (&taken.status, taken.old) {
@@ -117,8 +127,37 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     Ok(fetched)
 }
 
-/// What a remote shows, each with what it points at.
-type Shown = Vec<(Place, Oid)>;
+/// Brings what is not here, in one batch; returns why where git would not take it. What else there is comes all the same.
+fn bring_history(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    absent: Vec<Oid>,
+    kept: &mut Kept,
+) -> Result<BTreeMap<Oid, String>, Error> {
+    let mut unsound = BTreeMap::new();
+    let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
+    let mut tries = 0;
+    while let Some(batch) = batches.pop() {
+        tries += 1;
+        match remote::fetch(store, reach, &request.remote.given, &batch, Depth::History) {
+            Ok(brought) => kept.join(brought),
+            // Whose fault it is can only be found out by asking for less.
+            Err(remote::Error::Unsound(..)) if batch.len() > 1 && tries < MOST_TRIES => {
+                let (one, other) = batch.split_at(batch.len() / 2);
+                batches.extend([other.to_vec(), one.to_vec()]);
+            }
+            Err(remote::Error::Unsound(_, why)) if batch.len() == 1 => {
+                unsound.insert(batch[0], format!("git finds what it holds unsound: {why}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(unsound)
+}
+
+/// What a remote shows, each with what it points at: one object, from a remote that means well.
+type Shown = BTreeMap<Place, Vec<Oid>>;
 
 /// Returns what to take of what the remote shows, runs before the logs that speak of them; and the names that make no sense.
 fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec<String>), Error> {
@@ -138,11 +177,17 @@ fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec
         return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
     }
     places.retain(|(place, _)| place.is_asked(&request.names, request.transcripts));
-    places.sort();
     if places.len() > MOST_REFS {
         return Err(Error::TooMany(places.len()));
     }
-    Ok((places, skipped))
+    let mut shown = Shown::new();
+    for (place, oid) in places {
+        let objects = shown.entry(place).or_default();
+        if !objects.contains(&oid) {
+            objects.push(oid);
+        }
+    }
+    Ok((shown, skipped))
 }
 
 /// Refs that a mirror or a shared repository has beside those that travel.
@@ -156,7 +201,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
         return Ok(Status::UpToDate);
     }
     match (place.kind, store.kind(new)?) {
-        (_, None) => return Err(store::Error::Missing(new).into()),
+        (_, None) => return Ok(Status::Unsound(in_words(&store::Error::Missing(new)))),
         (Kind::Transcripts | Kind::Stamps, Some(Object::Tree))
         | (Kind::Run | Kind::Thread | Kind::Log, Some(Object::Commit)) => {}
         (_, Some(Object::Commit)) => return Ok(Status::Unfit("a commit")),
@@ -164,9 +209,33 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
         (_, Some(Object::Blob)) => return Ok(Status::Unfit("a blob")),
         (_, Some(Object::Tag)) => return Ok(Status::Unfit("a tag")),
     }
-    let Some(old) = old else { return Ok(Status::New) };
-    let forward = !place.kind.is_chain() || history::continues(store, old, new)?;
-    Ok(if forward { Status::Updated } else { Status::Rewritten })
+    if place.kind.is_chain() {
+        match old.map(|old| history::continues(store, old, new)) {
+            Some(Ok(false)) => return Ok(Status::Rewritten),
+            Some(Err(error)) => return Ok(Status::Unsound(in_words(&error))),
+            None | Some(Ok(true)) => {}
+        }
+        if let Err(why) = place.refuses(store, old, new) {
+            return Ok(Status::Unsound(why));
+        }
+    }
+    Ok(if old.is_some() { Status::Updated } else { Status::New })
+}
+
+/// Makes of a remote's time stamps those and what was here: a remote cannot take any back.
+fn unite(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
+    if taken.place.kind != Kind::Stamps || taken.status == Status::UpToDate || taken.status.is_refused() {
+        return Ok(());
+    }
+    let (united, written) = stamps::united(store, taken.old, taken.new)?;
+    kept.join(written);
+    if taken.old == Some(united) {
+        taken.status = Status::UpToDate;
+    } else if united == store.empty_tree() {
+        taken.status = Status::Unsound("it holds nothing that its names say".into());
+    }
+    taken.new = if taken.status.is_refused() { taken.new } else { united };
+    Ok(())
 }
 
 /// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.

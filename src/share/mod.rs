@@ -8,5 +8,8 @@ mod evidence;
 pub mod fetch;
 mod place;
 pub mod push;
+mod rival;
+mod stamps;
 
 pub use place::{Kind, Place, Space};
+pub use rival::Rival;

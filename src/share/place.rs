@@ -1,8 +1,10 @@
-//! The refs that travel, by what they hold and whose they are. Pure.
+//! The refs that travel, by what they hold and whose they are.
 
+use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId, encode_segment};
+use crate::verify::{self, Chain};
 
 /// What a ref holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +73,12 @@ impl Place {
         Some(Self { kind, name, segment: segment.to_owned() })
     }
 
+    /// Returns whether a name lies where ours lie.
+    pub(super) fn is_like_one(below: &str) -> bool {
+        let folders = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps].map(Kind::folder);
+        below.split_once('/').is_some_and(|(folder, _)| folders.contains(&folder))
+    }
+
     /// Returns the place of a run.
     pub fn of_run(run: &RunId) -> Self {
         Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
@@ -90,6 +98,20 @@ impl Place {
     pub fn of_log(log: &LogName) -> Self {
         let name = log.to_string();
         Self { kind: Kind::Log, segment: encode_segment(&name), name }
+    }
+
+    /// Says why the chain that ends at `tip` must not come to stand here; signatures up to `known` were checked before.
+    ///
+    /// What is no chain is not looked at.
+    pub(super) fn refuses(&self, store: &Store, known: Option<Oid>, tip: Oid) -> Result<(), String> {
+        let check = |chain: Chain<'_>| verify::received(store, chain, known, tip);
+        let named = match self.kind {
+            Kind::Run => RunId::parse(&self.name).ok().map(|run| check(Chain::Run(&run))),
+            Kind::Thread => ThreadId::parse(&self.name).ok().map(|thread| check(Chain::Thread(&thread))),
+            Kind::Log => LogName::parse(&self.name).map(|log| check(Chain::Log(&log))),
+            Kind::Transcripts | Kind::Stamps => Some(Ok(())),
+        };
+        named.unwrap_or_else(|| Err("its name is none of a chain's".into()))
     }
 
     /// Returns whether it is a run or thread, or the transcripts of a run, with this name.

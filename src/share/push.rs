@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::rival::{Found, Remotely, Rival};
 use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::store::{self, Edit, Kept, Store};
-use crate::git::{history, refs, tree};
+use crate::git::{refs, tree};
 use crate::log;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
@@ -73,41 +74,63 @@ impl Status {
     }
 }
 
-/// Pushes; returns every ref that was looked at.
-pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+/// What a push did.
+#[derive(Clone, Debug, Default)]
+pub struct Pushed {
+    /// Every ref that was looked at, but for those that are left out.
+    pub moved: Vec<Moved>,
+    /// What the remote has in the place of a chain of ours, and is no such chain.
+    pub rivals: Vec<Rival>,
+}
+
+impl Pushed {
+    /// Returns what was not handed over, because something that is no such chain lies in its place.
+    pub fn left_out(&self) -> impl Iterator<Item = &Rival> {
+        self.rivals.iter().filter(|rival| rival.instead.is_none())
+    }
+}
+
+/// Pushes; what is left out of it is said.
+pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
     deliver(store, reach, request, wanted(store, request)?)
 }
 
-/// Pushes our logs alone, which anchor the runs; returns every one that was looked at.
-pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Vec<Moved>, Error> {
+/// Pushes our logs alone, which anchor the runs.
+pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
     let mut logs = wanted(store, request)?;
     logs.retain(|(place, _)| place.kind == Kind::Log);
     deliver(store, reach, request, logs)
 }
 
-fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, Oid)>) -> Result<Vec<Moved>, Error> {
+fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, Oid)>) -> Result<Pushed, Error> {
     let url = remote::push_url(store, &request.remote)?;
-    let has = held(store, reach, &url, &request.space)?;
-    let (mut moves, mut diverged, mut renamed) = (Vec::new(), Vec::new(), Vec::new());
+    let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
+    let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
     let mut kept = Kept::default();
     let named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
-    for (mut place, ours) in wanted {
-        let mut old = has.get(&place).copied();
+    for (place, ours) in wanted {
+        let old = there.has.get(&place).copied();
         let new = united(store, &place, old, ours, &mut kept)?;
-        if let Some((from, to)) = another_name(store, &place, old, new)? {
-            place = Place::of_log(&to);
-            old = has.get(&place).copied();
-            renamed.push((from, to));
-            // It has both names after a crash, and goes under the one that is written.
-            if named.contains(&place) {
-                continue;
+        let (found, rival) = there.look(&place, new, &mut kept)?;
+        pushed.rivals.extend(rival);
+        match found {
+            Found::Apart => {
+                let apart = |theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) };
+                diverged.extend(old.map(apart));
             }
-        }
-        if let Some(status) = compare(store, &place, old, new)? {
-            moves.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
-        } else {
-            let apart = |theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) };
-            diverged.extend(old.map(apart));
+            Found::Blocked => {}
+            Found::Stands(status) => {
+                pushed.moved.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
+            }
+            Found::Beside(to, status) => {
+                renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
+                let place = Place::of_log(&to);
+                // It has both names after a crash, and goes under the one that is written.
+                if !named.contains(&place) {
+                    let old = there.has.get(&place).copied();
+                    pushed.moved.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
+                }
+            }
         }
     }
     if !diverged.is_empty() {
@@ -116,17 +139,23 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, 
     for (from, to) in renamed.iter().filter(|_| !request.dry_run) {
         log::rename(store, from, to)?;
     }
-    let specs: Vec<Spec> = moves
-        .iter()
-        .filter(|moved| moved.status.moves())
-        .map(|moved| Spec {
-            oid: moved.new,
-            to: moved.to.clone(),
-            instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
-        })
-        .collect();
-    if specs.is_empty() || request.dry_run {
-        return Ok(moves);
+    if !request.dry_run {
+        hand_over(store, reach, request, (&url, &pushed.moved))?;
+    }
+    Ok(pushed)
+}
+
+/// Moves the remote's refs, and reads them back.
+fn hand_over(store: &Store, reach: &Reach, request: &Request, (url, moves): (&str, &[Moved])) -> Result<(), Error> {
+    let moving = || moves.iter().filter(|moved| moved.status.moves());
+    let spec = |moved: &Moved| Spec {
+        oid: moved.new,
+        to: moved.to.clone(),
+        instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
+    };
+    let specs: Vec<Spec> = moving().map(spec).collect();
+    if specs.is_empty() {
+        return Ok(());
     }
     let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
     let declined: Vec<(String, String)> =
@@ -134,14 +163,14 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<(Place, 
     if !declined.is_empty() {
         return Err(Error::Declined { refs: declined, said });
     }
-    let has = held(store, reach, &url, &request.space)?;
-    for moved in moves.iter().filter(|moved| moved.status.moves()) {
+    let has = held(store, reach, url, &request.space)?;
+    for moved in moving() {
         let found = has.get(&moved.place).copied();
         if found != Some(moved.new) {
             return Err(Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found });
         }
     }
-    Ok(moves)
+    Ok(())
 }
 
 /// Returns what a remote has in its space; names that are none of ours are no concern of a push.
@@ -170,7 +199,7 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
 /// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.
 fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, kept: &mut Kept) -> Result<Oid, Error> {
     match theirs.filter(|_| place.kind == Kind::Stamps) {
-        Some(theirs) if store.contains(theirs) => {
+        Some(theirs) if store.kind(theirs)? == Some(gix::objs::Kind::Tree) => {
             let more = tree::files(store, ours)?.into_iter().map(|(name, blob)| (name, Edit::Blob(blob)));
             let mut batch = store.batch();
             let united = batch.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?;
@@ -179,35 +208,6 @@ fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, kept: &m
         }
         _ => Ok(ours),
     }
-}
-
-/// Returns the names, old and new, of a log of ours in whose place the remote has what the same key wrote in another clone.
-fn another_name(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Option<(LogName, LogName)>, Error> {
-    let (Kind::Log, Some(theirs), Some(log)) = (place.kind, old, LogName::parse(&place.name)) else { return Ok(None) };
-    if !store.contains(theirs) || compare(store, place, old, new)?.is_some() {
-        return Ok(None);
-    }
-    Ok(log::apart(store, &log, theirs)?.map(|to| (log, to)))
-}
-
-/// Holds our head against the remote's; none where neither goes on from the other as far as can be told here.
-fn compare(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Option<Status>, Error> {
-    let Some(old) = old else { return Ok(Some(Status::New)) };
-    if old == new {
-        return Ok(Some(Status::UpToDate));
-    }
-    if !place.kind.is_chain() {
-        // Somebody else's time stamps are not thrown away unseen.
-        let unseen = place.kind == Kind::Stamps && !store.contains(old);
-        return Ok(Some(if unseen { Status::Behind } else { Status::Updated }));
-    }
-    if !store.contains(old) {
-        return Ok(None);
-    }
-    if history::continues(store, old, new)? {
-        return Ok(Some(Status::Updated));
-    }
-    Ok(history::continues(store, new, old)?.then_some(Status::Behind))
 }
 
 /// A chain that the remote has another continuation of.
@@ -232,6 +232,9 @@ pub enum Error {
     /// Histories went apart; nothing was pushed.
     #[error("{}; nothing was pushed", sentence(.0))]
     Diverged(Vec<Diverged>),
+    /// Something that is no chain of ours lies in the place of one on the remote, and it has no other name left.
+    #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
+    Blocked(Box<Rival>),
     /// The remote refused.
     #[error("the remote refused {}", .refs.iter().map(|(name, why)| format!("{name} {why}")).collect::<Vec<_>>().join(", "))]
     Declined {

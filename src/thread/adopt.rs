@@ -3,24 +3,25 @@
 //! The descriptor, and whatever answers where it says, is hostile. Nothing is written to the repository, and no nonce is used,
 //! before every check has passed; then the objects, the thread and the nonce follow in one critical section.
 
+mod source;
+
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
-use super::{Made, draft, gate, publish, steps, vacant};
+use super::used::{self, Used};
+use super::{Made, draft, gate, publish, vacant};
 use crate::chain::{Head, Writer};
-use crate::git::quarantine::{self, Quarantine};
+use crate::git::quarantine;
 use crate::git::refs;
-use crate::git::remote::Reach;
-use crate::git::store::Store;
-use crate::model::descriptor::{self, Descriptor, Received};
-use crate::model::digest::Oid;
+use crate::git::remote::{self, Reach};
+use crate::model::descriptor::{self, Received};
 use crate::model::entry::{AdoptedFrom, Event, ThreadAdopted};
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
-use crate::model::thread::{Checkpoint, Trail};
 use crate::packet::Classification;
 use crate::sign;
-use crate::verify::{self, Options, Unsound};
+use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
+use source::{find, is_stranger};
 
 /// What is to be adopted, and on which terms.
 #[derive(Clone, Debug)]
@@ -52,8 +53,10 @@ pub struct Adopted {
     pub from: String,
     /// The key that signed it.
     pub signer: String,
-    /// Whether the adopter did not know that key.
+    /// Whether the adopter did not know that key, or one that the thread goes back to, or somebody before him did not.
     pub accepted_unknown: bool,
+    /// The threads that the new one goes back to, the nearest first.
+    pub lineage: Vec<Ancestor>,
     /// What the attached packet is, if there is one.
     pub packet: Option<Classification>,
     /// The new thread.
@@ -67,15 +70,6 @@ struct Accepted {
     unknown: bool,
 }
 
-/// A checkpoint that is what was offered; its objects may still be in quarantine.
-struct Found {
-    checkpoint: Checkpoint,
-    trail: Trail,
-    quarantine: Quarantine,
-    /// Whether the quarantine holds objects that the repository may not have.
-    fetched: bool,
-}
-
 /// Adopts.
 pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let accepted = accept(writer, request)?;
@@ -84,11 +78,13 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let found = find(writer, request, &accepted)?;
     let whose = (&found.checkpoint, &found.trail);
     let now = writer.clock.now();
-    let passed = gate::pass(found.quarantine.store(), &writer.store, whose, request.accept_packet, now)?;
+    let reader = (&writer.store, &request.options);
+    let passed = gate::pass(found.quarantine.store(), reader, whose, request.accept_packet, now)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;
-    if nonces.is_used(&descriptor.nonce)? {
+    // The chains are the record; the files tell of a thread that is gone.
+    if nonces.is_used(&descriptor.nonce)? || Used::read(&writer.store)?.has_nonce(&descriptor.nonce) {
         return Err(Error::Used);
     }
     // Nobody else can adopt now, so a thread that is not there yet can only be made by a checkpoint or a fork.
@@ -96,7 +92,9 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let promote = || found.quarantine.promote(descriptor.commit, None);
     let _kept = found.fetched.then(promote).transpose()?;
     let content = &found.checkpoint.content;
-    let event = Event::ThreadAdopted(ThreadAdopted::new(accepted.origin(&passed), content.clone()));
+    let accepted_unknown = accepted.unknown || found.lineage.iter().any(is_stranger);
+    let origin = accepted.origin(&passed, accepted_unknown);
+    let event = Event::ThreadAdopted(ThreadAdopted::new(origin, content.clone()));
     let head = Head::unborn(format::thread_ref(&request.new));
     let appended = draft(writer, &head, &request.new, event, content)?;
     nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;
@@ -113,10 +111,19 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         plan.apply().map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?;
     }
     let Accepted { signer, unknown, .. } = &accepted;
+    let source = Ancestor {
+        thread: descriptor.thread.clone(),
+        checkpoint: descriptor.checkpoint.clone(),
+        commit: descriptor.commit,
+        adopted: true,
+        signer: SignerSeen { fingerprint: signer.clone(), principal: None, trusted: !unknown },
+        accepted_unknown,
+    };
     Ok(Adopted {
         from: descriptor.source.clone(),
         signer: signer.clone(),
-        accepted_unknown: *unknown,
+        accepted_unknown,
+        lineage: std::iter::once(source).chain(found.lineage).collect(),
         packet: passed.found,
         made,
     })
@@ -150,7 +157,7 @@ fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
 }
 
 impl Accepted {
-    fn origin(&self, passed: &gate::Passed) -> AdoptedFrom {
+    fn origin(&self, passed: &gate::Passed, accepted_unknown: bool) -> AdoptedFrom {
         let descriptor = &self.received.descriptor;
         AdoptedFrom {
             thread: descriptor.thread.clone(),
@@ -160,74 +167,11 @@ impl Accepted {
             descriptor: self.received.digest,
             nonce: descriptor.nonce.clone(),
             signer: self.signer.clone(),
-            accepted_unknown: self.unknown,
+            accepted_unknown,
             accepted_packet: passed.accepted,
             to_agent: descriptor.to_agent.clone(),
         }
     }
-}
-
-/// Finds the checkpoint where the request says, or here, or at one of the remotes.
-fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found, Error> {
-    let store = &writer.store;
-    let descriptor = &accepted.received.descriptor;
-    let fetch = |from: &str| -> Result<Found, Error> {
-        let quarantine = Quarantine::new(store)?;
-        let tip = quarantine.fetch(&request.reach, from, &descriptor.reference)?;
-        let (checkpoint, trail) = examine(quarantine.store(), tip, request, accepted)?;
-        Ok(Found { checkpoint, trail, quarantine, fetched: true })
-    };
-    if let Some(from) = &request.from {
-        return fetch(from);
-    }
-    let mut first = None;
-    for tip in here(store, descriptor)? {
-        match examine(store, tip, request, accepted) {
-            Ok((checkpoint, trail)) => {
-                return Ok(Found { checkpoint, trail, quarantine: Quarantine::new(store)?, fetched: false });
-            }
-            Err(error) => first = first.or(Some(error)),
-        }
-    }
-    for remote in store.local().remote_names() {
-        match fetch(&remote.to_string()) {
-            Ok(found) => return Ok(found),
-            Err(error) => first = first.or(Some(error)),
-        }
-    }
-    Err(first.unwrap_or_else(|| Error::NoSource(descriptor.source.clone())))
-}
-
-/// Returns what the thread's ref is at, our own and those fetched.
-fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<Oid>, Error> {
-    let own = refs::read(store, &descriptor.reference)?;
-    let suffix = format!("/threads/{}", descriptor.thread.encoded());
-    let fetched = refs::list(store, "refs/handoff/remotes/")?;
-    let fetched = fetched.into_iter().filter(|(name, _)| name.ends_with(&suffix)).map(|(_, tip)| tip);
-    Ok(own.into_iter().chain(fetched).collect())
-}
-
-/// Holds the thread that ends at `tip` against the descriptor, down to the bytes.
-fn examine(store: &Store, tip: Oid, request: &Request, accepted: &Accepted) -> Result<(Checkpoint, Trail), Error> {
-    let descriptor = &accepted.received.descriptor;
-    let sound = verify::sound_thread(store, &descriptor.thread, tip, &request.options)?;
-    if sound.key != accepted.signer {
-        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key });
-    }
-    let checkpoint = sound.trail.find(&descriptor.checkpoint).ok_or_else(|| Error::Forged("checkpoint_id"))?;
-    let state = &checkpoint.content.state;
-    let same = [
-        ("commit", checkpoint.commit == descriptor.commit),
-        ("entry", checkpoint.hash == descriptor.entry),
-        ("blob_id", state.oid == descriptor.blob),
-        ("blob_sha256", state.sha256 == descriptor.sha256),
-        ("summary", checkpoint.content.summary == descriptor.summary),
-    ];
-    if let Some((field, _)) = same.iter().find(|(_, same)| !same) {
-        return Err(Error::Forged(field));
-    }
-    steps::intact(store, checkpoint)?;
-    Ok((checkpoint.clone(), sound.trail))
 }
 
 /// Why nothing was adopted.
@@ -253,6 +197,22 @@ pub enum Error {
     /// Nobody here knows who offers it.
     #[error("the offer is signed by a key that is not known here: {0}")]
     UnknownSigner(String),
+    /// What is offered goes back to a key that somebody on the way did not know.
+    #[error(
+        "the thread goes back to {thread}, by the key {signer}, {}",
+        if *known { "or to a key that was accepted there without being known" } else { "which is not known here" }
+    )]
+    UnknownLineage {
+        /// The thread that it goes back to.
+        thread: ThreadId,
+        /// Its key.
+        signer: String,
+        /// Whether that key is known here.
+        known: bool,
+    },
+    /// What is offered goes back to somebody who is known as one who may not, or not then.
+    #[error("the source is not to be trusted: {0}")]
+    Untrusted(String),
     /// Whoever offers it is known as somebody who may not, or not now.
     #[error("the offer is signed by {key}, which {why}")]
     Distrusted {
@@ -283,6 +243,14 @@ pub enum Error {
         /// The thread's key.
         owner: String,
     },
+    /// The thread does not go that far where it was looked for.
+    #[error("the source does not hold {offered} yet: the thread has {entries} {} there", if *entries == 1 { "entry" } else { "entries" })]
+    NotThere {
+        /// What was offered.
+        offered: String,
+        /// How far the thread goes.
+        entries: u64,
+    },
     /// The thread says something else than the descriptor.
     #[error("the descriptor's `{0}` is not what the thread's signed entries say")]
     Forged(&'static str),
@@ -306,6 +274,15 @@ pub enum Error {
     /// Its packet is not one to go on from.
     #[error(transparent)]
     Packet(#[from] gate::Error),
+    /// Nobody can say what was used.
+    #[error(transparent)]
+    Record(#[from] used::Error),
+    /// The logs could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
+    /// The configured remotes could not be read.
+    #[error(transparent)]
+    Remotes(#[from] remote::Error),
     /// The nonces could not be used.
     #[error("the nonce could not be noted")]
     Nonce(#[from] nonce::Error),

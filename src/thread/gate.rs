@@ -1,16 +1,20 @@
 //! The check that an attached packet must pass before its checkpoint changes hands or is gone on from.
 //!
-//! It is the check of [`crate::packet`], with two differences: a resume token that the thread was resumed with is used, and of a
-//! run that is not here nothing can be said. A checkpoint without a packet passes.
+//! It is the check of [`crate::packet`], with two differences: a resume token that any thread at hand was resumed with is used, and
+//! of a run that is not here nothing can be said. A checkpoint without a packet passes.
 
 use std::io::{self, Write};
 
+use crate::chain::Writer;
 use crate::git::store::{self, Store};
 use crate::model::packet::{self as model, MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
 use crate::model::time::Moment;
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Classification, Report, Terms};
+use crate::verify::{self, AtHand, Gate, Logs, Options};
+
+use super::used::{self, Used};
 
 /// What let a checkpoint pass.
 #[derive(Clone, Debug, Default)]
@@ -25,16 +29,19 @@ pub struct Passed {
 
 /// Checks the packet of a checkpoint, and refuses one that is worse than what is accepted.
 ///
-/// `objects` holds its bytes, `here` is the repository that its facts are looked up in. Nothing is written.
+/// `objects` holds its bytes; `here` is the repository that its facts are looked up in, of runs by keys that are not distrusted
+/// by whoever reads there. Nothing is written.
 pub(super) fn pass(
     objects: &Store,
-    here: &Store,
+    (here, reader): (&Store, &Options),
     (checkpoint, trail): (&Checkpoint, &Trail),
     accept: Option<Unclean>,
     now: Moment,
 ) -> Result<Passed, Error> {
     let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
-    let report = report(&read, here, trail, Terms::new(now));
+    let logs = Logs::read(here)?;
+    let gate = Gate { store: here, at_hand: &AtHand::logs(&logs), options: reader, accept_untrusted: false };
+    let report = report(&read, &gate, trail, Terms::new(now))?;
     let found = report.classification;
     let accepted = found.unclean();
     if accepted > accept {
@@ -44,13 +51,19 @@ pub(super) fn pass(
     Ok(Passed { found: Some(found), accepted, token })
 }
 
-/// Checks a packet that belongs to a checkpoint of a thread.
-pub fn report(read: &Result<Packet, Unusable>, here: &Store, trail: &Trail, terms: Terms) -> Report {
+/// Returns what is known to whoever writes here, where nobody says whom else they know.
+pub(super) fn own(writer: &Writer) -> Options {
+    Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() }
+}
+
+/// Checks a packet that belongs to a checkpoint of a thread; tokens that any thread at hand consumed are used.
+pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, terms: Terms) -> Result<Report, Error> {
+    let consumed = trail.consumed.union(Used::read(gate.store)?.tokens()).cloned().collect();
     let facts = match read {
-        Ok(packet) => facts::look_up(&packet.claims, Some(here), Absent::Open),
+        Ok(packet) => facts::look_up(&packet.claims, Some(gate), Absent::Open),
         Err(_) => packet::no_facts(),
     };
-    packet::check(read, facts, &Terms { consumed: trail.consumed.clone(), ..terms })
+    Ok(packet::check(read, facts, &Terms { consumed, ..terms }))
 }
 
 /// Reads the packet of a checkpoint; none where none is attached.
@@ -92,6 +105,12 @@ pub enum Error {
     /// Its packet is not what its entry says.
     #[error("the packet of {0} is not what its entry says")]
     Altered(CheckpointId),
+    /// Nobody can say which tokens were used.
+    #[error(transparent)]
+    Used(#[from] used::Error),
+    /// The logs that the runs of its facts are held against could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
     /// Its packet could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -1,8 +1,9 @@
 //! Threads: chains of saved states that agents hand over to one another.
 //!
 //! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
-//! [`adopt`] begins a thread with what a descriptor offers. [`gate`] checks the packet before either. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one entry, appended only to what [`crate::verify`]
-//! has just found sound.
+//! [`adopt`] begins a thread with what a descriptor offers. [`vouch`] verifies a thread before any of its bytes are taken out, [`gate`] checks
+//! the packet, [`used`] says what was used up. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one
+//! entry, appended only to what [`crate::verify`] has just found sound.
 
 pub mod adopt;
 pub mod checkout;
@@ -11,17 +12,21 @@ pub mod gate;
 pub mod nonce;
 pub mod offer;
 pub mod steps;
+pub mod used;
+pub mod vouch;
 pub mod worktree;
 
 use crate::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::git::refs;
 use crate::git::store::{Edit, Store};
 use crate::log::{self, ThreadRecord};
+use crate::model::digest::Oid;
 use crate::model::entry::{Content, Event};
 use crate::model::format;
-use crate::model::name::ThreadId;
+use crate::model::name::{RunId, ThreadId};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
 use crate::verify::{self, Options, Sound, Unsound};
+use vouch::Vouched;
 
 /// A thread of ours that may be continued: it is sound and belongs to our key.
 pub struct OpenThread {
@@ -45,27 +50,29 @@ pub struct Made {
 impl OpenThread {
     /// Opens a thread of this repository; none where it does not exist.
     pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, Error> {
-        let store = &writer.store;
-        let key = writer.signer.fingerprint();
-        let known = log::find_thread(store, &key, thread)?;
-        let reference = format::thread_ref(thread);
-        let Some(tip) = refs::read(store, &reference)? else {
-            return if known.is_some() { Err(Error::Gone(thread.clone())) } else { Ok(None) };
-        };
-        let options = Options { own_key: Some(key.clone()), ..Options::default() };
-        let sound = verify::sound_thread(store, thread, tip, &options)?;
+        let Some(tip) = tip(writer, thread)? else { return Ok(None) };
+        let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };
+        Self::ours(writer, verify::sound_thread(&writer.store, thread, tip, &options)?).map(Some)
+    }
+
+    /// Opens a thread of this repository that was vouched for; what is appended goes onto the very entry that was.
+    pub fn of(writer: &Writer, vouched: Vouched) -> Result<Self, Error> {
+        if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
+            return Err(Error::Unknown(vouched.sound().thread.clone()));
+        }
+        Self::ours(writer, vouched.into_sound())
+    }
+
+    fn ours(writer: &Writer, sound: Sound) -> Result<Self, Error> {
+        let (thread, key) = (&sound.thread, writer.signer.fingerprint());
         if sound.key != key {
             return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key, key });
         }
+        let known = log::find_thread(&writer.store, &key, thread)?;
         if known.is_some_and(|known| known.entries > sound.entries) {
             return Err(Error::Shortened(thread.clone()));
         }
-        Ok(Some(Self { writer: writer.clone(), sound }))
-    }
-
-    /// Opens a thread of this repository.
-    pub fn open(writer: &Writer, thread: &ThreadId) -> Result<Self, Error> {
-        Self::find(writer, thread)?.ok_or_else(|| Error::Unknown(thread.clone()))
+        Ok(Self { writer: writer.clone(), sound })
     }
 
     /// Returns the thread as it was found.
@@ -86,6 +93,15 @@ impl OpenThread {
         let appended = draft(&self.writer, &head, &self.sound.thread, event, content)?;
         publish(&self.writer, &self.sound.thread, appended, content)
     }
+}
+
+/// Returns what a thread of this repository is at; none where there is none, and never where the log says that there was.
+pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, Error> {
+    let tip = refs::read(&writer.store, &format::thread_ref(thread))?;
+    if tip.is_none() && log::find_thread(&writer.store, &writer.signer.fingerprint(), thread)?.is_some() {
+        return Err(Error::Gone(thread.clone()));
+    }
+    Ok(tip)
 }
 
 /// Creates a thread that must not exist; `event` is its first entry.
@@ -192,9 +208,23 @@ pub enum Error {
     /// It does not verify.
     #[error(transparent)]
     Unsound(#[from] Unsound),
+    /// It was not vouched for.
+    #[error(transparent)]
+    Vouch(#[from] vouch::Error),
+    /// The run that was to be tied to it does not verify.
+    #[error("the run {:?} cannot be tied to a checkpoint: {finding}", run.as_str())]
+    Tie {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        finding: String,
+    },
     /// Its state is not what its entry says.
     #[error("the state of {0} is not what its entry says")]
     Altered(CheckpointId),
+    /// Nobody can say whether somebody else goes on from the same packet.
+    #[error(transparent)]
+    Nonce(#[from] nonce::Error),
     /// Its packet is not one to go on from.
     #[error(transparent)]
     Packet(#[from] gate::Error),

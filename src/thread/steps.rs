@@ -1,19 +1,23 @@
 //! Going back, branching off and handing out: all of them append, none of them removes.
 
+use std::io::Write;
+
 use super::checkout::Plan;
+use super::nonce::Nonces;
+use super::vouch::Vouched;
 use super::{Error, Made, OpenThread, create, gate, worktree};
 use crate::chain::{Link, Writer};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
-use crate::model::entry::{Event, Origin, ThreadForked, ThreadResumed, ThreadRolledBack};
+use crate::model::entry::{Event, Origin, Product, ThreadForked, ThreadResumed, ThreadRolledBack};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::verify::Sound;
 
 /// Appends an earlier checkpoint's content as the new latest one; also where it is the latest.
-pub fn rollback(writer: &Writer, thread: &ThreadId, to: &CheckpointId) -> Result<Made, Error> {
-    let open = OpenThread::open(writer, thread)?;
+pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<Made, Error> {
+    let open = OpenThread::of(writer, thread)?;
     let target = find(open.sound(), Some(to))?;
     intact(&writer.store, target)?;
     let content = target.content.clone();
@@ -21,7 +25,8 @@ pub fn rollback(writer: &Writer, thread: &ThreadId, to: &CheckpointId) -> Result
 }
 
 /// Begins a new thread with a checkpoint of another, which may be anybody's.
-pub fn fork(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, new: &ThreadId) -> Result<Made, Error> {
+pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &ThreadId) -> Result<Made, Error> {
+    let source = source.sound();
     let target = find(source, at)?;
     intact(&writer.store, target)?;
     let from = Origin { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
@@ -32,18 +37,21 @@ pub fn fork(writer: &Writer, source: &Sound, at: Option<&CheckpointId>, new: &Th
 /// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.
 ///
 /// Nothing is recorded if its packet is worse than what is accepted. With `checkout`, its working tree is put back as well, if it
-/// can be: else nothing is recorded.
+/// can be: else nothing is recorded. Of two that go on from one packet at the same time, through whichever threads, the second
+/// finds its token used.
 pub fn resume(
     writer: &Writer,
-    thread: &ThreadId,
+    thread: Vouched,
     checkout: bool,
     accept: Option<Unclean>,
 ) -> Result<(Checkpoint, Link), Error> {
-    let open = OpenThread::open(writer, thread)?;
+    let _one_at_a_time = Nonces::lock(&writer.store)?;
+    let open = OpenThread::of(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
     let store = &writer.store;
-    let passed = gate::pass(store, store, (&latest, &open.sound().trail), accept, writer.clock.now())?;
+    let passed =
+        gate::pass(store, (store, &gate::own(writer)), (&latest, &open.sound().trail), accept, writer.clock.now())?;
     let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;
@@ -66,6 +74,16 @@ pub fn find<'s>(sound: &'s Sound, at: Option<&CheckpointId>) -> Result<&'s Check
             .ok_or_else(|| Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() }),
         None => sound.trail.latest().ok_or_else(|| Error::Unknown(sound.thread.clone())),
     }
+}
+
+/// Writes out the bytes of a state or packet, and fails if they are not what its entry says: what is damaged is refused before a
+/// byte of it is written, what is damaged meanwhile is not called whole.
+pub fn hand_out(store: &Store, checkpoint: &Checkpoint, product: Product, out: &mut dyn Write) -> Result<(), Error> {
+    intact(store, checkpoint)?;
+    if store.copy_blob(product.oid, out)? != (product.sha256, product.size) {
+        return Err(Error::Altered(checkpoint.id.clone()));
+    }
+    Ok(())
 }
 
 /// Refuses a checkpoint whose state or packet is not, byte for byte, what its entry says.

@@ -21,6 +21,9 @@ const MOST_IGNORED: usize = 1000;
 /// The most bytes of ignored files that are hashed; those beyond are only named.
 const HASHED_IGNORED: u64 = 1 << 30;
 
+/// What git takes every file for, whatever attributes the files give one another: this place outranks theirs, in every version.
+const ATTRIBUTES: &str = "* -text !eol -ident !filter !working-tree-encoding\n";
+
 /// Settings that say what the file system can hold and what is ignored.
 const SETTINGS: [&str; 6] =
     ["filemode", "symlinks", "ignorecase", "precomposeunicode", "excludesFile", "bigFileThreshold"];
@@ -107,8 +110,6 @@ impl<'q> Snapshot<'q> {
             .work_tree(&self.root)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // A flag and not a variable: a git that is too old for it fails instead of reading the files' attributes.
-            .arg(format!("--attr-source={}", self.quarantine.store().empty_tree()))
     }
 
     fn configure(&self, store: &Store) -> io::Result<()> {
@@ -123,6 +124,7 @@ impl<'q> Snapshot<'q> {
                 writeln!(config, "\t{name} = \"{escaped}\"")?;
             }
         }
+        fs::write(dir.join("info/attributes"), ATTRIBUTES)?;
         match fs::copy(store.common_dir().join("info/exclude"), dir.join("info/exclude")) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),

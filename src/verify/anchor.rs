@@ -6,11 +6,11 @@ use crate::model::name::RunId;
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
-use super::logs::{Log, Said};
+use super::log::{Log, Said, Spoilt};
 use super::objects::Objects;
 use super::root;
 use super::story::Link;
-use super::witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Timed, Witness};
+use super::witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness};
 use super::{Case, Guarantee, State};
 
 /// The row, and what each anchor said.
@@ -41,10 +41,23 @@ pub(super) struct Facts<'a> {
     /// The seal, recomputed; none for a run that is not sealed.
     pub(super) seal: Option<Seal>,
     pub(super) writers: &'a [String],
+    /// The keys that the verifier knows.
+    pub(super) known: &'a [String],
 }
 
-/// Asks the logs at hand and every place outside that the verifier configured. None may contradict the run, and each place
-/// outside must hold it; where there is none, a log must.
+/// Whose word a log is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    /// One of the run's writers'.
+    Writer,
+    /// Another key's that the verifier knows: it can only speak against the run.
+    Known,
+    /// Any other key's, which counts because of the place where its log lies.
+    Beside,
+}
+
+/// Asks the logs at hand and every place outside that the verifier configured. None may contradict the run, none may hide how
+/// it ends, and each place outside must hold it; where there is none, a log must.
 pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     if let Some(verdict) = case.cut_off() {
         return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new() };
@@ -55,12 +68,12 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         let Link { hash, commit, .. } = links[at];
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
     };
-    let facts =
-        Facts { run: case.run, first: links.first().map(|link| link.hash), seal: case.seal().map(sealed), writers };
-    let counts = |log: &&Log| log.stands_by(case.reference) || writers.contains(&log.fingerprint);
+    let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
+    let facts = Facts { run: case.run, first, seal: case.seal().map(sealed), writers, known: &known };
     let objects = Objects::new(case.store);
     let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
-    let local = facts.logs(at_hand.logs.logs.iter().filter(counts), &spoilt).local();
+    let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice(log, case.reference)?)));
+    let local = facts.logs(voices, &spoilt).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
@@ -69,15 +82,14 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     anchor
 }
 
-/// Asks the places outside alone, about what a proof shows: it comes without any log.
-pub(super) fn of_proof(facts: &Facts<'_>, ask: Ask<'_>, object_format: &str) -> Anchor {
-    let alone = || Verdict::not_applicable("a proof carries no anchor");
-    let (outside, times) =
-        if facts.seal.is_some() { facts.ask(ask, object_format, None) } else { (Vec::new(), Vec::new()) };
-    if outside.is_empty() {
-        return Anchor { verdict: alone(), missing: false, anchored: Vec::new(), times };
-    }
-    Anchor { times, ..sum_up(facts, true, Word::default().local(), outside) }
+/// Asks the logs at hand and every place outside about the seal that a proof shows; it comes without any log.
+pub(super) fn of_proof(facts: &Facts<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
+    let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice_of(log)?)));
+    let mut word = facts.logs(voices, &|_| None);
+    // A log that was here before the seal says nothing against a proof that came after it.
+    word.knows &= word.holds || !word.findings.is_empty();
+    let (outside, times) = facts.ask(at_hand.ask, object_format, None);
+    Anchor { times, ..sum_up(facts, true, word.local(), outside) }
 }
 
 /// Sums up for a run: the strongest that holds is named.
@@ -86,12 +98,16 @@ fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     let own = local.anchored.detail.clone();
     let mut findings = Findings::default();
     let (mut notes, mut absent, mut silent) = (String::new(), Vec::new(), String::new());
+    let (mut broken, mut unread) = (Vec::new(), None);
     let mut anchored = Vec::new();
     for (at, weighed) in std::iter::once(local).chain(outside).enumerate() {
         weighed.word.findings.into_iter().for_each(|finding| findings.add(finding));
         weighed.word.notes.iter().for_each(|note| notes = format!("{notes}; {note}"));
         let one = weighed.anchored;
-        if at > 0 && one.standing != Standing::Holds {
+        let prefix = if at > 0 { format!("{}: ", one.name) } else { String::new() };
+        broken.extend(weighed.word.broken.iter().map(|why| format!("{prefix}{why}")));
+        unread = unread.or_else(|| weighed.word.unread.first().map(|why| format!("{prefix}{why}")));
+        if at > 0 && one.standing != Standing::Holds && weighed.word.broken.is_empty() {
             absent.push(format!("{}: {}", one.name, one.detail));
         }
         if one.standing == Standing::Unreachable {
@@ -103,6 +119,11 @@ fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     let strongest = holding.reduce(|a, b| if b.guarantee > a.guarantee { b } else { a });
     let (verdict, missing) = if findings.first().is_some() {
         (findings.verdict(false, String::new), false)
+    } else if !broken.is_empty() {
+        broken.extend(absent);
+        (Verdict::failed(broken.join("; ") + &notes), true)
+    } else if let (Some(unread), true) = (unread, absent.is_empty()) {
+        (Verdict::incomplete(unread + &notes), false)
     } else if facts.seal.is_none() {
         let logged = if knows { "submission logged" } else { "in no log" };
         (Verdict::not_applicable(format!("not sealed, {logged}{notes}{silent}")), false)
@@ -122,7 +143,8 @@ impl Facts<'_> {
     /// Asks everybody; a time is no anchor.
     fn ask(&self, ask: Ask<'_>, object_format: &str, store: Option<&Store>) -> (Vec<Weighed>, Vec<Timed>) {
         let root = self.seal.as_ref().map(|seal| seal.root);
-        let question = Question { store, run: self.run, writers: self.writers, root, object_format };
+        let (writers, known) = (self.writers, self.known);
+        let question = Question { store, run: self.run, writers, known, root, object_format };
         let (mut outside, mut times) = (Vec::new(), Vec::new());
         for witness in ask(&question) {
             let word = match &witness.answer {
@@ -131,8 +153,8 @@ impl Facts<'_> {
                     continue;
                 }
                 Answer::Logs(logs) => {
-                    let counts = |log: &&Log| self.writers.contains(&log.fingerprint);
-                    self.logs(logs.iter().flat_map(|logs| &logs.logs).filter(counts), &|_| None)
+                    let logs = logs.iter().flat_map(|logs| &logs.logs);
+                    self.logs(logs.filter_map(|log| Some((log, self.voice_of(log)?))), &|_| None)
                 }
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => Word { silent: Some(why.clone()), ..Word::default() },
@@ -142,37 +164,80 @@ impl Facts<'_> {
         (outside, times)
     }
 
-    /// All logs must agree; those that are themselves broken are named and count for nothing.
-    fn logs<'l>(&self, logs: impl Iterator<Item = &'l Log>, spoilt: &dyn Fn(&Log) -> Option<String>) -> Word {
+    /// Returns what a log has to do with the run by its key alone.
+    fn voice_of(&self, log: &Log) -> Option<Voice> {
+        if self.writers.contains(&log.fingerprint) {
+            return Some(Voice::Writer);
+        }
+        self.known.contains(&log.fingerprint).then_some(Voice::Known)
+    }
+
+    /// Returns what a log at hand has to do with the run: by its key, or because it is one of the run's place or our own.
+    ///
+    /// At a remote anybody may have put one, so that it has no say there about a run by a key that the verifier knows.
+    fn voice(&self, log: &Log, reference: &str) -> Option<Voice> {
+        let is_known_run = || self.writers.iter().any(|writer| self.known.contains(writer));
+        let beside = if log.elsewhere { log.is_own() } else { log.stands_by(reference) };
+        self.voice_of(log).or_else(|| (beside && (log.is_own() || !is_known_run())).then_some(Voice::Beside))
+    }
+
+    /// All logs must agree, and those of writers and known keys be sound to their end; of others that are broken, what is sound
+    /// counts.
+    fn logs<'l>(&self, logs: impl Iterator<Item = (&'l Log, Voice)>, spoilt: &dyn Fn(&Log) -> Option<Spoilt>) -> Word {
         let mut word = Word::default();
-        for log in logs {
+        for (log, voice) in logs {
+            let (mut broken, mut unread) = (log.complaint(), log.unread.clone());
+            match spoilt(log) {
+                Some(Spoilt::Damaged(why)) => broken = broken.or(Some(why)),
+                Some(Spoilt::Absent(why)) => unread = unread.or(Some(why)),
+                None => {}
+            }
+            match broken {
+                Some(why) if voice == Voice::Beside => word.notes.push(why),
+                Some(why) => word.broken.push(why),
+                None => {}
+            }
+            let holds = unread.is_none();
+            if let (Some(why), true) = (unread, voice != Voice::Beside) {
+                word.unread.push(format!("{} could not be read: {why}", log.name));
+            }
             let Some(said) = log.runs.get(self.run) else { continue };
-            if let Some(why) = log.broken.clone().or_else(|| spoilt(log)) {
-                word.notes.push(format!("{} is broken: {why}", log.name));
-                continue;
-            }
-            word.knows = true;
-            match self.contradiction(said) {
+            match self.contradiction(said, &log.fingerprint) {
                 Some(why) => word.findings.push(format!("{} {why}", log.name)),
-                None => word.holds |= said.sealed.is_some(),
+                None if voice == Voice::Known => {}
+                None => word.holds |= holds && said.sealed.is_some(),
             }
+            word.knows |= voice != Voice::Known;
         }
         word
     }
 
-    fn seals(&self, seals: &[Seal]) -> Word {
-        let findings: Vec<String> =
-            seals.iter().filter_map(|seal| Some(format!("it {}", self.differs(seal)?))).collect();
-        let holds = !seals.is_empty() && findings.is_empty();
-        Word { holds, knows: !seals.is_empty(), findings, ..Word::default() }
+    fn seals(&self, held: &[Held]) -> Word {
+        let mut word = Word::default();
+        for Held { key, seal } in held {
+            let own = self.writers.contains(key);
+            match self.differs(seal) {
+                None => word.holds |= own,
+                Some(why) if own => word.findings.push(format!("it {why}")),
+                Some(why) => {
+                    word.findings.push(format!("it holds another run by this name, of the key {key}: it {why}"));
+                }
+            }
+            word.knows |= own;
+        }
+        word.holds &= word.findings.is_empty();
+        word
     }
 
-    /// Returns how a log's word differs from the run.
-    fn contradiction(&self, said: &Said) -> Option<String> {
+    /// Returns how the word of a key's log differs from the run.
+    fn contradiction(&self, said: &Said, key: &str) -> Option<String> {
         if let (Some(logged), Some(found)) = (said.first, self.first)
             && logged != found
         {
-            return Some(format!("holds another run by this name, which began with {}", logged.short()));
+            let writers = self.writers.join(", ");
+            return Some(format!(
+                "holds another run by this name: that of the key {key} began with {logged}, this one, of {writers}, with {found}"
+            ));
         }
         let e = said.sealed.as_ref()?;
         self.differs(&Seal { root: e.root, entries: e.entries, seal: e.seal, commit: e.commit })
@@ -200,6 +265,10 @@ struct Word {
     findings: Vec<String>,
     /// What a reader should know besides.
     notes: Vec<String>,
+    /// Which logs of writers and known keys are not sound to their end: what else they hold is not known.
+    broken: Vec<String>,
+    /// Which of them could not be read, in a repository that leaves things out.
+    unread: Vec<String>,
     /// Whether it holds the seal.
     holds: bool,
     /// Whether it knows the run at all.
@@ -219,6 +288,7 @@ impl Word {
         match self {
             Self { silent: Some(_), .. } => Standing::Unreachable,
             Self { findings, .. } if !findings.is_empty() => Standing::Differs,
+            Self { broken, unread, .. } if !(broken.is_empty() && unread.is_empty()) => Standing::Unreachable,
             Self { holds: true, .. } => Standing::Holds,
             _ => Standing::Missing,
         }
@@ -229,9 +299,10 @@ impl Word {
         let standing = self.standing();
         let detail = match standing {
             Standing::Differs => self.findings.join("; "),
+            Standing::Unreachable => [&self.broken[..], &self.unread].concat().join("; "),
             Standing::Missing if self.knows => "a log holds the submission of the run, but not its seal".to_owned(),
             Standing::Missing => "no log at hand holds the run".to_owned(),
-            Standing::Holds | Standing::Unreachable => String::new(),
+            Standing::Holds => String::new(),
         };
         let (name, guarantee) = (LOCAL.to_owned(), Guarantee::Detect);
         Weighed { anchored: Anchored { name, kind: LOCAL, guarantee, standing, detail, since: None }, word: self }
@@ -244,6 +315,7 @@ impl Word {
         let detail = match (&self.silent, standing) {
             (Some(why), _) => why.clone(),
             (None, Standing::Differs) => self.findings.join("; "),
+            (None, Standing::Unreachable) => [&self.broken[..], &self.unread].concat().join("; "),
             (None, Standing::Missing) if self.knows => {
                 "it holds the submission of the run, but not its seal".to_owned()
             }

@@ -2,11 +2,14 @@
 //!
 //! The format seals neither plan nor bytes, and its root is only as good as whoever holds it elsewhere: those rows stay open. What
 //! its own verifier lets pass is looked at here: whose run the entries are of, which item a reference comes from and when, a
-//! dispatch without a manifest, a manifest without a dispatch, and what the bundle merely displays.
+//! dispatch without a manifest, a manifest without a dispatch, and what the bundle merely displays. What no hash covers is
+//! recomputed where the entries tell it, and named in the report where they do not.
 
 mod reading;
+mod story;
+mod uncovered;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ssh_key::PublicKey;
 
@@ -24,12 +27,13 @@ use super::{Options, Signers};
 use reading::{Bundle, Manifest, Record, RootSignature};
 
 /// The kinds of entry that the format has.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "run.submitted",
     "item.fired",
     "item.reconciled",
     "item.retried",
     "item.skipped",
+    "item.denied",
     "run.extended",
     "run.closed",
     "run.cancelled",
@@ -53,13 +57,15 @@ pub fn verify_bundle_json(
     let found = found_root(&hashes);
     let held = root == Some(found);
     let Signature { verdict: signature, signers, distrust } = signed(&bundle, found, own, options, held);
+    let told = story::tell(&bundle, options);
+    let uncovered = uncovered::list(&value, told.unsaid, signature.state == State::Ok);
     let verdicts = [
         chain(&bundle, &hashes),
         held_root(&bundle, found),
         signature,
         anchor(&bundle, found, root),
         handoff(&bundle),
-        plan(&bundle, options),
+        told.verdict,
         manifest(&bundle),
         Verdict::not_applicable("the format carries no product's bytes"),
     ];
@@ -68,6 +74,7 @@ pub fn verify_bundle_json(
         sealed: bundle.records.iter().any(|record| record.kind == COMPLETED),
         entries: bundle.records.len() as u64,
         root: Some(found),
+        so_far: None,
         plan: None,
         base: None,
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
@@ -81,7 +88,7 @@ pub fn verify_bundle_json(
         times: Vec::new(),
         sandbox: BTreeMap::new(),
     };
-    Ok(judged.report(facts, distrust))
+    Ok(Report { uncovered, ..judged.report(facts, distrust) })
 }
 
 /// Recomputes the entries' hashes, each over the one before.
@@ -126,6 +133,9 @@ fn chain(bundle: &Bundle<'_>, hashes: &[Digest]) -> Verdict {
         }
         if !KINDS.contains(&record.kind) {
             findings.add(format!("entry {at} is of the unknown kind {:?}", record.kind));
+        }
+        if let Some(ambiguity) = record.ambiguity() {
+            findings.add(format!("entry {at} {ambiguity}"));
         }
         if (record.kind == "run.submitted") != (at == 0) {
             findings.add(format!("entry {at} is {}", record.kind));
@@ -206,8 +216,8 @@ fn handoff(bundle: &Bundle<'_>) -> Verdict {
     let mut count = 0;
     for record in &bundle.records {
         let Some(item) = record.item else { continue };
-        if is_done(record) {
-            for product in &record.products {
+        if record.kind == "item.reconciled" && record.status == Some("done") {
+            for product in record.products() {
                 produced.entry(product).or_default().insert(item);
             }
         }
@@ -229,80 +239,15 @@ fn handoff(bundle: &Bundle<'_>) -> Verdict {
     })
 }
 
-/// The entries tell a possible story, and the items are shown as it ends. The plan itself is no part of the format.
-fn plan(bundle: &Bundle<'_>, options: &Options) -> Verdict {
-    let mut findings = Findings::default();
-    if options.plan.is_some() || options.base.is_some() {
-        findings.add("the format seals neither plan nor base".to_owned());
-    }
-    let mut statuses: BTreeMap<&str, &str> = BTreeMap::new();
-    for record in bundle.records.iter().filter(|record| record.kind.starts_with("item.")) {
-        let Some(item) = record.item else {
-            findings.add(format!("entry {} names no item", record.seq));
-            continue;
-        };
-        let (before, after) = (statuses.get(item).copied(), status_after(record));
-        let possible = match after {
-            _ if before == Some("done") => false,
-            Some("done") => before == Some("running"),
-            Some("skipped") => before != Some("running"),
-            Some(_) => true,
-            None => false,
-        };
-        if !possible {
-            let before = before.unwrap_or("waiting");
-            findings.add(format!("entry {}: {} does not fit {item}, which is {before}", record.seq, record.kind));
-        }
-        statuses.insert(item, after.unwrap_or_default());
-    }
-    for (item, _) in statuses.iter().filter(|(_, status)| **status == "running") {
-        findings.add(format!("{item} was dispatched and never ended"));
-    }
-    for (item, shown) in &bundle.items {
-        let told = statuses.get(item).copied();
-        // An item that failed before its dispatch has no entry there; one that was cancelled has one that need not name it.
-        let settled = |status: &str| matches!(status, "done" | "failed" | "skipped");
-        if told != Some(shown) && (matches!(*shown, "done" | "skipped") || told.is_some_and(settled)) {
-            findings.add(format!("{item} is shown as {shown}, the entries say {}", told.unwrap_or("nothing of it")));
-        }
-    }
-    let shown: BTreeSet<&str> = bundle.items.iter().map(|(item, _)| *item).collect();
-    if let Some(item) = statuses.keys().find(|item| !shown.is_empty() && !shown.contains(*item)) {
-        findings.add(format!("the entries tell of {item}, the items do not show it"));
-    }
-    let verdict = findings.verdict(false, || {
-        format!(
-            "{} told of, every transition possible; the plan is not in it",
-            counted(statuses.len(), "item", "items")
-        )
-    });
-    // What holds here is not what the row means elsewhere.
-    if verdict.state == State::Ok { Verdict::not_applicable(verdict.detail) } else { verdict }
-}
-
-/// Returns the status that an item has after an entry about it; none where the entry is not of the format.
-fn status_after<'v>(record: &Record<'v>) -> Option<&'v str> {
-    match (record.kind, record.status) {
-        ("item.fired", _) => Some("running"),
-        ("item.reconciled", Some(status @ ("done" | "failed"))) => Some(status),
-        ("item.retried", _) => Some("waiting"),
-        ("item.skipped", _) => Some("skipped"),
-        _ => None,
-    }
-}
-
-fn is_done(record: &Record<'_>) -> bool {
-    record.kind == "item.reconciled" && record.status == Some("done")
-}
-
 /// Every dispatch has its manifest, and every manifest its dispatch.
 fn manifest(bundle: &Bundle<'_>) -> Verdict {
     let manifests = Manifests::of(bundle);
     let mut findings = Findings::default();
-    let mut backed = BTreeSet::new();
+    let mut backed = HashSet::new();
+    let mut seen = HashSet::new();
     for record in bundle.records.iter().filter(|record| record.kind == "item.fired") {
         match manifests.behind(record) {
-            Some(manifest) => backed.extend(Some(manifest.hash)),
+            Some(manifest) => drop(backed.insert(manifest.hash)),
             None => findings.add(format!(
                 "entry {}: no manifest here is what {} was dispatched with",
                 record.seq,
@@ -313,6 +258,8 @@ fn manifest(bundle: &Bundle<'_>) -> Verdict {
     for manifest in &bundle.manifests {
         if manifest.hash != Digest::of(&manifest.canonical()).to_string() {
             findings.add(format!("a manifest of {} does not hash to what it says", manifest.item));
+        } else if !seen.insert(manifest.hash) {
+            findings.add(format!("a manifest of {} stands here twice", manifest.item));
         } else if !backed.contains(manifest.hash) {
             findings.add(format!("a manifest of {} belongs to no dispatch", manifest.item));
         }
@@ -333,14 +280,14 @@ impl<'b, 'v> Manifests<'b, 'v> {
         let mut by_hash = HashMap::new();
         for manifest in &bundle.manifests {
             by_hash.insert(Digest::of(&manifest.canonical()).to_string(), manifest);
-            by_hash.insert(Digest::of(&manifest.whole()).to_string(), manifest);
+            by_hash.insert(Digest::of(&manifest.with_hash()).to_string(), manifest);
         }
         Self { run: bundle.run, by_hash }
     }
 
     /// Returns the manifest that an entry's reference is the hash of, if it is of the same item.
     fn behind(&self, record: &Record<'v>) -> Option<&'b Manifest<'v>> {
-        let hash = record.manifest?.rsplit('/').next()?;
+        let hash = record.refs.manifest?.rsplit('/').next()?;
         let manifest = self.by_hash.get(hash).copied()?;
         (record.kind == "item.fired" && Some(manifest.item) == record.item && manifest.run == self.run)
             .then_some(manifest)

@@ -9,6 +9,7 @@ use crate::model::entry::{Event, Product};
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, Objects, each};
+use super::tree::Held;
 
 /// Blobs above this size are streamed instead of being held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
@@ -35,7 +36,8 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     let blobs: Vec<_> = blobs.into_iter().collect();
     let read = each(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
-    let (mut bytes, mut missing) = (0, 0);
+    let elsewhere = |held: &&Held| case.lazy && matches!(held, Held::Unread(Fault::Missing(_)));
+    let (mut bytes, mut missing) = (0, case.story.artifacts.values().filter(elsewhere).count());
     for ((_, claims), read) in blobs.iter().zip(read) {
         for claimed in claims {
             match &read {
@@ -81,9 +83,9 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
 /// Artifacts that the tree does not hold are the chain's to report.
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
     let sealed = case.story.submitted().into_iter().flat_map(|e| &e.artifacts);
-    let claimed = sealed.filter_map(|(path, sha256)| {
-        let oid = *case.story.artifacts.get(path)?;
-        Some(Claimed { whose: format!("artifact {path}"), oid, sha256: *sha256, size: None })
+    let claimed = sealed.filter_map(|(path, sha256)| match case.story.artifacts.get(path)? {
+        Held::Blob(oid) => Some(Claimed { whose: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
+        Held::Nothing | Held::Unread(_) => None,
     });
     claimed.collect()
 }

@@ -27,7 +27,7 @@ impl Findings {
     pub(super) fn fault(&mut self, whose: &str, fault: &Fault) {
         match fault {
             Fault::Missing(_) => self.missing.push(format!("{whose}: {fault}")),
-            Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
         }
     }
 
@@ -77,6 +77,7 @@ fn and_more(first: &str, count: usize) -> String {
 }
 
 /// What one row says.
+#[derive(Clone)]
 pub(super) struct Verdict {
     pub(super) state: State,
     pub(super) detail: String,

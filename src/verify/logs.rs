@@ -1,98 +1,82 @@
-//! The repository logs at hand: what each says of the runs, as far as it can be believed.
+//! The repository logs at hand: those of this repository, and those that were fetched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use gix::objs::Kind;
-use serde_json::json;
-
+use crate::git::history;
 use crate::git::refs;
 use crate::git::store::Store;
-use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
-use crate::model::format;
-use crate::model::log_name::LogName;
+use crate::model::digest::Oid;
 use crate::model::name::{RunId, ThreadId};
 
 use super::Error;
-use super::objects::{Fault, Objects};
-use super::story::Story;
+use super::log::Log;
 
-/// The logs of this repository and those that were fetched, each read and checked.
+/// The logs of this repository and those that were fetched, each read as far as it is sound.
 #[derive(Default)]
 pub struct Logs {
     pub(super) logs: Vec<Log>,
 }
 
-/// One log.
-pub(super) struct Log {
-    /// Its ref.
-    pub(super) name: String,
-    /// The fingerprint of the key that it belongs to.
-    pub(super) fingerprint: String,
-    /// What is wrong with it: such a log anchors nothing.
-    pub(super) broken: Option<String>,
-    /// What it says of each run.
-    pub(super) runs: BTreeMap<RunId, Said>,
-    /// What it last said of each thread.
-    pub(super) threads: BTreeMap<ThreadId, LogThread>,
-    /// Whether it is in another repository than the runs, and so beside none of them.
-    elsewhere: bool,
-}
-
-/// What a log says of one run.
-#[derive(Default)]
-pub(super) struct Said {
-    /// The leaf hash of the run's entry 0.
-    pub(super) first: Option<Digest>,
-    /// What the log holds of the seal.
-    pub(super) sealed: Option<LogSealed>,
-    /// The bytes that its tree held of the run after each of its entries on it.
-    records: Vec<Vec<u8>>,
-}
-
 impl Logs {
-    /// Reads all logs in the repository, our own and those of remotes.
+    /// Reads all logs in the repository, our own and those of remotes. A ref that cannot be read is a log that is broken.
     pub fn read(store: &Store) -> Result<Self, Error> {
-        let mut found = refs::list(store, "refs/handoff/logs/").map_err(Error::Refs)?;
-        let remotes = refs::list(store, "refs/handoff/remotes/").map_err(Error::Refs)?;
-        found.extend(remotes.into_iter().filter(|(name, _)| name.contains("/logs/")));
-        let logs = found.into_iter().map(|(name, tip)| Log::read(name, &Story::read(store, tip)));
-        Ok(Self { logs: logs.collect() })
+        let is_log = |name: &str| name.starts_with("refs/handoff/logs/") || name.contains("/logs/");
+        let mut logs = Vec::new();
+        let lazy = history::is_lazy(store);
+        for folder in ["refs/handoff/logs/", "refs/handoff/remotes/"] {
+            let found = refs::list(store, folder).map_err(Error::Refs)?;
+            let unreadable = refs::unreadable(store, folder, &found).map_err(Error::Refs)?;
+            let found = found.into_iter().filter(|(name, _)| is_log(name));
+            logs.extend(found.map(|(name, tip)| Log::read(store, name, tip, lazy)));
+            let unreadable = unreadable.into_iter().filter(|name| is_log(name));
+            logs.extend(unreadable.map(|name| Log::unreadable(name, "its ref cannot be read".to_owned())));
+        }
+        Ok(Self { logs })
     }
 
     /// Reads one log in a repository that the runs are not in.
     pub fn elsewhere(store: &Store, name: String, tip: Oid) -> Self {
-        let log = Log::read(name, &Story::read(store, tip));
+        let log = Log::read(store, name, tip, false);
         Self::default().with_witnesses(Self { logs: vec![log] })
     }
 
-    /// Returns the runs of this repository that its own logs name, whether their refs are there or not.
-    pub fn own_runs(&self) -> impl Iterator<Item = &RunId> {
-        let own = self.logs.iter().filter(|log| log.name.starts_with("refs/handoff/logs/"));
-        own.flat_map(|log| log.runs.keys())
+    /// Returns the runs that the logs at hand hold as a key's own, each with a log that says so: those of this repository's own
+    /// logs, whoever wrote them, and those of all logs of the key, whether their refs are there or not.
+    pub fn held(&self, key: Option<&str>) -> BTreeMap<RunId, String> {
+        let ours = self.logs.iter().filter(|log| log.is_own() || Some(log.fingerprint.as_str()) == key);
+        ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
     }
 
-    /// Adds logs of another repository, which count as witnesses where they are by a writer of the run.
+    /// Returns what is wrong with the logs of a key that cannot be read to their end, wherever they lie; without a key, with
+    /// this repository's own.
+    pub fn complaints(&self, key: Option<&str>) -> BTreeSet<String> {
+        let ours = |log: &&Log| key.map_or_else(|| log.is_own(), |key| log.fingerprint == key);
+        self.logs.iter().filter(ours).filter_map(Log::complaint).collect()
+    }
+
+    /// Adds logs of another repository, which count as witnesses where they are by a key that counts, or are that
+    /// repository's own.
     #[must_use]
     pub fn with_witnesses(mut self, others: Self) -> Self {
         self.logs.extend(others.logs.into_iter().map(|log| Log { elsewhere: true, ..log }));
         self
     }
 
-    /// Makes a ref that is not there one that is gone, if a log of the same place holds its run.
-    pub(super) fn remember(&self, error: Error, run: &RunId, reference: &str) -> Error {
+    /// Makes a ref that is not there one that is gone, if a log of the same place holds its run, or one of our own key that
+    /// was fetched.
+    pub(super) fn remember(&self, error: Error, run: &RunId, reference: &str, own_key: Option<&str>) -> Error {
         let Error::NoSuchRun(reference_name) = error else {
             return error;
         };
-        let mut here = self.logs.iter().filter(|log| log.stands_by(reference));
-        match here.find(|log| log.runs.contains_key(run)) {
+        let is_ours =
+            |log: &Log| reference.starts_with("refs/handoff/runs/") && Some(log.fingerprint.as_str()) == own_key;
+        let mut ours = self.logs.iter().filter(|log| log.stands_by(reference) || is_ours(log));
+        match ours.find(|log| log.runs.contains_key(run)) {
             Some(log) => Error::Vanished { reference: reference_name, log: log.name.clone() },
             None => Error::NoSuchRun(reference_name),
         }
     }
-}
 
-impl Logs {
     /// Makes a thread's ref that is not there one that is gone, if a log of the same place holds the thread.
     pub(super) fn remember_thread(&self, error: Error, thread: &ThreadId, reference: &str) -> Error {
         let mut beside = self.logs.iter().filter(|log| log.stands_beside(reference));
@@ -101,115 +85,4 @@ impl Logs {
             None => error,
         }
     }
-}
-
-impl Log {
-    fn read(name: String, story: &Story) -> Self {
-        let mut findings = story.findings.clone();
-        story.check_order(&mut findings);
-        let last = name.rsplit('/').next().unwrap_or_default();
-        let named = LogName::decode(last);
-        let fingerprint = named.as_ref().map_or_else(String::new, |named| named.key().to_owned());
-        if !named.is_none_or(|named| named.fits(story.links.iter().map(|link| link.hash))) {
-            findings.add("it has not the entry that its name says".to_owned());
-        }
-        let mut runs: BTreeMap<RunId, Said> = BTreeMap::new();
-        let mut threads: BTreeMap<ThreadId, LogThread> = BTreeMap::new();
-        for link in &story.links {
-            let seq = link.entry.seq;
-            match &link.signer {
-                Ok(key) if *key == fingerprint => {}
-                Ok(key) => findings.add(format!("entry {seq} is signed by {key}")),
-                Err(why) => findings.add(format!("entry {seq}: {why}")),
-            }
-            let (run, thread) = (link.entry.about.run(), link.entry.about.thread());
-            if let (Some(thread), Event::LogThread(e)) = (thread, &link.entry.event) {
-                let before = threads.insert(thread.clone(), e.clone());
-                if before.is_some_and(|before| before.entries >= e.entries) {
-                    findings.add(format!("entry {seq} contradicts what the log said of thread {thread} before"));
-                }
-                if e.log != fingerprint {
-                    findings.add(format!("entry {seq} is of another log, {:?}", e.log));
-                }
-                continue;
-            }
-            let Some(run) = run else {
-                findings.add(format!("entry {seq} is {}, which has no place in a log", link.entry.event.kind()));
-                continue;
-            };
-            let said = runs.entry(run.clone()).or_default();
-            said.records.extend(record(&link.entry));
-            let (owner, fits) = match &link.entry.event {
-                Event::LogSubmitted(e) => {
-                    let fits = said.sealed.is_none() && said.first.is_none_or(|first| first == e.first);
-                    said.first = said.first.or(Some(e.first));
-                    (&e.log, fits)
-                }
-                Event::LogSealed(e) => {
-                    let fits = said.sealed.as_ref().is_none_or(|sealed| sealed == e);
-                    said.sealed = said.sealed.take().or_else(|| Some(e.clone()));
-                    (&e.log, fits)
-                }
-                other => {
-                    findings.add(format!("entry {seq} is {}, which has no place in a log", other.kind()));
-                    continue;
-                }
-            };
-            if *owner != fingerprint {
-                findings.add(format!("entry {seq} is of another log, {owner:?}"));
-            }
-            if !fits {
-                findings.add(format!("entry {seq} contradicts what the log said of run {} before", link.entry.about));
-            }
-        }
-        findings.extend(&story.tree_findings);
-        Self { name, fingerprint, broken: findings.first().map(str::to_owned), runs, threads, elsewhere: false }
-    }
-
-    /// Whether the log stands in the same place as a thread's ref: both our own, or both of one remote.
-    pub(super) fn stands_beside(&self, reference: &str) -> bool {
-        let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
-        let log = place(&self.name, "/logs/");
-        !self.elsewhere && log.is_some() && log == place(reference, "/threads/")
-    }
-
-    /// Returns what is wrong with the blobs that its tree held of a run. The entries say all that stands in them, so that
-    /// they are known by their bytes; a damaged one would not be noticed otherwise.
-    pub(super) fn spoilt(&self, objects: &Objects, run: &RunId, lazy: bool) -> Option<String> {
-        // Those of a log elsewhere lie elsewhere, too.
-        let said = self.runs.get(run).filter(|_| !self.elsewhere);
-        let records = said.into_iter().flat_map(|said| &said.records);
-        let read = records.filter_map(|bytes| objects.read(objects.hash(Kind::Blob, bytes)?, Kind::Blob).err());
-        let mut faults = read.filter(|fault| !(lazy && matches!(fault, Fault::Missing(_))));
-        faults.next().map(|fault| fault.to_string())
-    }
-
-    /// Whether the log stands in the same place as a run's ref: both our own, or both of one remote.
-    pub(super) fn stands_by(&self, reference: &str) -> bool {
-        let place = |name: &str, kind: &str| name.rfind(kind).map(|at| name[..at].to_owned());
-        let log = place(&self.name, "/logs/");
-        !self.elsewhere && log.is_some() && log == place(reference, "/runs/")
-    }
-}
-
-/// Returns the place of what an entry of a log says, in the log's tree.
-pub(super) fn place(entry: &Entry) -> String {
-    match &entry.about {
-        Subject::Run(run) => format::log_path(run),
-        Subject::Thread(thread) => format::log_thread_path(thread),
-    }
-}
-
-/// Returns the bytes that a log's tree holds of a run or thread after an entry.
-pub(super) fn record(entry: &Entry) -> Option<Vec<u8>> {
-    let about = entry.about.as_str();
-    let value = match &entry.event {
-        Event::LogSubmitted(e) => json!({ "run": about, "first": e.first }),
-        Event::LogSealed(e) => {
-            json!({ "run": about, "root": e.root, "entries": e.entries, "seal": e.seal, "commit": e.commit })
-        }
-        Event::LogThread(e) => json!({ "thread": about, "entries": e.entries, "last": e.last }),
-        _ => return None,
-    };
-    Some(format::canonical(&value))
 }

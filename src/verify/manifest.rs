@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gix::objs::Kind;
 use serde_json::Value;
 
 use crate::model::digest::{Digest, Oid};
@@ -15,6 +14,7 @@ use crate::model::plan::Item;
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, each};
+use super::tree::Held;
 
 /// Returns the row, and what confined the attempts; `plan` are the items of the run, where they are known.
 pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<String, u64>) {
@@ -22,17 +22,17 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
         return (cut_off, BTreeMap::new());
     }
     let links = case.story.links.iter();
-    let fired: Vec<(&ItemFired, Option<Oid>)> = links
+    let fired: Vec<(&ItemFired, &Held)> = links
         .filter_map(|link| match &link.entry.event {
-            Event::ItemFired(fired) => Some((fired, link.manifest)),
+            Event::ItemFired(fired) => Some((fired, &link.manifest)),
             _ => None,
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
     let base = case.story.submitted().map(|e| e.base);
-    let checked = each(case.store, &fired, |objects, (fired, oid)| {
-        let oid = oid.ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
-        let bytes = objects.read(oid, Kind::Blob).map_err(Problem::Fault)?;
+    let checked = each(case.store, &fired, |objects, (fired, held)| {
+        let read = held.read(objects, case.lazy).ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
+        let bytes = read.map_err(Problem::Fault)?;
         let wrong = |why: String| Problem::Wrong(why);
         if Digest::of(&bytes) != fired.manifest {
             return Err(wrong("is not the one that the entry names".to_owned()));
@@ -58,7 +58,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let bound = counted(fired.len(), "manifest", "manifests");
     let tail = if fired.len() == 1 { "its entry" } else { "their entries" };
     let detail = if fired.is_empty() { bound.clone() } else { format!("{bound} bound to {tail}") };
-    let mut verdict = findings.verdict(case.lazy, || detail);
+    let mut verdict = findings.verdict(case.shallow, || detail);
     if case.story.links.is_empty() {
         verdict = Verdict::not_applicable("no entry could be read");
     } else if plan.is_none() && verdict.state == super::State::Ok && !fired.is_empty() {
@@ -85,7 +85,6 @@ fn against_entry(manifest: &Manifest, fired: &ItemFired, run: &RunId, base: Opti
 fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(manifest.executor == item.executor, "executor")?;
     check(manifest.inputs == format::digest_of(&Value::Object(item.inputs.clone())), "inputs")?;
-    check(manifest.input_refs.keys().eq(item.needs.keys()), "inputRefs")?;
     check(item.timeout.is_none_or(|timeout| manifest.timeout == timeout), "timeout")?;
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;

@@ -10,13 +10,17 @@ mod chain;
 mod content;
 mod continuable;
 mod findings;
+mod gate;
 mod growth;
 mod handoff;
+mod lines;
+mod log;
 mod logs;
 mod manifest;
 mod objects;
 mod plan;
 mod proof;
+mod received;
 mod render;
 mod report;
 mod revoked;
@@ -30,18 +34,23 @@ mod witness;
 
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable};
+pub use gate::{Admitted, Barred, Gate};
 pub use logs::Logs;
-pub use proof::{Bytes, verify_proof};
-pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, State};
+pub use proof::{Beside, verify_proof};
+pub use received::{Chain, received};
+pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
-pub use thread::{Sound, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread};
-pub use witness::{Anchored, Answer, Ask, AtHand, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
+pub use thread::{
+    Ancestor, Examined, Sound, Standpoint, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread,
+    thread_at, tied_run,
+};
+pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::history;
 use crate::git::store::{self, Store};
+use crate::git::{history, packed};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
@@ -72,6 +81,16 @@ pub struct Options {
     pub alone: bool,
 }
 
+impl Options {
+    /// Returns the fingerprints of the keys that the verifier knows: its own, and those of its signers, whenever they are valid.
+    /// One that is revoked, and not only since some time, is nobody's any more.
+    pub fn known_keys(&self) -> Vec<String> {
+        let signers = self.signers.iter().flat_map(Signers::keys).map(crate::sign::fingerprint);
+        let known: BTreeSet<String> = self.own_key.iter().cloned().chain(signers).collect();
+        known.into_iter().filter(|key| !matches!(self.revoked.get(key), Some(None))).collect()
+    }
+}
+
 /// Verifies the run at `reference` against everything in the repository.
 ///
 /// An error is our own failure, or says that there is no such ref: everything else is a finding in the report.
@@ -87,8 +106,9 @@ pub fn verify_with(
     reference: &str,
     options: &Options,
 ) -> Result<Report, Error> {
-    let case =
-        Case::open(store, run, reference, options).map_err(|error| at_hand.logs.remember(error, run, reference))?;
+    let own_key = options.own_key.as_deref();
+    let case = Case::open(store, run, reference, options)
+        .map_err(|error| at_hand.logs.remember(error, run, reference, own_key))?;
     let anchor = anchor::row(&case, at_hand);
     let evidence = Evidence::gather(&case, anchor.held_since());
     let verdicts = [
@@ -131,9 +151,14 @@ impl<'a> Case<'a> {
             Ok(tip) => Story::read(store, tip),
             Err(why) => Story::unreadable(why),
         };
+        Ok(Self::at(store, run, reference, options, told))
+    }
+
+    /// A run as a story tells it, whichever ref leads there.
+    fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, story: Story) -> Self {
         let lazy = history::is_partial(store);
-        let shallow = lazy || store.local().is_shallow().unwrap_or(false);
-        Ok(Self { store, run, reference, options, story: told, lazy, shallow })
+        let shallow = history::is_lazy(store);
+        Self { store, run, reference, options, story, lazy, shallow }
     }
 
     /// Returns what a row says that needs the chain from its first entry on, where that could not be read.
@@ -180,6 +205,7 @@ impl Evidence {
 
 /// Finds the object that a ref names: none of git's ways of finding another ref by a name is followed.
 fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error> {
+    packed::check(store)?;
     match store.local().try_find_reference(reference) {
         Ok(Some(found)) if found.name().as_bstr() == reference => Ok(match found.target() {
             gix::refs::TargetRef::Object(id) => Ok(Oid(id.to_owned())),
@@ -216,6 +242,9 @@ pub enum Error {
     /// A ref could not be read.
     #[error("the ref {0} could not be read")]
     Ref(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The file of packed refs is one that git does not write: what it says depends on who reads it.
+    #[error(transparent)]
+    Packed(#[from] packed::Error),
     /// The refs could not be listed.
     #[error("the logs could not be listed")]
     Refs(#[source] crate::git::refs::Error),

@@ -88,16 +88,28 @@ impl Objects {
 pub(super) enum Fault {
     /// It is not in the repository.
     Missing(Oid),
+    /// It is not in the repository, which is none that leaves out what it is.
+    Gone(Oid),
     /// Its bytes cannot be read or are not those that its id names.
     Damaged(Oid, String),
     /// It is something else: found, wanted.
     Kind(Oid, Kind, Kind),
 }
 
+impl Fault {
+    /// Makes a blob that is not here one that is gone, unless the repository is a partial clone.
+    pub(super) fn of_blob(self, lazy: bool) -> Self {
+        match self {
+            Self::Missing(oid) if !lazy => Self::Gone(oid),
+            fault => fault,
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(oid) => write!(f, "object {oid} is not in the repository"),
+            Self::Missing(oid) | Self::Gone(oid) => write!(f, "object {oid} is not in the repository"),
             Self::Damaged(oid, why) => write!(f, "object {oid} is damaged: {why}"),
             Self::Kind(oid, found, wanted) => write!(f, "object {oid} is a {found}, not a {wanted}"),
         }

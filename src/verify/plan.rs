@@ -15,6 +15,7 @@ use super::growth;
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
 use super::story::{Link, short};
+use super::tree::Held;
 use super::{Case, Options, State};
 
 /// The rows `plan` and `handoff`, and what the others need of the replay.
@@ -45,11 +46,11 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     };
     let mut findings = Findings::default();
     let Some(plan) = read(case, submitted, &mut findings) else {
-        return Replay::without_plan(findings.verdict(case.lazy, String::new));
+        return Replay::without_plan(findings.verdict(case.shallow, String::new));
     };
     check_submitted(case, submitted, &plan, &mut findings);
     let Ok(rules) = growth::rules(case, submitted, &plan, &mut findings) else {
-        return Replay::without_plan(findings.verdict(case.lazy, String::new));
+        return Replay::without_plan(findings.verdict(case.shallow, String::new));
     };
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
@@ -84,7 +85,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     }
     let detail =
         format!("{ended} of {} accounted for, every transition legal", counted(state.items.len(), "item", "items"));
-    let verdict = findings.verdict(case.lazy, || detail);
+    let verdict = findings.verdict(case.shallow, || detail);
     if unread {
         return Replay::without_plan(verdict);
     }
@@ -93,14 +94,14 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
 
 /// Reads the plan that entry 0 seals; none comes with a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let Some(oid) = case.story.plan else {
-        findings.add("the tree holds no plan.json".to_owned());
-        return None;
-    };
-    let bytes = match Objects::new(case.store).read(oid, Kind::Blob) {
-        Ok(bytes) => bytes,
-        Err(fault) => {
+    let bytes = match case.story.plan.read(&Objects::new(case.store), case.lazy) {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(fault)) => {
             findings.fault("plan.json", &fault);
+            return None;
+        }
+        None => {
+            findings.add("the tree holds no plan.json".to_owned());
             return None;
         }
     };
@@ -126,6 +127,7 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
         (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
         (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),
+        (submitted.base.0.kind() == case.store.hash_kind(), "the base is no object name of the repository's format"),
         (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
     ];
     held.iter().filter(|(holds, _)| !holds).for_each(|(_, why)| findings.add(format!("entry 0: {why}")));
@@ -161,10 +163,14 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
 fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findings) {
     let checked = each(case.store, expected, |objects, state| {
         let given = objects.hash(Kind::Blob, &state.bytes);
-        let stored = state.link.state.filter(|stored| given == Some(*stored)).ok_or(Wrong::Differs)?;
+        let stored = match &state.link.state {
+            Held::Blob(stored) if given == Some(*stored) => *stored,
+            Held::Blob(_) | Held::Nothing => return Err(Wrong::Differs),
+            Held::Unread(fault) => return Err(Wrong::Fault(fault.clone())),
+        };
         match objects.read(stored, Kind::Blob) {
             Err(Fault::Missing(_)) if case.lazy => Ok(()),
-            read => read.map(drop).map_err(Wrong::Fault),
+            read => read.map(drop).map_err(|fault| Wrong::Fault(fault.of_blob(case.lazy))),
         }
     });
     for (state, checked) in expected.iter().zip(checked) {

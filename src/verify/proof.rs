@@ -1,280 +1,334 @@
 //! Checks a proof, with nothing else at hand.
+//!
+//! Whatever a proof shows is bound to one root, and that root to a seal that one of the run's writers signed: nothing else signs a root.
+
+mod shown;
 
 use std::collections::BTreeMap;
 
-use crate::git::codec::{self, Decoded};
+use crate::git::codec::Decoded;
 use crate::merkle::{self, Head};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event, Outcome, RunSubmitted};
-use crate::model::format::{self, leaf_hash};
+use crate::model::entry::{Entry, Event, Outcome};
+use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::model::proof::{Leaf, Proof, SCHEMA};
+use crate::model::proof::{Proof, SCHEMA};
+use crate::model::time::Moment;
 
-use super::anchor::{Anchor, Facts};
+use super::anchor::{self, Anchor};
 use super::findings::{Findings, Verdict};
-use super::report::{Claim, Failure, Guarantee, ROWS, Report, Row, State};
+use super::report::{Facts, Judged, Report, Since};
 use super::signature::{self, Signature};
-use super::witness::{Ask, Seal};
-use super::{Options, anchor, story};
+use super::witness::{AtHand, Seal};
+use super::{Options, State};
+use shown::{End, Shown};
 
-/// Digest and size of the bytes that are said to be the product.
-pub type Bytes = (Digest, u64);
+/// What the verifier holds a proof against, besides whom he trusts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    /// Digest and size of the bytes that are said to be the product.
+    pub file: Option<(Digest, u64)>,
+    /// The root that the run is said to have gone on from, as the verifier noted it.
+    pub since_root: Option<Digest>,
+}
 
-/// Reports on a proof; `bytes` are those of the product, where somebody has them.
+/// Reports on a proof.
 ///
 /// A proof shows single entries and that they stand in a run that somebody sealed; what needs the whole run stays open.
-pub fn verify_proof(proof: &Proof, bytes: Option<Bytes>, options: &Options, ask: Ask<'_>) -> Report {
-    let (first, last) = (Ends::read(&proof.first.commit), Ends::read(&proof.last.commit));
-    let shown: Vec<Result<Shown<'_>, String>> = proof.shown.iter().map(Shown::read).collect();
-    let chain = chain(proof, &first, &last, &shown);
-    let root = root(proof, &first, &last, &shown);
-    let Signature { verdict: signature, signers, distrust } = signatures(&first, &last, options);
-    let content = content(proof, bytes);
+pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
+    let evidence = Evidence::read(proof);
+    let anchor = evidence.anchors(options, at_hand);
+    let signature = evidence.signatures(options, anchor.held_since());
     let rest = || Verdict::not_applicable("a proof shows single entries; this needs the run");
-    let plan = plan(&first, options);
-    let Anchor { verdict: anchor, missing, anchored, times } = anchors(proof, &first, &last, ask);
-    let verdicts = [chain, root, signature, anchor, rest(), plan, rest(), content];
-    let failed = |at: usize| verdicts[at].state == State::Failed;
-    let order = [
-        (failed(0), Failure::Chain),
-        (missing, Failure::AnchorMissing),
-        (failed(1) || (failed(3) && !missing), Failure::Root),
-        (failed(2), Failure::Signature),
-        (failed(5), Failure::Plan),
-        (failed(7), Failure::Content),
-    ];
-    let failure = order.into_iter().find(|(failed, _)| *failed).map(|(_, failure)| failure);
-    let only_distrusted = distrust && [0, 1, 3, 5, 7].into_iter().all(|at| !failed(at));
-    let only_missing = missing && [0, 1, 2, 5, 7].into_iter().all(|at| !failed(at));
-    let submitted = first.submitted();
-    let sealed = matches!(last.entry().map(|entry| &entry.event), Some(Event::RunSealed(_)));
-    let pinned = [&first, &last].iter().any(|end| end.entry().is_some_and(|entry| entry.pinned));
-    let mut verdicts = verdicts.into_iter().zip(ROWS);
-    Report {
-        run: proof.run.to_string(),
-        sealed,
-        intact: failure.is_none(),
-        claim: Claim::TamperDetecting,
-        guarantee: Guarantee::strongest(&anchored),
-        failure,
-        headline: match failure {
-            None => "PROVEN",
-            Some(_) if only_distrusted => "UNTRUSTED",
-            Some(_) if only_missing => "NOT ANCHORED",
-            Some(_) => "NOT PROVEN",
-        },
-        entries: proof.entries,
-        root: Some(proof.root),
-        plan: submitted.map(|e| e.plan),
-        base: submitted.map(|e| e.base),
-        actor: submitted.and(first.entry()).map(|entry| entry.actor.clone()),
-        rows: std::array::from_fn(|_| {
-            let (verdict, name) = verdicts.next().expect("there are as many verdicts as rows");
-            Row { name, state: verdict.state, detail: verdict.detail }
-        }),
-        signers,
-        anchors: anchored,
-        times,
+    let judged = Judged {
+        verdicts: [
+            evidence.chain(),
+            evidence.root(beside.since_root),
+            signature.verdict,
+            anchor.verdict,
+            rest(),
+            evidence.plan(options),
+            rest(),
+            content(proof, beside.file),
+        ],
+        signers: signature.signers,
+        missing_anchor: anchor.missing,
+        anchored: anchor.anchored,
+        times: anchor.times,
         sandbox: BTreeMap::new(),
-        pinned_clock: pinned,
-    }
+    };
+    let report = judged.report(evidence.facts(), signature.distrust);
+    let headline = match report.headline {
+        _ if report.intact => "PROVEN",
+        "NOT ANCHORED" | "UNTRUSTED" => report.headline,
+        _ => "NOT PROVEN",
+    };
+    let since = proof.since.as_ref().map(|since| Since {
+        head: Head { size: since.entries, root: since.root },
+        known: beside.since_root == Some(since.root),
+    });
+    Report { headline, since, ..report }
 }
 
-/// An entry that came as a commit.
-struct Ends(Result<(Box<Decoded>, Result<String, String>), String>);
+/// What a proof shows, as far as it can be read.
+struct Evidence<'p> {
+    proof: &'p Proof,
+    first: End,
+    last: End,
+    shown: Vec<Result<Shown<'p>, String>>,
+}
 
-impl Ends {
-    fn read(commit: &str) -> Self {
-        Self(codec::decode(commit.as_bytes()).map_err(|e| e.to_string()).map(|decoded| {
-            let signer = story::signer(&decoded);
-            (Box::new(decoded), signer)
-        }))
+impl<'p> Evidence<'p> {
+    fn read(proof: &'p Proof) -> Self {
+        let (first, last) = (End::read(&proof.first.commit), End::read(&proof.last.commit));
+        Self { proof, first, last, shown: proof.shown.iter().map(Shown::read).collect() }
     }
 
-    fn entry(&self) -> Option<&Entry> {
-        self.0.as_ref().ok().map(|(decoded, _)| &decoded.entry)
+    /// Returns the entries that could be read, in the order in which they are shown.
+    fn entries(&self) -> impl Iterator<Item = (&Entry, Digest)> {
+        let shown = self.shown.iter().flatten().map(|shown| (&shown.entry, shown.hash));
+        self.first.hashed().into_iter().chain(shown).chain(self.last.hashed())
     }
 
-    fn hash(&self) -> Option<Digest> {
-        self.0.as_ref().ok().map(|(decoded, _)| decoded.hash)
-    }
-
-    fn submitted(&self) -> Option<&RunSubmitted> {
-        match self.entry().map(|entry| &entry.event) {
-            Some(Event::RunSubmitted(e)) => Some(e),
-            _ => None,
+    fn facts(&self) -> Facts {
+        let submitted = self.first.submitted();
+        Facts {
+            run: self.proof.run.to_string(),
+            sealed: self.last.sealed().is_some(),
+            entries: self.proof.entries,
+            root: Some(self.proof.root),
+            so_far: None,
+            plan: submitted.map(|e| e.plan),
+            base: submitted.map(|e| e.base),
+            actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
+            pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
         }
     }
-}
 
-/// An entry that came as JSON.
-struct Shown<'a> {
-    entry: Entry,
-    hash: Digest,
-    leaf: &'a Leaf,
-}
-
-impl<'a> Shown<'a> {
-    fn read(leaf: &'a Leaf) -> Result<Self, String> {
-        let bytes = format::canonical(&leaf.entry);
-        let entry = Entry::parse(&bytes).map_err(|e| e.to_string())?;
-        Ok(Self { entry, hash: leaf_hash(&bytes), leaf })
-    }
-}
-
-/// What is shown is what the proof says it is.
-fn chain(proof: &Proof, first: &Ends, last: &Ends, shown: &[Result<Shown<'_>, String>]) -> Verdict {
-    let mut findings = Findings::default();
-    if proof.schema != SCHEMA {
-        findings.add(format!("the proof is of schema {:?}, not {SCHEMA}", proof.schema));
-    }
-    for (what, end) in [("first", first), ("last", last)] {
-        match &end.0 {
-            Err(why) => findings.add(format!("the {what} entry: {why}")),
-            Ok((decoded, _)) if decoded.entry.about.run() != Some(&proof.run) => {
-                findings.add(format!("the {what} entry is of another run, {:?}", decoded.entry.about.to_string()));
+    /// What is shown is what the proof says it is.
+    fn chain(&self) -> Verdict {
+        let mut findings = Findings::default();
+        if self.proof.schema != SCHEMA {
+            findings.add(format!("the proof is of schema {:?}, not {SCHEMA}", self.proof.schema));
+        }
+        for (what, end, parents) in [("first", &self.first, 0), ("last", &self.last, 1)] {
+            match &end.0 {
+                Err(why) => findings.add(format!("the {what} entry: {why}")),
+                Ok((decoded, _)) if decoded.parents.len() != parents => {
+                    findings.add(format!("the {what} entry has {} parents", decoded.parents.len()));
+                }
+                Ok((decoded, _)) => self.check_object_format(what, decoded, &mut findings),
             }
-            Ok(_) => {}
         }
-    }
-    if first.entry().is_some_and(|entry| entry.seq != 0) || (first.0.is_ok() && first.submitted().is_none()) {
-        findings.add("the first entry is not run.submitted".to_owned());
-    }
-    let mut entries = Vec::new();
-    for one in shown {
-        match one {
-            Err(why) => findings.add(format!("an entry that is shown: {why}")),
-            Ok(one) if one.entry.about.run() != Some(&proof.run) => {
-                findings.add(format!("entry {} is of another run, {:?}", one.entry.seq, one.entry.about.to_string()));
+        for shown in &self.shown {
+            if let Err(why) = shown {
+                findings.add(format!("an entry that is shown: {why}"));
             }
-            Ok(one) => entries.push(&one.entry),
         }
-    }
-    if findings.first().is_none()
-        && let Err(why) = subject(proof, &entries)
-    {
-        findings.add(why.to_owned());
-    }
-    findings.verdict(false, || match &proof.since {
-        Some(since) => format!("entries 0 to {} stand unchanged", since.entries.saturating_sub(1)),
-        None => {
-            format!("{} of {} entries shown, in canonical form", entries.len() + 2, proof.entries.saturating_add(1))
+        if self.first.entry().is_some_and(|entry| entry.seq != 0)
+            || (self.first.0.is_ok() && self.first.submitted().is_none())
+        {
+            findings.add("the first entry is not run.submitted, entry 0".to_owned());
         }
-    })
-}
+        if self.last.0.is_ok() && self.last.sealed().is_none() {
+            findings.add("the last entry is not the seal".to_owned());
+        }
+        self.check_order(&mut findings);
+        if findings.first().is_none()
+            && let Err(why) = self.check_subject()
+        {
+            findings.add(why.to_owned());
+        }
+        let entries = self.proof.entries.saturating_add(1);
+        findings.verdict(false, || format!("{} of {entries} entries shown, in canonical form", self.shown.len() + 2))
+    }
 
-/// Holds the entries against what the proof is about.
-fn subject(proof: &Proof, entries: &[&Entry]) -> Result<(), &'static str> {
-    let Some(item) = &proof.item else {
-        return if proof.since.is_some() && entries.is_empty() && proof.product.is_none() {
-            Ok(())
-        } else {
-            Err("the proof is about nothing")
+    /// Object names are of the kind that entry 0 says.
+    fn check_object_format(&self, what: &str, decoded: &Decoded, findings: &mut Findings) {
+        let Some(submitted) = self.first.submitted() else { return };
+        let kind = kind(&submitted.object_format);
+        let mut names = [decoded.tree, submitted.base].into_iter().chain(decoded.parents.iter().copied());
+        if names.any(|name| Some(name.0.kind()) != kind) {
+            findings.add(format!("the {what} entry names objects in another format than entry 0 says"));
+        }
+    }
+
+    /// The entries are of the run, follow one another, and are linked where nothing stands between them.
+    fn check_order(&self, findings: &mut Findings) {
+        let mut before: Option<(&Entry, Digest)> = None;
+        for (entry, hash) in self.entries() {
+            let seq = entry.seq;
+            if entry.about.run() != Some(&self.proof.run) {
+                findings.add(format!("entry {seq} is of another run, {:?}", entry.about.to_string()));
+            }
+            if (seq == 0) != entry.prev.is_none() {
+                findings.add(format!("entry {seq} does not name the hash of the entry before it"));
+            }
+            if let Some((earlier, linked)) = before {
+                if seq <= earlier.seq {
+                    findings.add(format!("entry {seq} is shown after entry {}", earlier.seq));
+                } else if entry.at < earlier.at {
+                    findings.add(format!("entry {seq} is dated before entry {}", earlier.seq));
+                } else if seq - earlier.seq == 1 && entry.prev != Some(linked) {
+                    findings.add(format!("entry {seq} does not name the hash of the entry before it"));
+                }
+            }
+            before = Some((entry, hash));
+        }
+    }
+
+    /// The proof is about one thing, and shows just what that takes.
+    fn check_subject(&self) -> Result<(), &'static str> {
+        let proof = self.proof;
+        match (&proof.item, &proof.since) {
+            (Some(_), Some(_)) => Err("the proof is about an item and about an earlier state, which is two things"),
+            (None, None) => Err("the proof is about nothing"),
+            (None, Some(_)) if !self.shown.is_empty() || proof.product.is_some() => {
+                Err("a proof of how the run went on shows no item's entries and no product")
+            }
+            (None, Some(_)) => Ok(()),
+            (Some(item), None) => self.check_attempt(item),
+        }
+    }
+
+    /// One attempt of the item is shown, which handed the product over.
+    fn check_attempt(&self, item: &ItemId) -> Result<(), &'static str> {
+        let [Ok(fired), Ok(ended)] = self.shown.as_slice() else {
+            return Err("a dispatch and an end are to be shown, and nothing else");
         };
-    };
-    let [fired, ended] = entries else { return Err("a dispatch and an end are to be shown, and nothing else") };
-    let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.event, &ended.event) else {
-        return Err("what is shown is not a dispatch and an end");
-    };
-    if dispatch.item != *item || end.item != *item || dispatch.attempt != end.attempt || fired.seq >= ended.seq {
-        return Err("what is shown is not one attempt of the item");
-    }
-    if end.status != Outcome::Done {
-        return Err("the item is not done");
-    }
-    match &proof.product {
-        Some(handed) if end.products.get(&handed.key) != Some(&handed.is) => {
-            Err("the item did not hand over what the proof says")
+        let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {
+            return Err("what is shown is not a dispatch and an end");
+        };
+        if dispatch.item != *item || end.item != *item || dispatch.attempt != end.attempt || dispatch.attempt == 0 {
+            return Err("what is shown is not one attempt of the item");
         }
-        _ => Ok(()),
-    }
-}
-
-/// What is shown stands under one root, and that root is the sealed one.
-fn root(proof: &Proof, first: &Ends, last: &Ends, shown: &[Result<Shown<'_>, String>]) -> Verdict {
-    let mut findings = Findings::default();
-    let mut under = |what: &str, seq: u64, hash: Digest, path: &[Digest]| {
-        if !merkle::includes(proof.root, proof.entries, seq, hash, path) {
-            findings.add(format!("{what} is not under the root {}", proof.root.short()));
+        if end.status != Outcome::Done {
+            return Err("the item is not done");
         }
-    };
-    if let Some(hash) = first.hash() {
-        under("entry 0", 0, hash, proof.first.path.as_deref().unwrap_or_default());
-    }
-    for one in shown.iter().flatten() {
-        under(&format!("entry {}", one.entry.seq), one.entry.seq, one.hash, &one.leaf.path);
-    }
-    let end = last.entry().zip(last.hash());
-    if let (Some((entry, hash)), Some(path)) = (end, &proof.last.path) {
-        under(&format!("entry {}", entry.seq), entry.seq, hash, path);
-    }
-    let mut held = "of a run that goes on";
-    match (end.map(|(entry, _)| (entry.seq, &entry.event)), &proof.last.path) {
-        (Some((seq, Event::RunSealed(seal))), None) => {
-            if (seal.root, seal.entries, seq) != (proof.root, proof.entries, proof.entries) {
-                findings.add(format!("the seal says root {}, {} entries", seal.root.short(), seal.entries));
+        match &self.proof.product {
+            Some(handed) if end.products.get(&handed.key) != Some(&handed.is) => {
+                Err("the item did not hand over what the proof says")
             }
-            held = "= sealed root";
+            _ => Ok(()),
         }
-        (Some((seq, _)), Some(_)) if proof.since.is_some() && Some(seq) == proof.entries.checked_sub(1) => {}
-        (Some(_), _) => findings.add("the last entry is not the seal".to_owned()),
-        (None, _) => findings.add("the last entry cannot be read".to_owned()),
     }
-    if let Some(since) = &proof.since {
+
+    /// What is shown stands under one root, the seal says that root, and it goes on from the one that the verifier knows.
+    fn root(&self, known: Option<Digest>) -> Verdict {
+        let proof = self.proof;
+        let mut findings = Findings::default();
+        let mut under = |seq: u64, hash: Digest, path: &[Digest]| {
+            if !merkle::includes(proof.root, proof.entries, seq, hash, path) {
+                findings.add(format!("entry {seq} is not under the root {}", proof.root.short()));
+            }
+        };
+        for shown in self.shown.iter().flatten() {
+            under(shown.entry.seq, shown.hash, &shown.leaf.path);
+        }
+        match (self.first.decoded(), &proof.first.path) {
+            (Some(first), Some(path)) => under(0, first.hash, path),
+            (Some(_), None) => findings.add("entry 0 has no path to the root".to_owned()),
+            (None, _) => findings.add("the first entry cannot be read".to_owned()),
+        }
+        if proof.last.path.is_some() {
+            findings.add("the last entry has a path, and a seal is not under the root that it says".to_owned());
+        }
+        match (self.last.entry(), self.last.sealed()) {
+            (Some(entry), Some(seal)) => {
+                if (seal.root, seal.entries, entry.seq) != (proof.root, proof.entries, proof.entries) {
+                    let (root, entries) = (seal.root.short(), seal.entries);
+                    findings.add(format!("the seal is entry {} and says root {root}, {entries} entries", entry.seq));
+                }
+            }
+            _ => findings.add("there is no seal that says a root".to_owned()),
+        }
+        let from = self.goes_on(known, &mut findings);
+        findings.verdict(false, || format!("merkle {} = sealed root{from}", proof.root.short()))
+    }
+
+    /// Holds the earlier state against the root and against what the verifier knows; returns what there is to say of it.
+    fn goes_on(&self, known: Option<Digest>, findings: &mut Findings) -> String {
+        let Some(since) = &self.proof.since else {
+            if let Some(known) = known {
+                findings.add(format!("the proof says nothing of an earlier root; you gave {known}"));
+            }
+            return String::new();
+        };
         let old = Head { size: since.entries, root: since.root };
-        let new = Head { size: proof.entries, root: proof.root };
+        let new = Head { size: self.proof.entries, root: self.proof.root };
         if !merkle::extends(old, new, &since.path) {
             findings.add(format!("the root {} does not go on from {}", new.root.short(), old.root.short()));
         }
-    }
-    findings.verdict(false, || match &proof.since {
-        Some(since) => format!("merkle {} {held}, goes on from {}", proof.root.short(), since.root.short()),
-        None => format!("merkle {} {held}", proof.root.short()),
-    })
-}
-
-fn signatures(first: &Ends, last: &Ends, options: &Options) -> Signature {
-    let writers = first.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    let signed = [first, last].into_iter().filter_map(|end| end.0.as_ref().ok());
-    let signed = signed.map(|(decoded, signer)| signature::Signed {
-        seq: decoded.entry.seq,
-        at: decoded.entry.at,
-        signer: signer.as_deref(),
-    });
-    signature::judge(signed, Some(writers), options, None)
-}
-
-/// Asks the places outside about the seal that the proof shows.
-fn anchors(proof: &Proof, first: &Ends, last: &Ends, ask: Ask<'_>) -> Anchor {
-    let submitted = first.submitted();
-    let format = submitted.map_or("sha1", |e| e.object_format.as_str());
-    let kind = if format == "sha256" { gix::hash::Kind::Sha256 } else { gix::hash::Kind::Sha1 };
-    let commit = gix::objs::compute_hash(kind, gix::objs::Kind::Commit, proof.last.commit.as_bytes()).ok().map(Oid);
-    let seal = match (last.entry().map(|entry| &entry.event), last.hash(), commit) {
-        (Some(Event::RunSealed(_)), Some(seal), Some(commit)) => {
-            Some(Seal { root: proof.root, entries: proof.entries, seal, commit })
+        match known {
+            Some(known) if known != since.root => {
+                findings.add(format!("it goes on from {}, and you gave {known}", since.root));
+                String::new()
+            }
+            Some(_) => format!(", goes on from the root that you gave, over {} entries", since.entries),
+            None => {
+                let (root, entries) = (since.root, since.entries);
+                format!(", goes on from {root} over {entries} entries: hold it against the root that you noted")
+            }
         }
-        _ => None,
-    };
-    let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
-    anchor::of_proof(&Facts { run: &proof.run, first: first.hash(), seal, writers }, ask, format)
-}
-
-fn plan(first: &Ends, options: &Options) -> Verdict {
-    let Some(submitted) = first.submitted() else {
-        return Verdict::not_applicable("there is no entry 0 that names a plan");
-    };
-    let mut findings = Findings::default();
-    super::plan::check_asked(submitted, options, &mut findings);
-    if findings.first().is_some() {
-        return findings.verdict(false, String::new);
     }
-    Verdict::not_applicable("named by entry 0; this needs the run")
+
+    fn signatures(&self, options: &Options, held_since: Option<Moment>) -> Signature {
+        let writers = self.first.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+        let signed = [&self.first, &self.last].into_iter().filter_map(|end| end.0.as_ref().ok());
+        let signed = signed.map(|(decoded, signer)| signature::Signed {
+            seq: decoded.entry.seq,
+            at: decoded.entry.at,
+            signer: signer.as_deref(),
+        });
+        let mut row = signature::judge(signed, Some(writers), options, held_since);
+        if row.signers.is_empty() && row.verdict.state != State::Failed {
+            row.verdict = Verdict::not_applicable("no entry could be read");
+        }
+        row
+    }
+
+    /// Asks the logs at hand and the places outside about the seal that the proof shows.
+    fn anchors(&self, options: &Options, at_hand: &AtHand<'_>) -> Anchor {
+        let submitted = self.first.submitted();
+        let format = submitted.map_or("sha1", |e| e.object_format.as_str());
+        let hash =
+            |kind| gix::objs::compute_hash(kind, gix::objs::Kind::Commit, self.proof.last.commit.as_bytes()).ok();
+        let seal = self.last.decoded().filter(|_| self.last.sealed().is_some()).and_then(|last| {
+            let commit = Oid(hash(last.tree.0.kind())?);
+            Some(Seal { root: self.proof.root, entries: self.proof.entries, seal: last.hash, commit })
+        });
+        let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
+        let first = self.first.decoded().map(|first| first.hash);
+        let known = options.known_keys();
+        let facts = anchor::Facts { run: &self.proof.run, first, seal, writers, known: &known };
+        anchor::of_proof(&facts, at_hand, format)
+    }
+
+    fn plan(&self, options: &Options) -> Verdict {
+        let Some(submitted) = self.first.submitted() else {
+            return Verdict::not_applicable("there is no entry 0 that names a plan");
+        };
+        let mut findings = Findings::default();
+        super::plan::check_asked(submitted, options, &mut findings);
+        if findings.first().is_some() {
+            return findings.verdict(false, String::new);
+        }
+        Verdict::not_applicable("named by entry 0; this needs the run")
+    }
 }
 
-fn content(proof: &Proof, bytes: Option<Bytes>) -> Verdict {
+/// Returns the kind of object names in a repository of that format.
+fn kind(object_format: &str) -> Option<gix::hash::Kind> {
+    match object_format {
+        "sha1" => Some(gix::hash::Kind::Sha1),
+        "sha256" => Some(gix::hash::Kind::Sha256),
+        _ => None,
+    }
+}
+
+fn content(proof: &Proof, file: Option<(Digest, u64)>) -> Verdict {
     let key = |key: &ProductKey| key.to_string();
-    match (&proof.product, bytes) {
+    match (&proof.product, file) {
         (Some(handed), Some((digest, size))) if (digest, size) == (handed.is.sha256, handed.is.size) => Verdict::ok(
             format!("the file is {} of {}", key(&handed.key), proof.item.as_ref().map_or("", |i| i.as_str())),
         ),

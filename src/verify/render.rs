@@ -2,10 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, State, Timed};
+use crate::model::printable::{Color, Painted, line};
+
+use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered};
 
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
+
+/// More of what nothing vouches for is counted, not shown to people.
+const UNCOVERED: usize = 20;
 
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
@@ -33,41 +38,66 @@ impl Report {
         if !self.times.is_empty() {
             report["times"] = self.times.iter().map(Timed::to_json).collect();
         }
+        if let Some(head) = self.so_far {
+            report["soFar"] = json!({ "entries": head.size, "root": head.root });
+        }
+        if let Some(Since { head, known }) = self.since {
+            report["since"] = json!({ "entries": head.size, "root": head.root, "known": known });
+        }
         if self.pinned_clock {
             report["clock"] = "pinned".into();
+        }
+        if !self.uncovered.is_empty() {
+            let one = |it: &Uncovered| json!({ "path": it.path, "detail": it.detail });
+            report["uncovered"] = self.uncovered.iter().map(one).collect();
         }
         report
     }
 
-    /// Returns the report as lines for people. What others wrote stands in it without control characters.
+    /// Returns the report as lines for people. What others wrote stands in it as it may be printed.
     pub fn to_text(&self, color: bool) -> String {
-        let title = format!("git handoff verify · {}", plain(&self.run));
+        self.painted(color).into()
+    }
+
+    /// Returns the report as lines for people, in colour where that is wanted.
+    pub fn painted(&self, color: bool) -> Painted {
+        let paint = |state| color.then(|| shade(state));
+        let title = line(&format!("git handoff verify · {}", self.run));
         let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
         let state = if self.intact { State::Ok } else { State::Failed };
-        let headline = painted(&format!("{} {}", mark(state), self.headline), state, color);
-        let mut lines = vec![format!("{title}{}{headline}", " ".repeat(pad))];
+        let headline = format!("{} {}", mark(state), self.headline);
+        let mut text = Painted::from(&title).words(&" ".repeat(pad)).painted(&headline, paint(state)).end();
         for row in &self.rows {
-            let mark = painted(mark(row.state), row.state, color);
-            lines.push(format!("{mark} {:<10} {}", row.name, plain(&row.detail)));
+            let said = format!(" {:<10} {}", row.name, row.detail);
+            text = text.painted(mark(row.state), paint(row.state)).words(&said).end();
         }
         for timed in &self.times {
             let (state, said) = match &timed.at {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
                 Err(why) => (State::NotApplicable, format!("{}: {why}", timed.authority)),
             };
-            lines.push(format!("{} {:<10} {}", painted(mark(state), state, color), "time", plain(&said)));
+            text = text.painted(mark(state), paint(state)).words(&format!(" {:<10} {said}", "time")).end();
         }
-        lines.extend(Some(self.footer()).filter(|footer| !footer.is_empty()));
-        lines.join("\n") + "\n"
+        let dash = || (mark(State::NotApplicable), paint(State::NotApplicable));
+        for it in self.uncovered.iter().take(UNCOVERED) {
+            let said = format!(" {:<10} {}: {}", "uncovered", it.path, it.detail);
+            text = text.painted(dash().0, dash().1).words(&said).end();
+        }
+        if let more @ 1.. = self.uncovered.len().saturating_sub(UNCOVERED) {
+            let said = format!(" {:<10} and {more} more, which --json lists", "uncovered");
+            text = text.painted(dash().0, dash().1).words(&said).end();
+        }
+        let footer = self.footer();
+        if footer.is_empty() { text } else { text.words(&footer).end() }
     }
 
     fn footer(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.plan.map(|plan| format!("plan sha256:{}…", &plan.short()[..4])));
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
-        parts.extend(self.actor.as_ref().map(|actor| format!("by {}", plain(actor))));
+        parts.extend(self.actor.as_ref().map(|actor| format!("by {actor}")));
         if !self.sandbox.is_empty() {
-            let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{}: {count}", plain(kind))).collect();
+            let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
             parts.push(format!("sandbox {}", kinds.join(", ")));
         }
         if self.pinned_clock {
@@ -187,20 +217,10 @@ fn mark(state: State) -> &'static str {
     }
 }
 
-fn painted(text: &str, state: State, color: bool) -> String {
-    let code = match state {
-        State::Ok => "32",
-        State::Failed => "31",
-        State::NotApplicable => "2",
-    };
-    if color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-}
-
-/// Takes out what would move a terminal's cursor, hide text or turn it round.
-fn plain(text: &str) -> String {
-    let unsafe_char = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if unsafe_char(c) { '\u{fffd}' } else { c }).collect()
+fn shade(state: State) -> Color {
+    match state {
+        State::Ok => Color::Green,
+        State::Failed => Color::Red,
+        State::NotApplicable => Color::Dim,
+    }
 }

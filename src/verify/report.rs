@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::merkle::Head;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
@@ -94,6 +95,24 @@ pub struct SignerSeen {
     pub trusted: bool,
 }
 
+/// An earlier state that a proof says its run went on from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// Its entries and their root, which is the proof's own word unless it is known.
+    pub head: Head,
+    /// Whether the verifier gave this root as the one that he knows.
+    pub known: bool,
+}
+
+/// Something that stands beside the evidence and that nothing vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Where it stands: `items[].attempts`.
+    pub path: String,
+    /// Why nothing vouches for it.
+    pub detail: String,
+}
+
 /// What verification found. A report about a ref that exists is never an error.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -115,6 +134,10 @@ pub struct Report {
     pub entries: u64,
     /// The Merkle root over the entries before the seal, recomputed; none for a run that is not sealed.
     pub root: Option<Digest>,
+    /// The entries so far and their Merkle root, of a run that is not sealed and whose entries follow one another from the first.
+    pub so_far: Option<Head>,
+    /// The earlier state that a proof is about; none of a run.
+    pub since: Option<Since>,
     /// The digest of the plan, as entry 0 says.
     pub plan: Option<Digest>,
     /// The commit that the run starts from, as entry 0 says.
@@ -133,6 +156,8 @@ pub struct Report {
     pub sandbox: BTreeMap<String, u64>,
     /// Whether entries were dated by a pinned test clock.
     pub pinned_clock: bool,
+    /// What stands in the evidence and nothing vouches for, by path. Runs of this format have nothing of the kind.
+    pub uncovered: Vec<Uncovered>,
 }
 
 /// The names of the rows, in the order of a report.
@@ -154,6 +179,7 @@ pub(super) struct Facts {
     pub(super) sealed: bool,
     pub(super) entries: u64,
     pub(super) root: Option<Digest>,
+    pub(super) so_far: Option<Head>,
     pub(super) plan: Option<Digest>,
     pub(super) base: Option<Oid>,
     pub(super) actor: Option<String>,
@@ -169,6 +195,7 @@ impl Facts {
             sealed: case.seal().is_some(),
             entries: case.story.links.len() as u64,
             root: case.seal().filter(|_| !case.story.cut).map(|seal| root::over(case, seal)),
+            so_far: root::so_far(case),
             plan: submitted.map(|e| e.plan),
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.story.links.first()).map(|link| link.entry.actor.clone()),
@@ -206,6 +233,8 @@ impl Judged {
             headline,
             entries: facts.entries,
             root: facts.root,
+            so_far: facts.so_far,
+            since: None,
             plan: facts.plan,
             base: facts.base,
             actor: facts.actor,
@@ -219,6 +248,7 @@ impl Judged {
             times: self.times,
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
+            uncovered: Vec::new(),
         }
     }
 
@@ -247,7 +277,7 @@ impl Judged {
     }
 
     /// Whether any row contradicts the run, as opposed to missing or distrusting something.
-    fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
+    pub(super) fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
         let [chain, root, signature, anchor, handoff, plan, manifest, content] =
             std::array::from_fn(|row| self.failed(row));
         let bad_root = (root && sealed) || (anchor && !self.missing_anchor);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::merkle;
+use crate::merkle::{self, Head};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
@@ -15,12 +15,23 @@ pub(super) fn over(case: &Case<'_>, seal: usize) -> Digest {
     merkle::root(case.story.links[..seal].iter().map(|link| link.hash))
 }
 
+/// Returns the entries of a run that goes on, and the root over them, if they follow one another from the first.
+pub(super) fn so_far(case: &Case<'_>) -> Option<Head> {
+    let entries = case.story.links.len();
+    let mut findings = case.story.findings.clone();
+    case.story.check_order(&mut findings);
+    let goes_on = !case.story.cut && case.seal().is_none() && findings.first().is_none() && entries > 0;
+    goes_on.then(|| Head { size: entries as u64, root: over(case, entries) })
+}
+
 pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
     if let Some(cut_off) = case.cut_off() {
         return cut_off;
     }
     let Some(seal) = case.seal() else {
-        return Verdict::failed("not sealed");
+        let so_far =
+            so_far(case).map_or_else(String::new, |head| format!("; {} over {} entries so far", head.root, head.size));
+        return Verdict::failed(format!("not sealed{so_far}"));
     };
     let Event::RunSealed(stated) = &case.story.links[seal].entry.event else {
         unreachable!("the place of the seal holds a seal");

@@ -8,6 +8,8 @@ use ssh_key::PublicKey;
 use crate::model::time::Moment;
 use crate::sign;
 
+use super::lines::{lines, names_a_key};
+
 /// The keys of an allowed-signers file, by fingerprint.
 ///
 /// Only lines that let a key sign in git's namespace count. A key on several lines is trusted as the first that is valid.
@@ -41,11 +43,8 @@ impl Signers {
     /// A line that cannot be understood is an error, not a key less: what a team wrote down must not be half obeyed.
     pub fn parse(text: &str, zone: &TimeZone) -> Result<Self, SignersError> {
         let mut signers = Self::default();
-        for (at, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if !line.is_empty() && !line.starts_with('#') {
-                signers.read(line, at + 1, zone)?;
-            }
+        for (number, line) in lines(text).map_err(SignersError::Divided)? {
+            signers.read(line, number, zone)?;
         }
         Ok(signers)
     }
@@ -53,23 +52,24 @@ impl Signers {
     fn read(&mut self, line: &str, number: usize, zone: &TimeZone) -> Result<(), SignersError> {
         let mut words = words(line).ok_or(SignersError::Line(number))?.into_iter().peekable();
         let principal = words.next().ok_or(SignersError::Line(number))?;
-        let mut grant = Grant { principal: unquoted(&principal), after: None, before: None };
+        let principal = principals(&principal).ok_or(SignersError::Line(number))?;
+        let mut grant = Grant { principal, after: None, before: None };
         let mut ours = true;
         let mut seen = Vec::new();
         // Options and the key's type are both words without a blank; only types are names that OpenSSH knows.
         if let Some(options) = words.next_if(|word| !is_key_type(word)) {
             for option in split(&options, ',') {
                 let (name, value) = option.split_once('=').unwrap_or((option.as_str(), ""));
-                let value = unquoted(value);
                 let name = name.to_ascii_lowercase();
+                let value = || quoted(value).ok_or_else(|| SignersError::Quotes(number, name.clone()));
                 if seen.contains(&name) {
                     return Err(SignersError::Twice(number, name));
                 }
                 match name.as_str() {
                     "cert-authority" => return Err(SignersError::CertAuthority(number)),
-                    "namespaces" => ours = is_listed(&value, sign::NAMESPACE),
-                    "valid-after" => grant.after = Some(moment(&value, zone).ok_or(SignersError::Time(number))?),
-                    "valid-before" => grant.before = Some(moment(&value, zone).ok_or(SignersError::Time(number))?),
+                    "namespaces" => ours = is_listed(value()?, sign::NAMESPACE),
+                    "valid-after" => grant.after = Some(moment(value()?, zone).ok_or(SignersError::Time(number))?),
+                    "valid-before" => grant.before = Some(moment(value()?, zone).ok_or(SignersError::Time(number))?),
                     _ => return Err(SignersError::Option(number, name)),
                 }
                 seen.push(name);
@@ -82,6 +82,9 @@ impl Signers {
             return Err(SignersError::Line(number));
         };
         let key = PublicKey::from_openssh(&format!("{kind} {key}")).map_err(|e| SignersError::Key(number, e))?;
+        if names_a_key(&words.collect::<Vec<_>>().join(" ")) {
+            return Err(SignersError::TwoKeys(number));
+        }
         if ours {
             self.grants.entry(sign::fingerprint(&key)).or_default().push(grant);
             self.keys.push(key);
@@ -99,8 +102,10 @@ impl Signers {
         let grants = self.grants.get(fingerprint).into_iter().flatten();
         let grants = grants.filter(|grant| wanted.is_none_or(|wanted| is_listed(&grant.principal, wanted)));
         let grants: Vec<&Grant> = grants.collect();
+        // As git asks `ssh-keygen`: about the second that the commit names.
         let valid = |grant: &&Grant| {
-            grant.after.is_none_or(|after| at >= after) && grant.before.is_none_or(|before| at <= before)
+            let (after, before) = (grant.after.map(Moment::seconds), grant.before.map(Moment::seconds));
+            after.is_none_or(|after| at.seconds() >= after) && before.is_none_or(|before| at.seconds() <= before)
         };
         match (grants.iter().copied().find(valid), grants.first()) {
             (Some(grant), _) => Standing::Trusted(&grant.principal),
@@ -132,15 +137,25 @@ fn split(text: &str, separator: char) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-fn unquoted(text: &str) -> String {
-    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned()
+/// Returns the list of principals, which stands in quotes as a whole or not at all.
+fn principals(word: &str) -> Option<String> {
+    if word.contains('\\') {
+        return None;
+    }
+    quoted(word).or((!word.contains('"')).then_some(word)).map(str::to_owned)
+}
+
+/// Returns what stands between quotes, of which there are two, and nothing that could be meant as one.
+fn quoted(text: &str) -> Option<&str> {
+    let text = text.strip_prefix('"')?.strip_suffix('"')?;
+    (!text.contains(['"', '\\'])).then_some(text)
 }
 
 /// Whether one of OpenSSH's lists of patterns names `text`: a pattern does, and none that `!` stands before.
 fn is_listed(list: &str, text: &str) -> bool {
     let fits = |negated: bool| {
         let patterns = list.split(',').filter(move |pattern| pattern.starts_with('!') == negated);
-        patterns.map(|pattern| pattern.trim_start_matches('!')).any(|pattern| matches(pattern, text))
+        patterns.map(|pattern| pattern.strip_prefix('!').unwrap_or(pattern)).any(|pattern| matches(pattern, text))
     };
     fits(false) && !fits(true)
 }
@@ -181,6 +196,17 @@ pub enum SignersError {
     /// A line is no allowed-signers line.
     #[error("line {0} is not `principals [options] key`")]
     Line(usize),
+    /// A line is one for some readers and several for others.
+    #[error(
+        "line {0} holds a control character, such as a CR alone, or a mark of byte order; lines end with LF or CR LF"
+    )]
+    Divided(usize),
+    /// A value does not stand in quotes.
+    #[error("line {0} has the option {1:?} whose value does not stand in one pair of quotes")]
+    Quotes(usize, String),
+    /// What should be a comment names a key.
+    #[error("line {0} names more than one key")]
+    TwoKeys(usize),
     /// A line trusts whatever a certificate authority signs.
     #[error("line {0} names a `cert-authority`; certificates are not supported, name the keys themselves")]
     CertAuthority(usize),

@@ -14,7 +14,7 @@ use crate::sign;
 
 use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
-use super::tree::{self, Accounted, Changes};
+use super::tree::{self, Accounted, Changes, Held};
 
 /// How many commits are read before they are decoded.
 const BATCH: usize = 4096;
@@ -34,11 +34,11 @@ pub(super) struct Story {
     /// What is wrong with the trees.
     pub(super) tree_findings: Findings,
     /// The blob at `plan.json` after entry 0.
-    pub(super) plan: Option<Oid>,
+    pub(super) plan: Held,
     /// The blob at `rules.json` after entry 0.
-    pub(super) rules: Option<Oid>,
+    pub(super) rules: Held,
     /// The blobs sealed at submit.
-    pub(super) artifacts: BTreeMap<FilePath, Oid>,
+    pub(super) artifacts: BTreeMap<FilePath, Held>,
 }
 
 /// One entry.
@@ -51,11 +51,11 @@ pub(super) struct Link {
     /// The fingerprint of the key that made the signature, or what is wrong with it.
     pub(super) signer: Result<String, String>,
     /// The blob at the item's `state.json` after the entry, where the entry is about an item.
-    pub(super) state: Option<Oid>,
+    pub(super) state: Held,
     /// The blob at the item's `manifest.json` after the entry, where the entry dispatched it.
-    pub(super) manifest: Option<Oid>,
+    pub(super) manifest: Held,
     /// The blobs at the `item.json` of the items that the entry added.
-    pub(super) definitions: BTreeMap<ItemId, Oid>,
+    pub(super) definitions: BTreeMap<ItemId, Held>,
     before: Option<Oid>,
 }
 
@@ -110,43 +110,55 @@ impl Story {
 
     /// Follows the tree through the entries, each with what it changed.
     fn fold(&mut self, objects: &Objects, layout: Layout, changes: Vec<Changes>) {
-        let mut tree: HashMap<String, Oid> = HashMap::new();
+        let mut tree: HashMap<String, Held> = HashMap::new();
         for (link, changes) in self.links.iter_mut().zip(changes) {
             let seq = link.entry.seq;
-            for fault in changes.faults {
-                self.tree_findings.fault(&format!("entry {seq}"), &fault);
+            for (_, fault) in &changes.faults {
+                self.tree_findings.fault(&format!("entry {seq}"), fault);
             }
             for problem in changes.problems {
                 self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
             }
+            let accounted = Accounted::by(&link.entry, layout, objects).set;
+            // Below a folder that cannot be read nobody knows what an entry set, until another sets it again.
+            for (folder, fault) in &changes.faults {
+                for path in accounted.keys().filter(|path| path.starts_with(folder.as_str())) {
+                    tree.insert(path.clone(), Held::Unread(fault.clone()));
+                }
+            }
             for (path, blob) in changes.paths {
                 match blob {
-                    Some(blob) => tree.insert(path, blob),
+                    Some(blob) => tree.insert(path, Held::Blob(blob)),
                     None => tree.remove(&path),
                 };
             }
-            for (path, wanted) in Accounted::by(&link.entry, layout, objects).set {
-                let found = tree.get(&path).copied();
-                if found.is_none() || (wanted.is_some() && wanted != found) {
+            for (path, wanted) in accounted {
+                let wrong = match tree.get(&path) {
+                    None | Some(Held::Nothing) => true,
+                    Some(Held::Blob(found)) => wanted.is_some_and(|wanted| wanted != *found),
+                    Some(Held::Unread(_)) => false,
+                };
+                if wrong {
                     self.tree_findings
                         .add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
                 }
             }
+            let held = |path: String| tree.get(&path).cloned().unwrap_or_default();
             match &link.entry.event {
                 Event::RunExtended(e) => {
-                    let blob = |item: &ItemId| tree.get(&layout.definition(item)).copied();
-                    link.definitions = e.items.keys().filter_map(|item| Some((item.clone(), blob(item)?))).collect();
+                    let held = |item: &ItemId| (item.clone(), held(layout.definition(item)));
+                    link.definitions = e.items.keys().map(held).collect();
                 }
-                Event::ItemFired(e) => link.manifest = tree.get(&layout.manifest(&e.item)).copied(),
+                Event::ItemFired(e) => link.manifest = held(layout.manifest(&e.item)),
                 Event::RunSubmitted(e) => {
-                    self.plan = tree.get(format::PLAN).copied();
-                    self.rules = tree.get(format::RULES).copied();
-                    let blob = |path: &FilePath| tree.get(&format::artifact_path(path)).copied();
-                    self.artifacts = e.artifacts.keys().filter_map(|path| Some((path.clone(), blob(path)?))).collect();
+                    self.plan = held(format::PLAN.to_owned());
+                    self.rules = held(format::RULES.to_owned());
+                    let held = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));
+                    self.artifacts = e.artifacts.keys().map(held).collect();
                 }
                 _ => {}
             }
-            link.state = link.entry.event.item().and_then(|(item, _)| tree.get(&layout.state(item)).copied());
+            link.state = link.entry.event.item().map(|(item, _)| held(layout.state(item))).unwrap_or_default();
         }
     }
 
@@ -186,8 +198,8 @@ impl Link {
             hash: decoded.hash,
             entry: decoded.entry,
             signer,
-            state: None,
-            manifest: None,
+            state: Held::Nothing,
+            manifest: Held::Nothing,
             definitions: BTreeMap::new(),
             before,
         }
@@ -240,7 +252,7 @@ fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
 }
 
 /// Finds tree and first parent in a commit that need not be an entry.
-fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
+pub(super) fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
     let mut lines = raw.split(|b| *b == b'\n').map(|line| std::str::from_utf8(line).unwrap_or_default());
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.parse().ok();
     (field("tree "), field("parent "))

@@ -1,25 +1,29 @@
 //! Verification of threads: the same evidence as a run's, read the same way, in rows of its own.
 //!
 //! A thread belongs to one key, that of its first entry, so that nothing but the entries decides who may append. Its tree
-//! follows from its entries alone: it is computed and compared, not walked.
+//! follows from its entries alone: it is computed and compared, not walked. What a thread goes back to, and the runs that it is
+//! tied to, are held to the same: a thread is never better than what it came from.
 
+mod content;
+mod earlier;
 mod lineage;
 mod reading;
+mod signature;
+mod ties;
 
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::Product;
 use crate::model::name::ThreadId;
-use crate::model::thread::Trail;
+use crate::model::thread::{CheckpointId, Trail};
 use crate::model::time::Moment;
 
-use super::content::{bytes_for_people, hash};
 use super::findings::{Findings, Verdict, counted};
-use super::objects::{Fault, Objects};
-use super::signature::{detail, standing};
+use super::signature::standing;
 use super::{Error, Logs, Options, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
+use lineage::Lineage;
 use reading::Told;
+pub use ties::tied_run;
 
 /// The names of the rows, in the order of a report; `failure` is the first that fails.
 pub const THREAD_ROWS: [&str; 5] = ["chain", "signature", "anchor", "lineage", "content"];
@@ -33,7 +37,7 @@ pub struct ThreadReport {
     pub intact: bool,
     /// The name of the first row that failed, or `incomplete`.
     pub failure: Option<&'static str>,
-    /// Whether it fails only because a valid signature's key is not to be trusted.
+    /// Whether nothing fails but that the key of a valid signature, its own or one that it goes back to, is not to be trusted.
     pub distrust: bool,
     /// How many entries could be read.
     pub entries: u64,
@@ -43,8 +47,38 @@ pub struct ThreadReport {
     pub rows: Vec<Row>,
     /// The keys that signed: one, unless something is wrong.
     pub signers: Vec<SignerSeen>,
+    /// The threads that it goes back to, the nearest first.
+    pub lineage: Vec<Ancestor>,
     /// Whether entries were dated by a pinned test clock.
     pub pinned_clock: bool,
+}
+
+/// A checkpoint of another thread that a thread goes back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// The other thread.
+    pub thread: ThreadId,
+    /// The checkpoint that was gone on from.
+    pub checkpoint: CheckpointId,
+    /// The commit of its entry.
+    pub commit: Oid,
+    /// Whether it was adopted; else it was forked.
+    pub adopted: bool,
+    /// The key of the other thread, judged at the times of its entries.
+    pub signer: SignerSeen,
+    /// Whether it was adopted although its key, or one that it goes back to itself, was not known to the adopter.
+    pub accepted_unknown: bool,
+}
+
+/// A thread at a commit, and what was made of it.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The report.
+    pub report: ThreadReport,
+    /// The thread itself; none where its chain could not be read to its first entry. Only the report says whether it holds.
+    pub sound: Option<Sound>,
+    /// Whether the lineage could be read to its end.
+    pub whole_lineage: bool,
 }
 
 /// The proof that a thread's chain, signatures and lineage hold up to a commit.
@@ -66,6 +100,38 @@ pub struct Sound {
     pub key: String,
     /// The checkpoints.
     pub trail: Trail,
+    /// The threads that it goes back to, the nearest first.
+    pub lineage: Vec<Ancestor>,
+}
+
+/// A thread as it stands at one commit.
+#[derive(Clone, Copy)]
+pub struct Standpoint<'a> {
+    /// Where its objects are.
+    pub objects: &'a Store,
+    /// The repository that it is read for: what that may lack is not held against the thread.
+    pub home: &'a Store,
+    /// The thread.
+    pub thread: &'a ThreadId,
+    /// The ref that it was found at; an empty one stands beside no log.
+    pub reference: &'a str,
+    /// Where it stands, or would if it were kept: a log of its key beside this place knows how far it went at least.
+    pub place: &'a str,
+    /// The commit of its last entry.
+    pub tip: Oid,
+}
+
+/// What threads are held against.
+struct Table<'a> {
+    store: &'a Store,
+    /// The repository whose own refs count.
+    home: &'a Store,
+    logs: &'a Logs,
+    options: &'a Options,
+    /// Whether blobs may be elsewhere.
+    lazy: bool,
+    /// Whether commits and trees may be elsewhere.
+    shallow: bool,
 }
 
 /// Verifies the thread at `reference` against everything in the repository.
@@ -82,55 +148,39 @@ pub fn thread(
         Err(error @ Error::NoSuchRun(_)) => return Err(logs.remember_thread(error, thread, reference)),
         Err(error) => return Err(error),
     };
-    let shallow = is_partial(store) || store.local().is_shallow().unwrap_or(false);
-    let mut chain = told.findings.clone();
-    if !reference.ends_with(&format!("threads/{}", thread.encoded())) {
-        chain.add(format!("the ref {reference} is not the place of thread {thread}"));
-    }
-    let entries = counted(told.links.len(), "entry", "entries");
-    let checkpoints = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
-    let (signature, signers, distrust) = signature(&told, options);
-    let verdicts = [
-        chain.verdict(shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
-        signature,
-        anchor(&told, logs, thread, reference),
-        lineage::row(store, &told, shallow),
-        content(store, &told),
-    ];
-    let failed = verdicts.iter().zip(THREAD_ROWS).find(|(verdict, _)| verdict.state == State::Failed);
-    let incomplete = || verdicts.iter().any(|verdict| verdict.incomplete).then_some("incomplete");
-    let failure = failed.map(|(_, name)| name).or_else(incomplete);
-    Ok(ThreadReport {
-        thread: thread.clone(),
-        intact: failure.is_none(),
-        failure,
-        distrust: distrust && failure == Some("signature"),
-        entries: told.links.len() as u64,
-        checkpoints: told.trail.checkpoints.len() as u64,
-        pinned_clock: told.links.iter().any(|link| link.entry.pinned),
-        rows: verdicts
-            .into_iter()
-            .zip(THREAD_ROWS)
-            .map(|(verdict, name)| Row { name, state: verdict.state, detail: verdict.detail })
-            .collect(),
-        signers,
-    })
+    Ok(Table::new(store, store, logs, options).report(&told, thread, (reference, reference)).0)
 }
 
-/// Verifies what appending to a thread, or adopting from it, rests on: its chain up to `tip`, all signatures, its lineage.
+/// Verifies a thread as it stands at one commit, whichever ref leads there by now.
+pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examined {
+    let told = Told::read(at.objects, at.thread, at.tip);
+    let table = Table::new(at.objects, at.home, logs, options);
+    let (report, lineage) = table.report(&told, at.thread, (at.reference, at.place));
+    let whole_lineage = !lineage.verdict.incomplete;
+    Examined { sound: sound(told, lineage, &report.signers), report, whole_lineage }
+}
+
+/// Verifies what appending to a thread rests on: its chain up to `tip`, all signatures, its lineage.
 pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Options) -> Result<Sound, Unsound> {
     let told = Told::read(store, thread, tip);
-    let (signature, signers, _) = signature(&told, options);
-    let lineage = lineage::row(store, &told, false);
+    let logs = Logs::default();
+    let table = Table { store, home: store, logs: &logs, options, lazy: is_partial(store), shallow: false };
+    let signature = signature::row(&told, options);
+    let lineage = lineage::trace(&table, &told);
     let chain = told.findings.clone().verdict(false, String::new);
-    if let Some(verdict) = [chain, signature, lineage].iter().find(|verdict| verdict.state == State::Failed) {
-        return Err(Unsound { thread: thread.clone(), finding: verdict.detail.clone() });
+    let rows = [&chain, &signature.verdict, &lineage.verdict];
+    let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
+    if let Some(verdict) = rows.iter().find(|verdict| verdict.state == State::Failed) {
+        return Err(unsound(verdict.detail.clone()));
     }
-    let (Some(last), [signer]) = (told.links.last(), signers.as_slice()) else {
-        return Err(Unsound { thread: thread.clone(), finding: "it has no entries that could be read".into() });
-    };
-    Ok(Sound {
-        thread: thread.clone(),
+    sound(told, lineage, &signature.signers).ok_or_else(|| unsound("it has no entries that could be read".to_owned()))
+}
+
+/// Returns the thread that was told, if it was told from its first entry on and by one key.
+fn sound(told: Told, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> {
+    let (Some(last), [signer], false) = (told.links.last(), signers, told.cut) else { return None };
+    Some(Sound {
+        thread: last.entry.about.thread()?.clone(),
         commit: last.commit,
         tree: last.tree,
         last: last.hash,
@@ -138,6 +188,7 @@ pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Option
         entries: last.entry.seq + 1,
         key: signer.fingerprint.clone(),
         trail: told.trail,
+        lineage: lineage.ancestors,
     })
 }
 
@@ -147,58 +198,90 @@ pub fn knows_key(options: &Options, key: &str, at: Moment) -> Result<bool, Strin
     distrust.map_or(Ok(principal.is_some() || options.own_key.as_deref() == Some(key)), Err)
 }
 
-fn signature(told: &Told, options: &Options) -> (Verdict, Vec<SignerSeen>, bool) {
-    let mut bad = Findings::default();
-    let mut distrusted = Findings::default();
-    let mut signers: Vec<SignerSeen> = Vec::new();
-    for link in &told.links {
-        let seq = link.entry.seq;
-        let key = match &link.signer {
-            Ok(key) => key,
-            Err(why) => {
-                bad.add(format!("entry {seq}: {why}"));
-                continue;
-            }
+impl<'a> Table<'a> {
+    fn new(store: &'a Store, home: &'a Store, logs: &'a Logs, options: &'a Options) -> Self {
+        let lazy = is_partial(home);
+        Self { store, home, logs, options, lazy, shallow: lazy || home.local().is_shallow().unwrap_or(false) }
+    }
+
+    fn report(&self, told: &Told, thread: &ThreadId, (reference, place): (&str, &str)) -> (ThreadReport, Lineage) {
+        let mut chain = told.findings.clone();
+        if !(reference.is_empty() || reference.ends_with(&format!("threads/{}", thread.encoded()))) {
+            chain.add(format!("the ref {reference} is not the place of thread {thread}"));
+        }
+        let entries = counted(told.links.len(), "entry", "entries");
+        let checkpoints = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
+        let signature = signature::row(told, self.options);
+        let lineage = lineage::trace(self, told);
+        let verdicts = [
+            chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
+            signature.verdict,
+            earlier::held(self, told, (thread, place), anchor(told, self.logs, thread, reference)),
+            lineage.verdict.clone(),
+            content::row(self, told, &lineage),
+        ];
+        let failed: Vec<&str> =
+            verdicts.iter().zip(THREAD_ROWS).filter(|(v, _)| v.state == State::Failed).map(|(_, name)| name).collect();
+        let incomplete = || verdicts.iter().any(|verdict| verdict.incomplete).then_some("incomplete");
+        let failure = failed.first().copied().or_else(incomplete);
+        let of_trust =
+            |name: &&str| (*name == "signature" && signature.distrust) || (*name == "lineage" && lineage.distrust);
+        let report = ThreadReport {
+            thread: thread.clone(),
+            intact: failure.is_none(),
+            failure,
+            distrust: !failed.is_empty() && failed.iter().all(of_trust),
+            entries: told.links.len() as u64,
+            checkpoints: told.trail.checkpoints.len() as u64,
+            pinned_clock: told.links.iter().any(|link| link.entry.pinned),
+            rows: verdicts
+                .into_iter()
+                .zip(THREAD_ROWS)
+                .map(|(verdict, name)| Row { name, state: verdict.state, detail: verdict.detail })
+                .collect(),
+            signers: signature.signers,
+            lineage: lineage.ancestors.clone(),
         };
-        if signers.first().is_some_and(|owner| owner.fingerprint != *key) {
-            bad.add(format!("entry {seq} is signed by {key}, but the thread belongs to the key of its first entry"));
-        }
-        let (principal, distrust) = standing(options, key, link.entry.at, None);
-        let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_ref() == Some(key));
-        match signers.iter_mut().find(|seen| seen.fingerprint == *key) {
-            Some(seen) => seen.trusted &= trusted,
-            None => signers.push(SignerSeen { fingerprint: key.clone(), principal, trusted }),
-        }
-        if let Some(why) = distrust {
-            distrusted.add(format!("entry {seq}: the key {key} {why}"));
-        }
+        (report, lineage)
     }
-    let distrust = bad.first().is_none() && distrusted.first().is_some();
-    bad.extend(&distrusted);
-    let mut verdict = bad.verdict(false, || detail(&signers));
-    if told.links.is_empty() {
-        verdict = Verdict::not_applicable("no entry could be read");
-    } else if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
-        verdict.state = State::NotApplicable;
-    }
-    (verdict, signers, distrust)
 }
 
-/// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end.
+impl ThreadReport {
+    /// Returns what the first row that fails says, behind its name.
+    pub fn finding(&self) -> Option<String> {
+        let row = self.rows.iter().find(|row| row.state == State::Failed)?;
+        Some(format!("{}: {}", row.name, row.detail))
+    }
+
+    /// Returns whether an adoption on the way here took in a key that its adopter did not know.
+    pub fn accepted_unknown(&self) -> bool {
+        self.lineage.iter().any(|ancestor| ancestor.accepted_unknown)
+    }
+}
+
+/// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end, and a log that is broken
+/// may hide that it is.
 fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdict {
     if told.cut {
         return Verdict::not_applicable("the chain could not be read to its first entry");
     }
     let owner = told.links.first().and_then(|link| link.signer.as_ref().ok());
     let mut findings = Findings::default();
+    let (mut broken, mut unread) = (Vec::new(), None);
     let (mut holds, mut notes) = (false, String::new());
-    for log in logs.logs.iter().filter(|log| Some(&log.fingerprint) == owner || log.stands_beside(reference)) {
+    for log in
+        logs.logs.iter().filter(|log| Some(&log.fingerprint) == owner || (log.is_own() && log.stands_beside(reference)))
+    {
+        // What the owner's log says no more could be how far the thread went.
+        let is_owners = Some(&log.fingerprint) == owner;
+        match log.complaint() {
+            Some(why) if is_owners => broken.push(why),
+            Some(why) => notes = format!("{notes}; {why}"),
+            None => {}
+        }
+        unread = unread.or_else(|| Some(format!("{}: {}", log.name, log.unread.as_ref().filter(|_| is_owners)?)));
         let Some(said) = log.threads.get(thread) else { continue };
         let place = usize::try_from(said.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-        if let Some(why) = &log.broken {
-            notes = format!("{notes}; {} is broken: {why}", log.name);
-            continue;
-        }
         match told.links.get(place) {
             Some(link) if link.hash == said.last => holds = true,
             Some(_) => findings.add(format!("{} holds another entry {place}", log.name)),
@@ -212,62 +295,17 @@ fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdi
     if findings.first().is_some() {
         return findings.verdict(false, String::new);
     }
+    if !broken.is_empty() {
+        return Verdict::failed(broken.join("; ") + &notes);
+    }
+    if let Some(unread) = unread {
+        return Verdict::incomplete(unread + &notes);
+    }
     if holds {
         Verdict::ok(format!("local (detect){notes}"))
     } else {
         Verdict::not_applicable(format!("in no log{notes}"))
     }
-}
-
-fn content(store: &Store, told: &Told) -> Verdict {
-    let objects = Objects::new(store);
-    let lazy = is_partial(store);
-    let mut findings = Findings::default();
-    let (mut seen, mut bytes, mut missing) = (std::collections::BTreeSet::new(), 0, 0);
-    for checkpoint in &told.trail.checkpoints {
-        let content = &checkpoint.content;
-        let claims = [("state", Some(&content.state)), ("packet", content.packet.as_ref())];
-        for (what, product) in claims.into_iter().filter_map(|(what, product)| Some((what, product?))) {
-            if !seen.insert((product.oid, product.sha256)) {
-                continue;
-            }
-            match claim(store, &objects, product) {
-                Ok(()) => bytes += product.size,
-                Err(Claim::Fault(Fault::Missing(_))) if lazy => missing += 1,
-                Err(why) => findings.add(format!("{what} of {}: {why}", checkpoint.id)),
-            }
-        }
-        if let Some(worktree) = &content.worktree
-            && let Err(fault) = reading::files(&objects, store, worktree.tree, &mut bytes)
-        {
-            match fault {
-                Fault::Missing(_) if lazy => missing += 1,
-                fault => findings.add(format!("working tree of {}: {fault}", checkpoint.id)),
-            }
-        }
-    }
-    if findings.first().is_none() && missing > 0 {
-        return Verdict::not_applicable(format!("{missing} objects are not in this partial clone"));
-    }
-    let count = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
-    findings.verdict(false, || format!("{count}, {} re-hashed", bytes_for_people(bytes)))
-}
-
-fn claim(store: &Store, objects: &Objects, product: &Product) -> Result<(), Claim> {
-    let (sha256, size) = hash(store, objects, product.oid).map_err(Claim::Fault)?;
-    if sha256 != product.sha256 || size != product.size {
-        return Err(Claim::Other(sha256, product.sha256));
-    }
-    Ok(())
-}
-
-/// Why a blob does not hold what an entry says.
-#[derive(Debug, thiserror::Error)]
-enum Claim {
-    #[error("{0}")]
-    Fault(Fault),
-    #[error("it hashes to {}, not to {}", .0.short(), .1.short())]
-    Other(Digest, Digest),
 }
 
 /// Why a thread must be neither continued nor adopted from.

@@ -69,8 +69,8 @@ impl Accounted {
             | Event::ThreadRolledBack(_)
             | Event::ThreadResumed(_) => {}
             Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
-                let oid = super::logs::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
-                paths.set.insert(super::logs::place(entry), oid);
+                let oid = super::log::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
+                paths.set.insert(super::log::place(entry), oid);
             }
         }
         paths
@@ -95,8 +95,31 @@ pub(super) struct Changes {
     pub(super) paths: Vec<(String, Option<Oid>)>,
     /// What the entry does not account for.
     pub(super) problems: Vec<String>,
-    /// Trees that could not be read.
-    pub(super) faults: Vec<Fault>,
+    /// Folders that could not be read, each with a slash at the end but for the tree itself.
+    pub(super) faults: Vec<(String, Fault)>,
+}
+
+/// What the tree holds at a path after an entry.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Held {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A blob.
+    Blob(Oid),
+    /// What cannot be told, since a folder on the way cannot be read.
+    Unread(Fault),
+}
+
+impl Held {
+    /// Reads the blob, which may be elsewhere if the repository is a partial clone; none where there is nothing.
+    pub(super) fn read(&self, objects: &Objects, lazy: bool) -> Option<Result<Vec<u8>, Fault>> {
+        match self {
+            Self::Nothing => None,
+            Self::Blob(oid) => Some(objects.read(*oid, gix::objs::Kind::Blob).map_err(|fault| fault.of_blob(lazy))),
+            Self::Unread(fault) => Some(Err(fault.clone())),
+        }
+    }
 }
 
 /// Compares the tree after an entry with the one before it.
@@ -121,7 +144,7 @@ impl Walk<'_> {
         }
         let (before, after) = match (self.read(old), self.read(new)) {
             (Ok(before), Ok(after)) => (before, after),
-            (Err(fault), _) | (_, Err(fault)) => return self.out.faults.push(fault),
+            (Err(fault), _) | (_, Err(fault)) => return self.out.faults.push((dir.to_owned(), fault)),
         };
         let (Some(before), Some(after)) = (parse(&before, old), parse(&after, new)) else {
             return self.problem(format!("{}, which is not a well-formed tree", shown(dir)));

@@ -1,5 +1,6 @@
 //! What places outside the repository are asked about a run, and what they answer. Nothing is asked here.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::git::store::Store;
@@ -17,10 +18,19 @@ pub struct Question<'a> {
     pub run: &'a RunId,
     /// The fingerprints of its writers, as entry 0 says.
     pub writers: &'a [String],
+    /// Those of all keys that the verifier knows: any of them may have made another run of this name.
+    pub known: &'a [String],
     /// The root over its entries, recomputed; none for a run that is not sealed.
     pub root: Option<Digest>,
     /// How git names objects where the run lies: `sha1` or `sha256`.
     pub object_format: &'a str,
+}
+
+impl Question<'_> {
+    /// Returns the keys that are asked about, each once: the run's writers, and all that the verifier knows.
+    pub fn keys(&self) -> BTreeSet<&str> {
+        self.writers.iter().chain(self.known).map(String::as_str).collect()
+    }
 }
 
 /// What a place outside holds of a run's seal.
@@ -34,6 +44,15 @@ pub struct Seal {
     pub seal: Digest,
     /// The commit of the seal entry.
     pub commit: Oid,
+}
+
+/// A seal that a place outside holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The fingerprint of the key under which it is held.
+    pub key: String,
+    /// The seal.
+    pub seal: Seal,
 }
 
 /// What a place outside answered.
@@ -54,10 +73,10 @@ pub struct Witness {
 
 /// The word of a place outside.
 pub enum Answer {
-    /// The logs that lie there; those of the run's writers count, each read and checked like one that lies here.
+    /// The logs that lie there; those of the keys that were asked about count, each read and checked like one that lies here.
     Logs(Vec<Rc<Logs>>),
-    /// What it holds of the run's seal, perhaps nothing.
-    Seals(Vec<Seal>),
+    /// What it holds of the run's seal under each of these keys, perhaps nothing.
+    Seals(Vec<Held>),
     /// When the root was there at the latest, by a time-stamping authority's word; or why nothing says so.
     Time(Result<Moment, String>),
     /// It could not be asked, or gave no answer that can be understood.
@@ -120,7 +139,7 @@ pub enum Standing {
     Holds,
     /// It does not hold the seal.
     Missing,
-    /// It could not be asked.
+    /// It could not be asked, or what it holds could not be read to its end.
     Unreachable,
     /// It holds something else.
     Differs,

@@ -7,8 +7,10 @@
 
 pub mod agent;
 pub mod capture;
+mod folder;
 pub mod inputs;
 pub mod redact;
+mod removal;
 pub mod salvage;
 pub mod sandbox;
 pub mod site;

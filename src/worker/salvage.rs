@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::BString;
 
@@ -15,6 +16,9 @@ use crate::git::store::Kept;
 use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
 
+/// The most files that are left out one by one.
+const MOST_LEFT_OUT: usize = 1000;
+
 /// The work of an attempt as a tree of the repository.
 #[derive(Clone, Debug)]
 pub struct Salvaged {
@@ -27,10 +31,11 @@ pub struct Salvaged {
 /// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
 ///
 /// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
-/// that are too large for a product and what cannot be read are left out. A failure leaves at most unreferenced objects.
+/// that are too large for a product, what cannot be read, and the largest files beyond the limit of all together are left out.
+/// A failure leaves at most unreferenced objects.
 pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, Error> {
-    if !workspace.index().exists() {
-        // The checkout was not complete, so nothing ever ran here.
+    if !workspace.was_started() {
+        // Not all was in place, so nothing ever ran here.
         return Ok(None);
     }
     let base = site.base(workspace.base).map_err(Error::Workspace)?;
@@ -39,13 +44,20 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, E
         Err(Error::Refused(_)) => return Ok(None),
         other => other?,
     };
-    let scratch = Scratch::new(workspace, &base)?;
+    for trap in &walked.traps {
+        let path = workspace.tree().join(std::ffi::OsStr::from_bytes(trap));
+        fs::remove_file(&path).map_err(Error::at(&path))?;
+    }
+    let scratch = Scratch::new(workspace, site, &base)?;
     let outputs = relative(workspace, workspace.outputs());
-    let skip = left_out(&walked, &scratch)?;
+    let mut skip = left_out(&walked, &scratch)?;
+    let (beyond, taken) = beyond(&walked, &scratch, &skip, site.max_salvage)?;
+    skip.extend(beyond);
+    let room = site.max_salvage.saturating_sub(taken);
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
     add(&scratch, &["-A", "--ignore-errors"], &without(all))?;
-    if let Some(skip) = outputs_left_out(workspace, site) {
+    if let Some(skip) = outputs_left_out(workspace, site, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
         add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
     }
@@ -75,12 +87,45 @@ fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Err
     Ok(asked.into_iter().filter(|path| !ignored.contains(path)).collect())
 }
 
+/// Returns the largest files, without which the others fit into what may be saved, and how many bytes those others have. Files
+/// that git ignores count only as long as all fits.
+fn beyond(
+    walked: &Walked,
+    scratch: &Scratch,
+    skipped: &BTreeSet<BString>,
+    limit: u64,
+) -> Result<(BTreeSet<BString>, u64), Error> {
+    let mut sizes: Vec<&(u64, BString)> = walked.sizes.iter().filter(|(_, path)| !skipped.contains(path)).collect();
+    let all = |sizes: &[&(u64, BString)]| sizes.iter().map(|(size, _)| *size).sum::<u64>();
+    if all(&sizes) <= limit {
+        return Ok((BTreeSet::new(), all(&sizes)));
+    }
+    let paths: Vec<BString> = sizes.iter().map(|(_, path)| path.clone()).collect();
+    let ignored: BTreeSet<BString> = ignored(scratch, &paths)?.into_iter().collect();
+    sizes.retain(|(_, path)| !ignored.contains(path));
+    sizes.sort_by(|a, b| b.cmp(a));
+    let mut left = all(&sizes);
+    let mut out = BTreeSet::new();
+    for (size, path) in sizes {
+        if left <= limit {
+            break;
+        }
+        // git holds every path that it adds against every one that it is to leave out.
+        if out.len() == MOST_LEFT_OUT {
+            return Err(Error::Refused(format!("more than {limit} bytes in more than {MOST_LEFT_OUT} files")));
+        }
+        left -= size;
+        out.insert(path.clone());
+    }
+    Ok((out, left))
+}
+
 /// What to leave out of the outputs; none where there is nothing to take.
-fn outputs_left_out(workspace: &Workspace, site: &Site) -> Option<Vec<Vec<u8>>> {
+fn outputs_left_out(workspace: &Workspace, site: &Site, mut room: u64) -> Option<Vec<Vec<u8>>> {
     let root = workspace.outputs();
     let mut folders = vec![root.to_owned()];
     let (mut skip, mut any) = (Vec::new(), false);
-    if !fs::symlink_metadata(root).is_ok_and(|meta| meta.is_dir()) {
+    if !walk::is_folder(&workspace.tree(), relative(workspace, root)) {
         return None;
     }
     while let Some(folder) = folders.pop() {
@@ -96,9 +141,13 @@ fn outputs_left_out(workspace: &Workspace, site: &Site) -> Option<Vec<Vec<u8>>> 
                 skip.push(relative(workspace, nested).to_owned());
             } else if meta.is_dir() {
                 folders.push(path);
-            } else if meta.len() > site.max_product {
+            } else if meta.len() > site.max_product.min(room) {
                 skip.push(relative(workspace, &path).to_owned());
+                if skip.len() > MOST_LEFT_OUT {
+                    return None;
+                }
             } else {
+                room -= meta.len();
                 any = true;
             }
         }

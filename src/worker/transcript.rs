@@ -1,7 +1,7 @@
 //! The transcript of one attempt: what its commands wrote to stdout and stderr, redacted, in the order it came.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::redact::Redactor;
@@ -23,9 +23,10 @@ pub enum Stream {
 /// A transcript being written; the setup, main and verify commands of an attempt write to one.
 ///
 /// Each stream is redacted by itself and reaches the file in whole lines, so that neither can cut a secret of the other in
-/// two. Beyond the limit bytes are counted and dropped. A failure leaves the file with what was written so far.
+/// two. Beyond the limit bytes are counted and dropped. The file has no name, so that no worker can exchange it, and goes with
+/// whoever holds it.
 pub struct TranscriptWriter {
-    path: PathBuf,
+    dir: PathBuf,
     file: File,
     streams: [Redactor; 2],
     hasher: Hasher,
@@ -34,12 +35,12 @@ pub struct TranscriptWriter {
 }
 
 impl TranscriptWriter {
-    /// Creates the file, which must not exist; `limit` is the most that it will hold.
-    pub fn create(path: &Path, secrets: &[Vec<u8>], limit: u64) -> Result<Self, Error> {
-        let file = File::create_new(path).map_err(|e| Error(path.to_owned(), e))?;
+    /// Creates the file on the file system of a folder; `limit` is the most that it will hold.
+    pub fn create(dir: &Path, secrets: &[Vec<u8>], limit: u64) -> Result<Self, Error> {
+        let file = tempfile::tempfile_in(dir).map_err(|e| Error(dir.to_owned(), e))?;
         let redactor = Redactor::new(secrets);
         Ok(Self {
-            path: path.to_owned(),
+            dir: dir.to_owned(),
             file,
             streams: [redactor.clone(), redactor],
             hasher: Hasher::default(),
@@ -70,15 +71,16 @@ impl TranscriptWriter {
         Ok(())
     }
 
-    /// Ends the transcript and returns its digest and size; the file is complete and stays where it is.
-    pub fn finish(mut self) -> Result<Transcript, Error> {
+    /// Ends the transcript and returns its digest and size, and the complete file, to be read from its beginning.
+    pub fn finish(mut self) -> Result<(Transcript, File), Error> {
         self.flush()?;
         if self.dropped > 0 {
             let line = format!("\n[git-handoff: {} more bytes were dropped]\n", self.dropped);
             self.append(line.as_bytes())?;
         }
         let (sha256, size) = self.hasher.finish();
-        Ok(Transcript { sha256, size })
+        self.file.rewind().map_err(|e| Error(self.dir, e))?;
+        Ok((Transcript { sha256, size }, self.file))
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -91,11 +93,11 @@ impl TranscriptWriter {
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.hasher.update(bytes);
-        self.file.write_all(bytes).map_err(|e| Error(self.path.clone(), e))
+        self.file.write_all(bytes).map_err(|e| Error(self.dir.clone(), e))
     }
 }
 
 /// The transcript could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("the transcript {} could not be written", .0.display())]
+#[error("the transcript could not be written in {}", .0.display())]
 pub struct Error(PathBuf, #[source] io::Error);

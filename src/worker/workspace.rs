@@ -1,25 +1,38 @@
 //! The worktree of one attempt.
 //!
 //! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `tmp/` (its `TMPDIR`), `task.json`, `result.json`,
-//! `transcript`, and our own copy of the `index` as it was after the checkout. Nothing here is synced: what a crash leaves
-//! behind is thrown away, after [`Workspace::leftovers`] found it.
+//! `started` once all is in place, and our own copy of the `index` as it was after the checkout, which is for whoever comes
+//! after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
+//! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it.
 
 mod base;
+mod filters;
 mod git_dir;
-pub(super) mod removal;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 pub(super) use base::Base;
 
+use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::worker::site::Site;
 
 /// The most that is read of a result file.
 const MAX_RESULT: u64 = 1 << 20;
+
+/// The most that is read of an index that a dead conductor left: some two million files.
+const MAX_INDEX: u64 = 256 << 20;
+
+/// What the name of a folder ends with whose work could not be saved.
+pub const UNSAVED: &str = "-unsaved";
+
+/// The file that says that everything was in place, so that something may have run.
+const STARTED: &str = "started";
 
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
@@ -36,6 +49,19 @@ pub struct Workspace {
     pub dir: PathBuf,
     inputs: PathBuf,
     outputs: PathBuf,
+    /// The run's folder, and the name of the attempt's in it.
+    run_folder: Arc<Folder>,
+    name: String,
+    folder: Arc<Folder>,
+    index: Option<Arc<Index>>,
+}
+
+/// Our index as it was after the checkout.
+#[derive(Debug)]
+pub(in crate::worker) struct Index {
+    pub(in crate::worker) bytes: Vec<u8>,
+    /// When it was written, by the clock of the file system: nothing that changed afterwards has an earlier time of change.
+    pub(in crate::worker) written: SystemTime,
 }
 
 /// The folder of an attempt whose conductor is gone.
@@ -57,12 +83,14 @@ impl Workspace {
         let prepared = site.base(base)?;
         let dir = run_dir(site, run);
         fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-        let dir = fs::canonicalize(&dir).map_err(|e| Error::io(&dir, e))?;
-        let workspace = Self::at(site, run, item, attempt, base, dir.join(format!("{}.{attempt}", item.encoded())));
-        match fs::create_dir(&workspace.dir) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(workspace.dir)),
-            other => other.map_err(|e| Error::io(&workspace.dir, e))?,
+        let (dir, run_folder) = open_run(site, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
+        let name = format!("{}.{attempt}", item.encoded());
+        let path = dir.join(&name);
+        match fs::create_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
+            other => other.map_err(|e| Error::io(&path, e))?,
         }
+        let mut workspace = Self::at(site, run, (item, attempt), base, (path, name), run_folder)?;
         if let Err(error) = workspace.fill(site, &prepared) {
             // The first failure is the one to tell; what could not be removed is found as a leftover.
             let _ = workspace.remove();
@@ -72,17 +100,37 @@ impl Workspace {
     }
 
     /// Returns the attempt that a dead conductor left, to salvage from it or to remove it.
-    pub fn reopen(site: &Site, run: &RunId, leftover: Leftover, base: Oid) -> Self {
-        Self::at(site, run, &leftover.item, leftover.attempt, base, leftover.dir)
+    ///
+    /// What is no folder, such as a link in its place, is removed; then, and where it is gone, there is none.
+    pub fn reopen(site: &Site, run: &RunId, leftover: Leftover, base: Oid) -> Result<Option<Self>, Error> {
+        let Some((_, run_folder)) = open_run(site, run)? else { return Ok(None) };
+        let Leftover { item, attempt, dir } = leftover;
+        let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        match Self::at(site, run, (&item, attempt), base, (dir.clone(), name.clone()), run_folder.clone()) {
+            Err(Error::Io(_, error)) if is_no_folder(&error) => {
+                run_folder.remove(&name).map_err(Error::at(&dir))?;
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
     }
 
-    fn at(site: &Site, run: &RunId, item: &ItemId, attempt: u32, base: Oid, dir: PathBuf) -> Self {
+    fn at(
+        site: &Site,
+        run: &RunId,
+        (item, attempt): (&ItemId, u32),
+        base: Oid,
+        (dir, name): (PathBuf, String),
+        run_folder: Arc<Folder>,
+    ) -> Result<Self, Error> {
+        let folder = Arc::new(run_folder.own_folder(&name).map_err(Error::at(&dir))?);
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&site.inputs), tree.join(&site.outputs));
-        Self { run: run.clone(), item: item.clone(), attempt, base, dir, inputs, outputs }
+        let (run, item) = (run.clone(), item.clone());
+        Ok(Self { run, item, attempt, base, dir, inputs, outputs, run_folder, name, folder, index: None })
     }
 
-    fn fill(&self, site: &Site, base: &Base) -> Result<(), Error> {
+    fn fill(&mut self, site: &Site, base: &Base) -> Result<(), Error> {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(site, &tree)?;
@@ -93,7 +141,34 @@ impl Workspace {
         base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
         fs::write(git_dir.join("index"), index.worker).map_err(Error::at(&git_dir))?;
         // After the checkout and before the worker: a file that changes later cannot have an earlier time than this one.
-        fs::write(self.index(), index.ours).map_err(Error::at(&self.dir))
+        let path = self.dir.join("index");
+        fs::write(&path, &index.ours).map_err(Error::at(&path))?;
+        let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
+        self.index = Some(Arc::new(Index { bytes: index.ours, written }));
+        Ok(())
+    }
+
+    /// Notes that everything is in place: from here on something may run in it, and whoever finds it saves its work.
+    pub fn mark_started(&self) -> Result<(), Error> {
+        let path = self.dir.join(STARTED);
+        fs::File::create_new(&path).map(drop).map_err(Error::at(&path))
+    }
+
+    /// Returns whether something may have run in it.
+    pub fn was_started(&self) -> bool {
+        self.folder.file(STARTED).is_ok()
+    }
+
+    /// Returns whether the attempt's folder is still where it was made, so that paths lead into it.
+    ///
+    /// To be asked when the worker's processes are gone, before anything is done by a path: a worker can put a link in its place.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.folder.is_at(&self.dir)
+    }
+
+    /// Returns the attempt's folder itself, wherever a worker may have moved it.
+    pub(super) fn folder(&self) -> &Arc<Folder> {
+        &self.folder
     }
 
     /// Returns the worktree: the worker's working directory.
@@ -126,57 +201,51 @@ impl Workspace {
         self.dir.join("result.json")
     }
 
-    /// Returns the file that stdout and stderr go to.
-    pub fn transcript(&self) -> PathBuf {
-        self.dir.join("transcript")
-    }
-
-    /// Returns our index as it was after the checkout.
-    pub(super) fn index(&self) -> PathBuf {
-        self.dir.join("index")
+    /// Returns our index as it was after the checkout; none where the checkout was not complete, or a worker took it away.
+    pub(super) fn index(&self) -> Result<Option<Arc<Index>>, Error> {
+        if let Some(index) = &self.index {
+            return Ok(Some(Arc::clone(index)));
+        }
+        let read = || {
+            let written = self.folder.file("index")?.metadata()?.modified()?;
+            Ok(Index { bytes: self.folder.read("index", MAX_INDEX)?, written })
+        };
+        match read() {
+            Ok(index) => Ok(Some(Arc::new(index))),
+            Err(e) if is_no_folder(&e) || e.kind() == io::ErrorKind::InvalidInput => Ok(None),
+            Err(e) => Err(Error::io(&self.dir.join("index"), e)),
+        }
     }
 
     /// Reads what the worker wrote as its result: none where it wrote nothing, or something that is no small plain file.
-    pub fn read_result(&self) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.result();
-        match open_regular(&path) {
-            Ok(file) if file.metadata().is_ok_and(|meta| meta.len() <= MAX_RESULT) => {
-                let mut bytes = Vec::new();
-                io::Read::read_to_end(&mut io::Read::take(file, MAX_RESULT), &mut bytes).map_err(Error::at(&path))?;
-                Ok(Some(bytes))
-            }
-            _ => Ok(None),
-        }
+    pub fn read_result(&self) -> Option<Vec<u8>> {
+        self.folder.read("result.json", MAX_RESULT).ok()
     }
 
     /// Lists the attempts of a run that are on disk: those of a dead conductor, if the caller holds the run's lock.
     ///
     /// Before one is salvaged or removed, [`super::survivors::end`] must have ended what still runs in it.
     pub fn leftovers(site: &Site, run: &RunId) -> Result<Vec<Leftover>, Error> {
-        let dir = run_dir(site, run);
-        let dir = match fs::canonicalize(&dir) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.map_err(Error::at(&dir))?,
-        };
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&dir).map_err(Error::at(&dir))? {
-            let entry = entry.map_err(Error::at(&dir))?;
-            let name = entry.file_name();
-            let parsed = name.to_str().and_then(|name| name.rsplit_once('.'));
-            let parsed = parsed.and_then(|(item, attempt)| Some((ItemId::decode(item)?, attempt.parse().ok()?)));
-            if let Some((item, attempt)) = parsed {
-                found.push(Leftover { item, attempt, dir: entry.path() });
-            }
-        }
-        found.sort_by(|a, b| (&a.item, a.attempt).cmp(&(&b.item, b.attempt)));
-        Ok(found)
+        list(site, run, |name| name.rsplit_once('.'))
     }
 
-    /// Removes the attempt's folder with everything in it, whatever modes it has; links are removed, never followed.
+    /// Lists the attempts of a run whose work could not be saved, and which were put aside for a person to look at.
+    pub fn unsaved(site: &Site, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(site, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
+    }
+
+    /// Removes the worker's folder for temporary files, which nothing is ever taken from.
+    pub fn remove_tmp(&self) -> Result<(), Error> {
+        self.folder.remove("tmp").map_err(Error::at(&self.dir))
+    }
+
+    /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are
+    /// removed, never followed.
     ///
     /// A failure leaves a folder that can be removed again later. The run's folder goes with its last attempt.
     pub fn remove(self) -> Result<(), Error> {
-        removal::remove(&self.dir).map_err(Error::at(&self.dir))?;
+        let emptied = if self.is_in_place() { Ok(()) } else { self.folder.empty() };
+        emptied.and_then(|()| self.run_folder.remove(&self.name)).map_err(Error::at(&self.dir))?;
         if let Some(run) = self.dir.parent() {
             // Fails as long as other attempts of the run are there.
             let _ = fs::remove_dir(run);
@@ -185,24 +254,45 @@ impl Workspace {
     }
 }
 
+/// Lists the folders of a run whose names `split` takes apart into an item and an attempt.
+fn list(site: &Site, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
+    let Some((dir, folder)) = open_run(site, run)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (name, _) in folder.entries().map_err(Error::at(&dir))? {
+        let Ok(name) = std::str::from_utf8(&name) else { continue };
+        if let Some((item, attempt)) = split(name)
+            && let (Some(item), Ok(attempt)) = (ItemId::decode(item), attempt.parse())
+        {
+            found.push(Leftover { item, attempt, dir: dir.join(name) });
+        }
+    }
+    found.sort_by(|a, b| (&a.item, a.attempt).cmp(&(&b.item, b.attempt)));
+    Ok(found)
+}
+
 /// Returns the path of the task file of an attempt's folder.
 pub(super) fn task_file(dir: &Path) -> PathBuf {
     dir.join("task.json")
 }
 
-/// Opens a plain file that a worker may have replaced by anything: a link is not followed and a pipe does not block.
-pub(super) fn open_regular(path: &Path) -> io::Result<fs::File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"))
-}
-
 fn run_dir(site: &Site, run: &RunId) -> PathBuf {
     site.root.join(run.encoded())
+}
+
+/// Opens the folder of a run's attempts; none where there is none. What a worker put in its place is refused.
+fn open_run(site: &Site, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, Error> {
+    let root = match fs::canonicalize(&site.root) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(Error::at(&site.root))?,
+    };
+    let dir = root.join(run.encoded());
+    let opened = Folder::open(&root).and_then(|root| root.own_folder(&run.encoded()));
+    match opened {
+        Ok(folder) => Ok(Some((dir, Arc::new(folder)))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) if is_no_folder(&e) => Err(Error::Replaced(dir)),
+        Err(e) => Err(Error::io(&dir, e)),
+    }
 }
 
 /// Why a worktree could not be made, read or removed.
@@ -217,6 +307,17 @@ pub enum Error {
     /// The attempt's folder is there already.
     #[error("{} is there already, left by an earlier attempt", .0.display())]
     Exists(PathBuf),
+    /// No worktree can be made where they are to be.
+    #[error("no worktree can be made in {}", root.display())]
+    Root {
+        /// The folder of all worktrees.
+        root: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something stands where a run's worktrees are.
+    #[error("{} should be a folder of worktrees and is something else; remove it", .0.display())]
+    Replaced(PathBuf),
     /// Files could not be written as the commit has them.
     #[error("the base commit could not be checked out")]
     Checkout(#[source] Box<dyn std::error::Error + Send + Sync>),

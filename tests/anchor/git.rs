@@ -82,8 +82,9 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     let evil = env.git_in("vault.git", ["commit-tree", tree.trim(), "-p", &log, "-m", "evil"]).success();
     env.git_in("vault.git", ["update-ref", &log, evil.trim()]).success();
     let report = verify(&env, &[], 3);
-    assert!(row(&report).contains("it holds nothing of the run; vault: refs/handoff/logs/"), "{report}");
-    assert!(row(&report).contains("is broken"), "{report}");
+    assert_eq!(report["failure"], "anchor-missing");
+    assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
+    assert!(row(&report).contains("is broken") && row(&report).ends_with("up to entry 1 counts"), "{report}");
 }
 
 #[test]
@@ -181,4 +182,94 @@ fn one_key_in_two_clones_has_two_logs_there() {
         assert!(said.contains("✓ anchor     vault: git (external)"), "{said}");
     }
     env.handoff(["anchor", "push"]).success();
+}
+
+#[test]
+fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
+    let env = anchored();
+    for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
+        env.git(["update-ref", "-d", reference]).success();
+    }
+    for command in [&["verify", "--all"][..], &["anchor", "check"]] {
+        let said = env.handoff(command).exit(3);
+        assert!(
+            said.stderr.contains(&format!("refs/handoff/runs/{RUN} is gone, but the anchor vault holds")),
+            "{said}"
+        );
+    }
+    let _ = env.handoff(["verify", "--all", "--anchor", "local"]).exit(0);
+    env.shell("", "mv vault.git elsewhere.git").success();
+    let said = env.handoff(["verify", "--all"]).exit(3);
+    assert!(said.stderr.contains("the anchor vault does not say what it holds"), "{said}");
+    env.shell("", "mv elsewhere.git vault.git").success();
+    // A log of our own key that was fetched says it as well.
+    let log = log(&env);
+    let fetched = log.replace("refs/handoff/", "refs/handoff/remotes/vault/");
+    env.git(["fetch", "--quiet", "../vault.git", &format!("{log}:{fetched}")]).success();
+    for command in [&["verify", "--all", "--anchor", "local"][..], &["verify", RUN]] {
+        let said = env.handoff(command).exit(3);
+        assert!(said.stderr.contains(&format!("is gone, but the log {fetched} holds the run")), "{said}");
+    }
+    // A fetched run is held against it like one that was never gone.
+    env.handoff(["run", "plan.json"]).ends(1);
+    env.git(["update-ref", "-d", &fetched]).success();
+    env.handoff(["run", "plan.json"]).success();
+    let run = format!("refs/handoff/runs/{RUN}");
+    env.git(["update-ref", &format!("refs/handoff/remotes/hub/runs/{RUN}"), &run]).success();
+    env.git(["update-ref", "-d", &run]).success();
+    env.git(["update-ref", "-d", &log]).success();
+    let said = env.handoff(["verify", "--all"]).exit(3);
+    assert!(said.stdout.contains("✗ TAMPERED"), "{said}");
+}
+
+#[test]
+fn a_tracked_file_redirects_no_anchor() {
+    let env = anchored();
+    env.git_in("", ["init", "--quiet", "--bare", "evil.git"]).success();
+    forge(&env);
+    let forged = log(&env);
+    env.git(["push", "--quiet", "../evil.git", &format!("{forged}:{forged}")]).success();
+    let vault = env.path().join("vault.git").canonicalize().unwrap();
+    let evil = vault.with_file_name("evil.git");
+    let (vault, evil) = (vault.to_str().unwrap(), evil.to_str().unwrap());
+    let rules = format!(
+        "[url \"{evil}\"]\n\tinsteadOf = {vault}\n\tpushInsteadOf = {vault}\n[remote \"{vault}\"]\n\turl = {evil}\n\
+         [remote \"place\"]\n\turl = {evil}\n"
+    );
+    env.write("repo/tracked", &rules);
+    env.write("outside", &rules);
+    env.shell("repo", "ln -s ../outside link").success();
+    for path in ["../tracked", "../link"] {
+        env.git(["config", "include.path", path]).success();
+        // git itself would be led astray.
+        let seen = env.git(["ls-remote", vault]).success();
+        assert!(seen.starts_with(env.git(["rev-parse", &forged]).success().trim()), "{seen}");
+        let said = env.handoff(["verify", "--json", RUN]).exit(3);
+        assert_eq!(json(&said)["anchors"][1]["standing"], "differs", "{said}");
+        assert!(said.stderr.contains("has no say in how anchors are reached"), "{said}");
+        env.handoff(["anchor", "push"]).ends(3);
+        // A remote that only a tracked file knows is none.
+        env.handoff(["anchor", "add", "second", "git", "place"]).ends(1);
+    }
+    // What the user says himself, outside the work tree, counts.
+    env.git(["config", "include.path", "../../outside"]).success();
+    assert_eq!(verify(&env, &[], 0)["anchors"][1]["standing"], "holds");
+}
+
+#[test]
+fn a_bundle_is_held_against_what_the_repository_knows() {
+    let env = sealed();
+    let plan = r#"{"id":"other","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#;
+    env.write("repo/other.json", plan);
+    env.handoff(["run", "other.json"]).success();
+    env.handoff(["bundle", "other", "--output", "../run.bundle"]).success();
+    env.git_in("", ["clone", "--quiet", "repo", "clone"]).success();
+    let verify = ["verify", "--json", "--bundle", "../run.bundle"];
+    assert_eq!(json(&env.handoff_in("clone", verify).exit(0))["intact"], true);
+    // Another run of that name by a key of its own.
+    env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    env.write("clone/other.json", plan);
+    env.handoff_in("clone", ["run", "other.json"]).success();
+    let said = json(&env.handoff_in("clone", verify).exit(3));
+    assert!(row(&said).contains("holds another run by this name"), "{said}");
 }

@@ -256,3 +256,59 @@ fn time_stamps_travel_with_their_run_and_nobody_throws_away_those_of_others() {
     assert!(env.handoff(["push", "../hub"]).success().contains("behind  time stamps  handoff-dag-1"));
     assert_eq!(env.git_in("hub", ["ls-tree", "--name-only", STAMPS]).success(), "z.tst\n");
 }
+
+#[test]
+fn a_stamp_says_no_more_than_its_clock_can() {
+    let (env, authority) = stamped();
+    let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
+    let honest = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
+    let at = |env: &Environment| time(&verify(env, &[], 0)).parse::<git_handoff::model::time::Moment>().unwrap();
+    let before = at(&env);
+    // The accuracy of a second becomes one of 100.
+    let coarse = |info: Vec<u8>| {
+        let accuracy = [0x30, 3, 2, 1, 1];
+        let place = info.windows(5).rposition(|w| w == accuracy).unwrap();
+        [&info[..place + 4], &[100], &info[place + 5..]].concat()
+    };
+    plant(&env, &authority.forge(&honest, "stamps", coarse));
+    assert_eq!(at(&env).millis() - before.millis(), 99_000);
+}
+
+#[test]
+fn who_may_vouch_for_an_authority() {
+    let plain = "basicConstraints = critical, CA:TRUE\n";
+    let cases = [
+        ("keyUsage = critical, keyCertSign\n", true),
+        ("", true),
+        ("keyUsage = critical, keyCertSign\nextendedKeyUsage = timeStamping\n", true),
+        ("keyUsage = critical, keyCertSign\nextendedKeyUsage = serverAuth\n", false),
+        ("keyUsage = critical, cRLSign\n", false),
+    ];
+    let env = sealed();
+    for (at, (extensions, fine)) in cases.into_iter().enumerate() {
+        let authority = Authority::new(&env.path().join(format!("tsa{at}")), P256);
+        authority.under(&(plain.to_owned() + extensions));
+        let url = authority.serve(|reply| reply);
+        let said = env.handoff(["anchor", "add", &format!("tsa{at}"), "rfc3161", &url, "--ca", &authority.ca()]);
+        assert_eq!(said.status, Some(i32::from(!fine)), "{extensions}: {said}");
+        assert!(fine || said.stderr.contains("is not vouched for"), "{extensions}: {said}");
+    }
+    let (env, authority) = stamped();
+    authority.end_ca();
+    let report = verify(&env, &[], 0);
+    assert!(time(&report).contains("a CA certificate of yours was not valid then"), "{report}");
+}
+
+#[test]
+fn garbage_crowds_out_no_stamp() {
+    let (env, _) = stamped();
+    let honest = env.git(["ls-tree", STAMPS]).success();
+    let script = format!(
+        "for i in $(seq 200); do echo $i | git hash-object -w --stdin | sed \"s/.*/100644 blob &\\t$(printf %04d $i)/\"; done > ../all; \
+         head -c 300000 /dev/zero | git hash-object -w --stdin | sed 's/.*/100644 blob &\\t0/' >> ../all; \
+         printf '%s\\n' '{}' >> ../all; git update-ref {STAMPS} $(git mktree < ../all)",
+        honest.trim()
+    );
+    env.shell("repo", &script).success();
+    assert!(is_moment(time(&verify(&env, &[], 0))));
+}

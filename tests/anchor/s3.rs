@@ -227,3 +227,18 @@ fn an_endpoint_whose_answers_could_be_changed_on_the_way_is_refused() {
         assert!(said.stderr.contains("neither an https:// URL nor one of this machine"), "{said}");
     }
 }
+
+#[test]
+fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
+    let (env, _moto) = locked();
+    for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
+        env.git(["update-ref", "-d", reference]).success();
+    }
+    for command in [&["verify", "--all"][..], &["anchor", "check"]] {
+        let said = env.handoff(command).exit(3);
+        assert!(said.stderr.contains(&format!("refs/handoff/runs/{RUN} is gone, but the anchor lock holds")), "{said}");
+    }
+    // To another key it is nothing that is missed.
+    env.git(["config", "handoff.signingKey", ""]).success();
+    assert!(env.handoff(["verify", "--all"]).exit(0).stderr.contains("there are no runs here"));
+}

@@ -69,6 +69,29 @@ impl Authority {
         own
     }
 
+    /// Makes a further CA under the first, with these extensions; from now on stamps are made under it.
+    pub(super) fn under(&self, extensions: &str) {
+        fs::write(self.dir.join("middle.ext"), format!("[middle]\n{extensions}")).unwrap();
+        let own = |request: &str, ca: &str, from: &str, name: &str| {
+            let (key, out) = (ca.replace(".pem", ".key"), format!("{name}.pem"));
+            let sign = ["x509", "-req", "-in", request, "-CA", ca, "-CAkey", &key, "-set_serial", "9", "-days", "30"];
+            self.openssl(&[&sign[..], &["-extfile", from, "-extensions", name, "-out", &out]].concat());
+        };
+        fs::copy(self.dir.join("loose.key"), self.dir.join("middle.key")).unwrap();
+        self.openssl(&["req", "-new", "-config", "settings", "-subj", "/CN=middle", "-key", "middle.key", "-out", "m"]);
+        own("m", "ca.pem", "middle.ext", "middle");
+        own("stamps.csr", "middle.pem", "settings", "stamps");
+        let settings = fs::read_to_string(self.dir.join("settings")).unwrap();
+        fs::write(self.dir.join("settings"), settings + "certs = middle.pem\n").unwrap();
+    }
+
+    /// Exchanges the CA's own certificate for one that ended a day ago.
+    pub(super) fn end_ca(&self) {
+        self.openssl(&["req", "-new", "-config", "settings", "-subj", "/CN=CA", "-key", "ca.key", "-out", "ca.csr"]);
+        let sign = ["x509", "-req", "-in", "ca.csr", "-signkey", "ca.key", "-days", "-1"];
+        self.openssl(&[&sign[..], &["-extfile", "settings", "-extensions", "ca", "-out", "ca.pem"]].concat());
+    }
+
     pub(super) fn ca(&self) -> String {
         self.dir.join("ca.pem").to_str().unwrap().to_owned()
     }

@@ -172,3 +172,49 @@ fn nobody_needs_a_name_or_an_address() {
     ground.is_intact("r");
     assert_eq!(ground.entries("r")[0]["actor"], "human:unknown");
 }
+
+#[test]
+fn an_item_that_does_not_make_what_it_declares_fails_and_says_what() {
+    let ground = Ground::new();
+    let declares = |id: &str, script: &str, products: &Value| {
+        let mut item = item(id, script);
+        item["produces"] = products.clone();
+        item
+    };
+    let (patch, report) = (json!([{ "kind": "patch" }]), json!([{ "kind": "output", "path": "report.md" }]));
+    let items = [
+        declares("no-patch", "echo x >outputs/x", &patch),
+        declares("no-output", "echo x >outputs/Report.md; echo more >>a.txt", &report),
+        declares("both", "echo x >outputs/report.md; echo more >>a.txt", &json!([patch[0], report[0]])),
+        after("next", &["no-output"], "true"),
+    ];
+    ground.drive("r", &items).ends(4);
+    let items = ground.items("r");
+    let seen = |id: &str| (items[id].status.as_str(), items[id].reason.as_str());
+    assert_eq!(seen("no-patch"), ("failed", "the product patch is missing, which the item declares"));
+    assert_eq!(seen("no-output"), ("failed", "the product outputs/report.md is missing, which the item declares"));
+    assert_eq!((seen("both").0, seen("next").0), ("done", "skipped"));
+    assert_eq!(reconciled(&ground, "r", "no-output")["products"], json!({}));
+    ground.is_clean();
+    ground.ends_intact("r");
+}
+
+#[test]
+fn an_item_may_make_what_it_declares_at_a_later_attempt() {
+    let ground = Ground::new();
+    let mut late = item("late", "test $HANDOFF_ATTEMPT = 1 || echo x >outputs/x");
+    late["maxAttempts"] = json!(2);
+    late["produces"] = json!([{ "kind": "output", "path": "x" }]);
+    ground.drive("r", &[late]).success();
+    assert_eq!(ground.item("r", "late").attempts, 2);
+    ground.is_intact("r");
+    // Whoever asks again may do so as often as he likes, and each time the plan's number counts anew.
+    let never = item("never", "exit 1");
+    ground.drive("s", &[never]).ends(4);
+    for attempts in 2..4 {
+        ground.env.handoff(["retry", "s/never"]).success();
+        ground.env.handoff(["run", "s"]).ends(4);
+        assert_eq!(ground.item("s", "never").attempts, attempts);
+    }
+    ground.ends_intact("s");
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use git_handoff::engine::decide::{Limits, Schedule, left_waiting, lost_with};
+use git_handoff::engine::decide::{LONGEST_WAIT, Limits, Schedule, left_waiting, lost_with};
 use git_handoff::model::entry::{Again, Event, Outcome};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::model::time::Moment;
@@ -38,7 +38,7 @@ impl Drive {
     fn new(items: &[Made], concurrency: usize) -> Self {
         let state = submitted(items);
         Self {
-            schedule: Schedule::new(&state, &BTreeSet::new()),
+            schedule: Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0)),
             state,
             limits: Limits { concurrency },
             now: Moment::from_millis(0),
@@ -200,7 +200,7 @@ proptest! {
                 None => drive.now = wake.unwrap_or(drive.now),
             }
         }
-        drive.schedule = Schedule::new(&drive.state, &BTreeSet::new());
+        drive.schedule = Schedule::new(&drive.state, &BTreeSet::new(), drive.now);
         // Who waited how long is not in the entries; order is as in the plan from here on.
         drive.ready_since.clear();
         drive.settle(fates.into_iter().skip(stop));
@@ -227,7 +227,7 @@ fn an_attempt_that_is_not_over_keeps_its_locks_and_its_place() {
     // Another process cancels the item and asks for it again; its worker takes a while to end.
     drive.state.apply(&Event::ItemCancelled(dropped(0, 1))).unwrap();
     drive.state.apply(&Event::ItemRequeued(ended(0, 1, Again::Operator, None))).unwrap();
-    let mut schedule = Schedule::new(&drive.state, &BTreeSet::from([0]));
+    let mut schedule = Schedule::new(&drive.state, &BTreeSet::from([0]), Moment::from_millis(0));
     let limits = Limits { concurrency: 2 };
     assert_eq!(schedule.decide(&drive.state, limits, drive.now).fire, [2], "neither i1, for the lock, nor i0 again");
     schedule.ended(&drive.state, 0);
@@ -266,7 +266,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
     let chain: Vec<Made> = (0..count).map(|at| (if at == 0 { vec![] } else { vec![at - 1] }, vec![])).collect();
     for items in [one_lock, chain] {
         let mut state = submitted(&items);
-        let mut schedule = Schedule::new(&state, &BTreeSet::new());
+        let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0));
         for expected in 0..count {
             let fire = schedule.decide(&state, Limits { concurrency: 8 }, Moment::from_millis(0)).fire;
             assert_eq!(fire, [expected]);
@@ -278,7 +278,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
     }
     // All at once and all to be tried again at one moment, then one after the other.
     let mut state = submitted(&vec![(vec![], vec![]); count]);
-    let mut schedule = Schedule::new(&state, &BTreeSet::new());
+    let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0));
     let limits = Limits { concurrency: count };
     assert_eq!(schedule.decide(&state, limits, Moment::from_millis(0)).fire.len(), count);
     for at in 0..count {
@@ -293,4 +293,17 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
     }
     assert!(schedule.is_idle());
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+}
+
+#[test]
+fn no_wait_is_longer_than_the_longest_whatever_the_clock_said_when_it_was_recorded() {
+    let mut state = submitted(&[(vec![], vec![])]);
+    let century = Moment::from_millis(100 * 365 * 24 * 60 * 60 * 1000);
+    state.apply(&fired(0, 1)).unwrap();
+    state.apply(&Event::ItemRetried(ended(0, 1, Again::Failure, Some(century)))).unwrap();
+    let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(1000));
+    let limits = Limits { concurrency: 1 };
+    let due = schedule.decide(&state, limits, Moment::from_millis(1000)).wake.unwrap();
+    assert_eq!(due, Moment::from_millis(1000).plus_millis(LONGEST_WAIT));
+    assert!(schedule.decide(&state, limits, due).fire == [0]);
 }

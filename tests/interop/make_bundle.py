@@ -3,7 +3,8 @@
 usage: make_bundle.py > tests/fixtures/foreign-bundle.json
 
 Needs cryptography from PyPI. Nothing here knows git-handoff. The root's bytes are written as that system's own command writes them, an object of
-bytes by their index; one entry carries an authorization; one item fails, is retried and done; its key is the 32 bytes 7, 7, 7, …
+bytes by their index; one entry carries an authorization; one item fails, is retried and done, one is denied, one fails before it is dispatched and has
+no entry; its key is the 32 bytes 7, 7, 7, …
 """
 
 import base64
@@ -24,7 +25,7 @@ def sha256(data):
 
 
 def product(item, data):
-    return f"peer://default/artifact/{item}/sha256:{sha256(data)}"
+    return f"pangolin://default/artifact/{item}/sha256:{sha256(data)}"
 
 
 def manifest(item, fired_at, inputs=None):
@@ -43,7 +44,7 @@ def at(second):
 
 def entries(manifests):
     patch, report = product("edit", b"patch"), product("edit", b"report")
-    fired = [f"peer://default/manifest/{m['itemId']}/{m['manifestHash']}" for m in manifests]
+    fired = [f"pangolin://default/manifest/{m['itemId']}/{m['manifestHash']}" for m in manifests]
     told = [
         {"kind": "run.submitted", "actor": "human:bo"},
         {"kind": "item.fired", "itemId": "edit", "manifestRef": fired[0],
@@ -54,6 +55,10 @@ def entries(manifests):
         {"kind": "item.fired", "itemId": "review", "manifestRef": fired[2]},
         {"kind": "item.reconciled", "itemId": "review", "status": "failed"},
         {"kind": "item.skipped", "itemId": "ship"},
+        {"kind": "item.denied", "itemId": "deploy", "status": "denied", "actor": "human:bo",
+         "authorization": {"verdict": "deny", "principal": "policy", "policyRef": "none", "at": at(8)}},
+        {"kind": "item.fired", "itemId": "notes", "manifestRef": fired[3]},
+        {"kind": "item.reconciled", "itemId": "notes", "status": "done", "outputRefs": {"notes.md": product("notes", b"notes")}},
         {"kind": "run.completed"},
         {"kind": "run.completed"},
     ]
@@ -69,6 +74,12 @@ def entries(manifests):
         yield entry
 
 
+def refs(*entries):
+    """What the bundle displays of an item, from its entries."""
+    shown = ("manifestRef", "resultRef", "outputRefs")
+    return {field: entry[field] for entry in entries for field in shown if field in entry}
+
+
 def merkle(leaves):
     level = [hashlib.sha256(b"\x00" + leaf).digest() for leaf in leaves]
     while len(level) > 1:
@@ -79,7 +90,7 @@ def merkle(leaves):
 
 def main():
     patch = product("edit", b"patch")
-    manifests = [manifest("edit", at(1)), manifest("edit", at(3)), manifest("review", at(5), {"work": patch})]
+    manifests = [manifest("edit", at(1)), manifest("edit", at(3)), manifest("review", at(5), {"work": patch}), manifest("notes", at(9))]
     log = list(entries(manifests))
     root = merkle([bytes.fromhex(entry["entryHash"]) for entry in log])
     signature = Ed25519PrivateKey.from_private_bytes(bytes([7] * 32)).sign(root)
@@ -96,9 +107,12 @@ def main():
             },
         },
         "items": [
-            {"id": "edit", "status": "done", "attempts": 2},
-            {"id": "review", "status": "failed", "attempts": 1},
+            {"id": "edit", "status": "done", "attempts": 2, **refs(log[4], log[3])},
+            {"id": "review", "status": "failed", "attempts": 1, **refs(log[5])},
             {"id": "ship", "status": "skipped", "attempts": 0},
+            {"id": "deploy", "status": "denied", "attempts": 0, "actor": "human:bo"},
+            {"id": "notes", "status": "done", "attempts": 1, **refs(log[10], log[9]), "verify": {"passed": True}},
+            {"id": "early", "status": "failed", "attempts": 0},
         ],
         "report": {"intact": True},
     }, ensure_ascii=False, indent=1))

@@ -84,7 +84,10 @@ fn a_thread_has_a_clean_packet_at_every_stage() {
     env.git_in("other", ["config", "handoff.signingKey", ""]).success();
     env.handoff_in("other", ["fetch"]).success();
     let fetched = env.handoff_in("other", ["packet", "auto", "--thread", "origin/research"]).exit(0);
-    assert!(fetched.stderr.is_empty() && fetched.stdout.contains("git handoff fork origin/research"), "{fetched}");
+    assert!(
+        fetched.stderr.contains("not known to you") && fetched.stdout.contains("git handoff fork origin/research"),
+        "{fetched}"
+    );
     let _ = env.handoff(["packet", "auto"]).exit(2);
     let _ = env.handoff(["packet", "auto", "--thread", "reserch"]).exit(1);
 }

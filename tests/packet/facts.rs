@@ -73,6 +73,55 @@ fn false_facts_do_not_pass() {
 }
 
 #[test]
+fn only_a_run_that_verifies_is_a_source_of_facts() {
+    const OWN: &str = "refs/handoff/runs/handoff-dag-1";
+    let env = ran();
+    let fields = json!({ "run": "handoff-dag-1", "items": ["edit-a", "apply-patch"] });
+    let head = env.git(["rev-parse", OWN]).success().trim().to_owned();
+    let forge =
+        format!("git cat-file commit {head} | sed s/human:ada/human:eve/ | git hash-object -t commit -w --stdin");
+    let forged = env.shell("repo", &forge).success().trim().to_owned();
+    let fetched = |remote: &str, to: &str| {
+        let name = format!("refs/handoff/remotes/{remote}/runs/handoff-dag-1");
+        env.git(["update-ref", &name, to]).success();
+    };
+    // Ours stands before whatever a remote calls by its name.
+    fetched("evil", &forged);
+    assert_eq!(ask(&env, "repo", &fields).1["ok"], true);
+    env.shell(
+        "repo",
+        "for log in $(git for-each-ref --format='%(refname)' refs/handoff/logs); do git update-ref -d $log; done",
+    )
+    .success();
+    env.git(["update-ref", "-d", OWN]).success();
+    let (output, facts) = ask(&env, "repo", &fields);
+    assert_eq!(output.status, Some(3), "{output}");
+    assert!(facts["detail"].as_str().unwrap().contains("does not verify"), "{facts}");
+    // Of two that contradict each other, none is a fact.
+    fetched("good", &head);
+    let (_, facts) = ask(&env, "repo", &fields);
+    assert_eq!(facts["ok"], false);
+    assert_eq!(facts["detail"], "there are different runs \"handoff-dag-1\" from evil and good");
+    // One remote may have less of the same run than another.
+    fetched("evil", &format!("{head}~1"));
+    assert_eq!(ask(&env, "repo", &fields).1["ok"], true);
+    // Nor is one whose products are not what it says, or whose key is not trusted.
+    env.write("nobody", "# nobody\n");
+    env.git(["config", "handoff.signers", "../nobody"]).success();
+    let (_, facts) = ask(&env, "repo", &fields);
+    assert!(facts["ok"] == false && facts["detail"].as_str().unwrap().contains("is not trusted"), "{facts}");
+    env.git(["config", "--unset", "handoff.signers"]).success();
+    env.shell(
+        "repo",
+        "o=$(git rev-parse refs/handoff/remotes/good/runs/handoff-dag-1:items/edit-a/patch); \
+        rm -f .git/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-)",
+    )
+    .success();
+    let (_, facts) = ask(&env, "repo", &fields);
+    assert!(facts["ok"] == false && facts["detail"].as_str().unwrap().contains("content"), "{facts}");
+}
+
+#[test]
 fn an_item_that_is_not_done_is_told() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();

@@ -94,3 +94,58 @@ fn a_fetched_run_is_handed_on_under_its_own_name() {
     assert!(heads.lines().all(|line| !line.contains("remotes")) && heads.contains(RUN_REF), "{heads}");
     env.handoff_in("home", ["verify", "--bundle", "../run.bundle"]).success();
 }
+
+/// Writes `made.bundle` from another one, its head bent.
+fn bend(env: &crate::common::Environment, from: &str, bend: impl FnOnce(String) -> String) {
+    let whole = fs::read(env.path().join(from)).unwrap();
+    let end = whole.windows(2).position(|pair| pair == b"\n\n").unwrap() + 1;
+    let head = bend(String::from_utf8(whole[..end].to_vec()).unwrap());
+    fs::write(env.path().join("made.bundle"), [head.as_bytes(), &whole[end..]].concat()).unwrap();
+}
+
+#[test]
+fn a_head_that_says_more_than_it_should_is_refused() {
+    let env = shared();
+    env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
+    // All products are gone, and a line says that this is meant.
+    env.git(["bundle", "create", "--quiet", "--version=3", "../lazy.bundle", "--filter=blob:none", RUN_REF]).success();
+    let refused = |why: &str| {
+        let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(1);
+        assert!(said.stdout.is_empty() && said.stderr.contains(why), "{said}");
+    };
+    bend(&env, "lazy.bundle", |head| head);
+    refused(r#"asks its reader for "filter=blob:none""#);
+    let v3 = |head: String| head.replace("# v2 git bundle\n", "# v3 git bundle\n@object-format=sha1\n");
+    for line in ["@filter=tree:0", "@filter=blob:limit=1g", "@filter", "@mood=good", "@object-format=sha256"] {
+        bend(&env, "run.bundle", |head| v3(head).replace("sha1\n", &format!("sha1\n{line}\n")));
+        refused("asks its reader for");
+    }
+    bend(&env, "run.bundle", |head| head.replace("bundle\n", "bundle\n@filter=blob:none\n"));
+    refused("asks its reader for");
+    let line = |head: &str| head.lines().find(|line| line.ends_with(RUN_REF)).unwrap().to_owned();
+    bend(&env, "run.bundle", |head| format!("{head}{}\n", line(&head)));
+    refused("is in it twice");
+    bend(&env, "run.bundle", |head| head.replace(RUN_REF, "refs/handoff/runs/%68andoff-dag-1"));
+    refused("is no name that a run, thread or log has");
+    bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/a/b\n", &line(&head)[..40]));
+    refused("is no name that a run, thread or log has");
+    bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/other\n", "0123456789".repeat(4)));
+    refused("points at an object that is not in it");
+    // What is none of ours is left aside, and what says nothing more is taken.
+    bend(&env, "run.bundle", |head| format!("{}{} refs/heads/main\n", v3(head.clone()), &line(&head)[..40]));
+    let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);
+    assert!(said.stderr.contains("refs/heads/main is no name"), "{said}");
+}
+
+#[test]
+fn objects_that_are_left_out_in_silence_are_missed() {
+    let env = shared();
+    env.git(["bundle", "create", "--quiet", "--version=3", "../lazy.bundle", "--filter=blob:none", RUN_REF]).success();
+    bend(&env, "lazy.bundle", |head| head.replace("@filter=blob:none\n", ""));
+    let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
+    assert!(said.contains("✗ TAMPERED") && said.contains("✗ content"), "{said}");
+    let whole = fs::read(env.path().join("lazy.bundle")).unwrap();
+    fs::write(env.path().join("made.bundle"), [whole, b"more".to_vec()].concat()).unwrap();
+    bend(&env, "made.bundle", |head| head.replace("@filter=blob:none\n", ""));
+    env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).ends(1);
+}

@@ -62,3 +62,16 @@ fn a_bundle_of_what_is_not_here_is_refused_without_asking_anybody() {
     assert!(said.contains("git handoff fetch --content"), "{said}");
     assert!(!env.path().join("x.bundle").exists());
 }
+
+#[test]
+fn without_trees_the_rows_that_need_them_are_open() {
+    let env = pushed();
+    let url = format!("file://{}/hub", env.path().display());
+    env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=tree:0", &url, "bare"]).success();
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    env.git_in("bare", ["fetch", "--quiet", "origin", spec]).success();
+    fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
+    let open = env.handoff_in("bare", ["verify", "origin/handoff-dag-1"]).exit(3);
+    assert!(open.stdout.contains("INCOMPLETE"), "{open}");
+    assert_eq!(marks(&open), "─✓✓─────", "{open}");
+}

@@ -43,9 +43,10 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     let said = env.handoff(["push"]).exit(1).stderr;
     assert!(said.contains(other.trim()) && said.contains("which is not here"), "{said}");
     assert!(said.contains("hint: git handoff fetch origin handoff-dag-1"), "{said}");
-    // Once it was looked at, it is known to be ahead; nothing of ours is pushed over it.
-    env.handoff(["fetch"]).success();
-    assert!(env.handoff(["push"]).exit(0).stdout.contains("behind  run"));
+    // Once it was looked at, it is known to be none of ours; it stays, and keeps nothing else back.
+    env.handoff(["fetch"]).ends(1);
+    assert!(env.handoff(["push"]).exit(1).stderr.contains("ours was left out"));
+    assert!(refs(&env, "hub").contains(other.trim()));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use git_handoff::git::remote::Reach;
 use git_handoff::model::entry::Event;
 use git_handoff::model::format;
 use git_handoff::model::time::Moment;
-use git_handoff::verify::{AtHand, Logs, Question, Report, Seal, verify_with};
+use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Seal, Signers, verify_with};
 
 use super::run::{End, Scene, failing};
 use super::table;
@@ -26,7 +26,7 @@ struct Outside {
     moto: Moto,
 }
 
-fn settings(of: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(super) fn settings(of: &[(&str, &str)]) -> BTreeMap<String, String> {
     of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
@@ -42,11 +42,12 @@ impl Outside {
             prompt: false,
             largest: 1 << 30,
             within: Some(Duration::from_secs(30)),
+            apart: None,
         };
         let variables = settings(&[("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")]);
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
         let environment = Environment { variables, home: None };
-        let means = Means { store: lab.store.clone(), reach, clock, environment };
+        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment };
         let git = settings(&[("type", "git"), ("url", vault.to_str().unwrap())]);
         let s3 = settings(&[("type", "s3"), ("bucket", "evidence"), ("endpoint", &moto.url())]);
         let own =
@@ -67,9 +68,13 @@ impl Outside {
 
     /// Returns how the run reads: with the logs alone, and with each of the places.
     fn read(&self, scene: &Scene, what: &str) -> Vec<String> {
+        self.read_as(scene, what, &scene.lab.options())
+    }
+
+    fn read_as(&self, scene: &Scene, what: &str, options: &Options) -> Vec<String> {
         let mut row = vec![what.to_owned()];
         for anchors in [&[][..], std::slice::from_ref(&self.git), std::slice::from_ref(&self.s3)] {
-            let report = self.report(scene, anchors);
+            let report = self.report(scene, anchors, options);
             let fails = failing(&report);
             let mark = if report.intact { '✓' } else { '✗' };
             let fails = if fails.is_empty() { String::new() } else { format!(" ({fails})") };
@@ -78,12 +83,12 @@ impl Outside {
         row
     }
 
-    fn report(&self, scene: &Scene, anchors: &[Anchor]) -> Report {
+    fn report(&self, scene: &Scene, anchors: &[Anchor], options: &Options) -> Report {
         let lab = &scene.lab;
         let logs = Logs::read(&lab.store).unwrap();
         let ask = |question: &Question<'_>| ask_all(anchors, &self.means, question);
         let (run, at_hand) = (&scene.told.run, AtHand { logs: &logs, ask: &ask });
-        verify_with(&lab.store, &at_hand, run, &format::run_ref(run), &lab.options()).unwrap()
+        verify_with(&lab.store, &at_hand, run, &format::run_ref(run), options).unwrap()
     }
 }
 
@@ -121,5 +126,12 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
             "the same story told with another key, with a log of that key in the place of the right one's",
         ),
     );
+    // Both places would take the other's word beside the right one's, if they were asked about the writers of entry 0 alone.
+    outside.publish(&told, &stranger.fingerprint());
+    let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
+    let both = line(scene.lab.signer.public()) + &line(stranger.public());
+    let signers = Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap();
+    let options = Options { signers: Some(signers), strict_signers: true, ..Options::default() };
+    rows.push(outside.read_as(&scene, "the same, by a key that is trusted too, and published", &options));
     table::check("anchored", &["what was done", "the logs at hand", "and a `git` anchor", "and an `s3` anchor"], &rows);
 }

@@ -5,7 +5,9 @@ use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::entry::{Again, Cause, Event, Exit, ItemDropped, RunEnded, Transcript, Verified, VerifiedBy};
+use git_handoff::model::entry::{
+    Again, Cause, Event, Exit, ItemDropped, Outcome, RunEnded, Transcript, Verified, VerifiedBy,
+};
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
@@ -74,7 +76,8 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
         let transcript = Some(Transcript { sha256: Digest::of(b"said\n"), size: 5 });
         match &mut draft.event {
             Event::ItemReconciled(e) => {
-                e.exit = Some(Exit { code: Some(1), signal: None });
+                let code = i32::from(e.status == Outcome::Failed);
+                e.exit = Some(Exit { code: Some(code), signal: None });
                 e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
                 e.transcript = transcript;
             }

@@ -168,6 +168,7 @@ fn a_crash_between_nonce_and_thread_settles_itself() {
     assert_eq!(json(&again.stderr)["code"], "used");
     assert!(used.exists());
     // As if it had died before the thread was made.
+    env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/run-42-writer"]).success();
     std::fs::remove_file(&used).expect("it is there");
     std::fs::write(used.with_extension("intended"), intent("never-made")).expect("it is written");
     env.handoff_in("other", ["adopt", "../descriptor.json", "--as", "again"]).success();
@@ -213,7 +214,10 @@ fn every_forged_field_is_refused_even_under_the_senders_own_signature() {
     consistent["thread_id"] = "other".into();
     consistent["ref"] = "refs/handoff/threads/other".into();
     consistent["source"] = format!("other:{}", text(&descriptor["checkpoint_id"])).into();
-    refused(&env, &signed_by(&env.path().join("home/signing_key"), consistent), &[], "forged");
+    let consistent = signed_by(&env.path().join("home/signing_key"), consistent);
+    refused(&env, &consistent, &[], "not-there");
+    save(&env, "other", b"and its next", &[]);
+    refused(&env, &consistent, &[], "forged");
     adopt(&env, &descriptor, &[]).success();
 }
 
@@ -255,6 +259,72 @@ fn what_is_no_descriptor_is_refused() {
 }
 
 #[test]
+fn a_descriptor_without_a_field_is_none() {
+    let env = two_repositories();
+    let descriptor = offer(&env, &[]);
+    let key = env.path().join("home/signing_key");
+    assert_eq!((&descriptor["to_agent"], descriptor["summary"].is_string()), (&Value::Null, true));
+    for field in descriptor.as_object().expect("it is an object").keys().filter(|field| *field != "signature") {
+        let mut without = descriptor.clone();
+        without.as_object_mut().expect("it is an object").remove(field);
+        refused(&env, &signed_by(&key, without), &[], "bad-descriptor");
+        refused(&env, &forged(&env, &descriptor, field, value!([])), &[], "bad-descriptor");
+    }
+    for (field, to) in [("accepted_packet", Value::Null), ("accepted_packet", value!("clean")), ("to_agent", value!(7))]
+    {
+        refused(&env, &forged(&env, &descriptor, field, to), &[], "bad-descriptor");
+    }
+    adopt(&env, &descriptor, &[]).success();
+}
+
+#[test]
+fn a_signature_as_ssh_keygen_writes_it_is_accepted() {
+    let env = two_repositories();
+    let mut descriptor = offer(&env, &[]);
+    descriptor.as_object_mut().expect("it is an object").remove("signature");
+    env.write("payload", &String::from_utf8(format::canonical(&descriptor)).expect("it is text"));
+    env.shell("", "chmod 600 home/signing_key && ssh-keygen -q -Y sign -n git -f home/signing_key payload").success();
+    let armour = std::fs::read_to_string(env.path().join("payload.sig")).expect("it is written");
+    assert!(armour.ends_with('\n'));
+    for bad in [format!("{armour}\n"), armour.replace('\n', "\r\n"), armour.replacen('\n', "", 1)] {
+        descriptor["signature"] = bad.into();
+        refused(&env, &descriptor, &[], "bad-signature");
+    }
+    descriptor["signature"] = armour.into();
+    adopt(&env, &descriptor, &[]).success();
+}
+
+#[test]
+fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
+    let env = repository();
+    env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
+    env.git(["remote", "add", "origin", "../hub"]).success();
+    env.git(["push", "--quiet", "origin", "main"]).success();
+    env.git_in("", ["clone", "--quiet", "hub", "other"]).success();
+    save(&env, "run-42", b"draft", &[]);
+    let unpushed = |said: &Output| {
+        said.stderr.contains("not at \"origin\" yet") && said.stderr.contains("git handoff push origin run-42")
+    };
+    let offered = env.handoff(["offer", "run-42"]).exit(0);
+    assert!(unpushed(&offered), "{offered}");
+    let none = adopt(&env, &json(&offered.stdout), &["--json"]).exit(1);
+    assert!(none.stderr.contains("git handoff push"), "{none}");
+    env.handoff(["push", "origin", "run-42"]).success();
+    save(&env, "run-42", b"the state", &[]);
+    let offered = env.handoff(["offer", "run-42"]).exit(0);
+    assert!(unpushed(&offered), "{offered}");
+    let descriptor = json(&offered.stdout);
+    refused(&env, &descriptor, &[], "not-there");
+    env.handoff(["push", "origin", "run-42"]).success();
+    assert_eq!(env.handoff(["offer", "run-42"]).exit(0).stderr, "");
+    adopt(&env, &descriptor, &[]).success();
+    // An earlier one is there, and whether one is cannot always be said.
+    env.git(["remote", "set-url", "origin", "/nonexistent"]).success();
+    let offered = env.handoff(["offer", "run-42"]).exit(0);
+    assert!(offered.stderr.contains("could not be asked"), "{offered}");
+}
+
+#[test]
 fn an_offer_to_somebody_is_for_nobody_else() {
     let env = two_repositories();
     let descriptor = offer(&env, &["--to", "writer"]);
@@ -272,7 +342,9 @@ fn an_offer_expires() {
     let descriptor = offer(&env, &["--expires", "1s"]);
     env.git(["status"]).success();
     refused(&env, &descriptor, &[], "expired");
-    for bad in ["", "48", "h", "-1h", "99999d", "1w"] {
+    for bad in
+        ["", "48", "h", "-1h", "99999d", "1w", "0s", "0d", "+1h", "-0s", "18446744073709551616s", "18446744073709552s"]
+    {
         ends(&env, 2, &["offer", "run-42", "--expires", bad]);
     }
 }

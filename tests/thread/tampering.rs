@@ -24,6 +24,22 @@ fn a_removed_end_is_missed() {
 }
 
 #[test]
+fn garbage_on_top_of_the_log_hides_no_cut_off_end() {
+    let env = repository();
+    let first = save(&env, "t", b"1", &[]);
+    save(&env, "t", b"2", &[]);
+    let log = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    let garbage = env.git(["commit-tree", "-p", log.trim(), "-m", "x", &format!("{}^{{tree}}", log.trim())]).success();
+    env.git(["update-ref", log.trim(), garbage.trim()]).success();
+    // Nobody knows what else the log would say.
+    let said = env.handoff(["thread", "verify", "t"]).exit(3);
+    assert!(said.stdout.contains("is broken") && said.stdout.contains("✗ anchor"), "{said}");
+    env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();
+    let said = env.handoff(["thread", "verify", "t"]).exit(3);
+    assert!(said.stdout.contains("holds 2 entries: the last are gone"), "{said}");
+}
+
+#[test]
 fn a_removed_thread_is_missed_and_its_name_stays_taken() {
     let env = repository();
     save(&env, "t", b"1", &[]);

@@ -91,6 +91,26 @@ fn it_comes_back_exactly_on_another_clone() {
 }
 
 #[test]
+fn it_comes_back_with_a_git_that_knows_no_source_of_attributes() {
+    let env = changed();
+    let real = env.shell("", "command -v git").success();
+    let old = format!(
+        "#!/bin/sh\nfor word in \"$@\"; do case $word in --attr-source*) echo \"unknown option: $word\" >&2; exit 129;; esac; done\n\
+        exec {} \"$@\"\n",
+        real.trim()
+    );
+    env.write("old/git", &old);
+    let handoff = |dir: &str, args: &str| {
+        env.shell(dir, &format!("chmod +x ../old/git && PATH=$PWD/../old:$PATH git-handoff {args}"))
+    };
+    handoff("repo", "checkpoint t --state staged --worktree").success();
+    offer(&env);
+    env.git_in("other", ["config", "core.autocrlf", "true"]).success();
+    handoff("other", "adopt ../descriptor.json --as u --checkout").success();
+    assert_eq!(files(&env, "other"), files(&env, "repo"));
+}
+
+#[test]
 fn the_receivers_own_changes_stay() {
     let env = changed();
     save(&env, "t", b"state", &["--worktree"]);

@@ -72,8 +72,43 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
         try_with(raw.replace("\"seq\":5", &format!("\"seq\":{number}")), "");
         try_with(raw.replace("\"entries\":5", &format!("\"entries\":{number}")), "");
     }
+    for number in ["9007199254740992", "9007199254740993", "-9007199254740992", "1.0", "5e0", "0.5"] {
+        try_with(raw.replace("\"entries\":5", &format!("\"entries\":{number}")), "no integer within ±(2^53−1)");
+    }
     let parent = format!("parent {}\n", told.links[4].commit);
     try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "has 2 parents");
+}
+
+/// Writes a commit's signature in another way.
+type Respell = fn(&str) -> String;
+
+#[test]
+fn a_signature_is_byte_for_byte_what_openssh_writes() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let tip = told.head.commit.unwrap();
+    let raw = String::from_utf8(lab.store.read(tip).unwrap().1).unwrap();
+    let bends: [(&str, Respell); 7] = [
+        ("a blank behind the last line", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n")),
+        ("a blank behind the first line", |raw| {
+            raw.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n")
+        }),
+        ("a CR", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n")),
+        ("an empty line behind it", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n")),
+        ("an empty line before it", |raw| raw.replace("gpgsig ", "gpgsig \n ")),
+        ("a tab", |raw| raw.replace("\n U1NIU0lH", "\n \tU1NIU0lH")),
+        ("other line lengths", |raw| {
+            raw.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", "gpgsig -----BEGIN SSH SIGNATURE-----\n U1\n NI")
+        }),
+    ];
+    for (what, bend) in bends {
+        let bent = bend(&raw);
+        assert!(bent != raw, "{what} changes nothing");
+        lab.point_at(lab.store.write(gix::objs::Kind::Commit, bent.as_bytes()).unwrap());
+        let report = lab.verify();
+        assert_fails(&report, "signature", "entry 5: the signature");
+        assert_eq!(report.row("chain").unwrap().state, State::Ok, "{what}\n{}", report.to_text(false));
+    }
 }
 
 #[test]

@@ -4,11 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
+use git_handoff::chain::{Head, Writer};
+use git_handoff::clock::Clock;
+use git_handoff::model::time::Moment;
 use git_handoff::sign;
 use git_handoff::verify::{Options, Signers, State, revoked};
 use jiff::tz::TimeZone;
 
-use super::lab::{Lab, assert_fails, assert_intact};
+use super::lab::{Lab, assert_fails, assert_intact, key};
+use super::teller::Teller;
 
 /// Options before the key of the line, principals in front of them, and the principal that is asked for. The entries' time
 /// is 2026-06-04T02:00:00Z, which is 04:00 in the zone.
@@ -84,9 +88,28 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         ("ci valid-after=\"2026\"", "YYYYMMDD"),
         ("ci touch-required", "unknown option"),
         ("ci namespaces=\"git", "principals"),
+        ("ci namespaces=git", "one pair of quotes"),
+        ("ci namespaces=\"git\"\"file\"", "one pair of quotes"),
+        ("ci namespaces=\"g\\\"it\\\"\"", "one pair of quotes"),
+        ("ci valid-before=20260101", "one pair of quotes"),
+        ("\"ci\",ada", "principals"),
+        ("\"ci", "principals"),
+        ("c\\i", "principals"),
+        ("\u{feff}ci", "byte order"),
+        ("# gone\rci", "control character"),
+        ("ci\u{2028}", "control character"),
     ] {
         let refused = Signers::parse(&format!("{line} {key}\n"), &TimeZone::UTC).unwrap_err().to_string();
         assert!(refused.replace('"', "`").contains(said), "{line}: {refused}");
+    }
+    for behind in [format!("\rada {key}"), format!("\r\rada {key}"), "\r".to_owned(), "\u{b}ada".to_owned()] {
+        let refused = Signers::parse(&format!("ci {key}{behind}"), &TimeZone::UTC).unwrap_err().to_string();
+        assert!(refused.contains("control character"), "{behind:?}: {refused}");
+    }
+    let two = Signers::parse(&format!("ci {key} ada {key}\n"), &TimeZone::UTC).unwrap_err().to_string();
+    assert!(two.contains("more than one key"), "{two}");
+    for honest in ["\r\n", "\n", "", " ada@host's laptop, \"the old one\"\n", "\t# since 2026\r\n"] {
+        Signers::parse(&format!("# team\r\n\r\n\t ci\t{key}{honest}"), &TimeZone::UTC).unwrap();
     }
     // Keys of other types name nobody here, and spoil nothing.
     let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
@@ -125,6 +148,83 @@ fn a_list_of_revoked_keys_holds_fingerprints_and_keys() {
     assert_intact(&lab.verify_with(&Options { revoked: revoked("# nobody\n").unwrap(), ..lab.options() }));
     for list in ["ada@example.com\n", "SHA256:short\n", "MD5:00\n"] {
         assert!(revoked(list).is_err(), "{list}");
+    }
+}
+
+#[test]
+fn no_line_about_revoked_keys_is_read_by_half() {
+    let lab = Lab::new();
+    let (one, other) = (lab.signer.fingerprint(), key(lab.path(), 2).fingerprint());
+    let (public, public_too) = (lab.signer.public().to_openssh().unwrap(), key(lab.path(), 2));
+    let public_too = public_too.public().to_openssh().unwrap();
+    let refused = [
+        // Two keys on one line, however they are told apart.
+        format!("{one} {other}\n"),
+        format!("{one},{other}\n"),
+        format!("{one}\t256 {other} ada@host (ED25519)\n"),
+        format!("{one} # and {other}\n"),
+        format!("{one} {}\n", other.to_lowercase()),
+        format!("{public} {public_too}\n"),
+        format!("{public} {other}\n"),
+        format!("{one} {public_too}\n"),
+        // Lines that end in another way, also where a comment would hide them.
+        format!("{one}\r{other}\r"),
+        format!("# gone\r{one}\n"),
+        format!("{one}\r"),
+        format!("# gone\u{2028}{one}\n"),
+        format!("{one}\u{85}{other}\n"),
+        format!("{one}\u{b}{other}\n"),
+        format!("{one}\0{other}\n"),
+        format!("\u{feff}# gone\n{one}\n"),
+        format!("\u{feff}since=2026-07-01T00:00:00Z {one}\n"),
+        // Spellings that are not those of `ssh-keygen`.
+        format!("{one}=\n"),
+        format!("{}\n", one.to_lowercase()),
+        format!("{}\n", one.to_uppercase()),
+        format!("SHA256:{}\n", one[7..].to_lowercase()),
+        format!("ada {one}\n"),
+        format!("- {one}\n"),
+        format!("256 {public}\n"),
+        "256\n".to_owned(),
+        // A time that is not where it counts, or no time.
+        format!("{one} since=2026-07-01T00:00:00Z\n"),
+        format!("since=2026-07-01T00:00:00Z since=2026-08-01T00:00:00Z {one}\n"),
+        format!("since=2026-07-01 {one}\n"),
+        format!("since=\"2026-07-01T00:00:00Z {one}\n"),
+        format!("Since=2026-07-01T00:00:00Z {one}\n"),
+        "since=2026-07-01T00:00:00Z\n".to_owned(),
+    ];
+    for list in &refused {
+        assert!(revoked(list).is_err(), "{list:?} gave {:?}", revoked(list));
+    }
+    let all_read = [
+        format!("{one}\r\n{other}\r\n"),
+        format!("# one\n\n\t{one}  \n{other} # left the team, ada@host"),
+        format!("256 {one} ada@host (ED25519)\n{public_too}\n"),
+        format!("{public}\tada@host\n256  {other}  no comment (ED25519)\n"),
+    ];
+    for list in &all_read {
+        assert_eq!(revoked(list).unwrap(), [(one.clone(), None), (other.clone(), None)].into(), "{list:?}");
+    }
+    let since = revoked(&format!("since=\"2026-07-01T00:00:00Z\" {one} ada\nsince=2026-07-01T02:00:00+02:00 {public}"));
+    assert_eq!(since.unwrap().values().next().unwrap().unwrap().to_string(), "2026-07-01T00:00:00.000Z");
+}
+
+#[test]
+fn a_validity_ends_with_its_second_as_it_does_for_git() {
+    let lab = Lab::new();
+    let mut run = Teller::honest(&lab);
+    run.drafts.truncate(1);
+    let writer =
+        Writer { clock: Clock::Pinned(Moment::from_millis(1_780_538_400_999)), ..lab.writer_with(&lab.signer) };
+    let head = Head::unborn("refs/handoff/runs/handoff-dag-1".to_owned());
+    writer.append(&head, run.drafts).unwrap().publish().unwrap();
+    let public = lab.signer.public().to_openssh().unwrap();
+    for (time, valid) in [("20260604015959Z", false), ("20260604020000Z", true), ("20260604020001Z", true)] {
+        let text = format!("ci@example.com valid-before=\"{time}\" {public}\n");
+        let signers = Some(Signers::parse(&text, &TimeZone::UTC).unwrap());
+        let report = lab.verify_with(&Options { signers, ..Options::default() });
+        assert_eq!(report.row("signature").unwrap().state == State::Ok, valid, "{time}\n{}", report.to_text(false));
     }
 }
 

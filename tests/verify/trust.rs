@@ -93,7 +93,7 @@ fn signers_files_are_read_whole_or_not_at_all() {
     assert!(matches!(parse_signers(&format!("ada valid-after=\"soon\" {key}")), Err(SignersError::Time(1))));
     assert!(matches!(parse_signers(&format!("ada touch-me {key}")), Err(SignersError::Option(1, _))));
     assert!(matches!(parse_signers("ada ssh-ed25519 AAAA"), Err(SignersError::Key(1, _))));
-    parse_signers(&format!("\"ada, of course\",bob namespaces=\"git\",valid-after=\"20200101\" {key} ada@host"))
+    parse_signers(&format!("\"ada, of course,bob\" namespaces=\"git\",valid-after=\"20200101\" {key} ada@host"))
         .unwrap();
 }
 

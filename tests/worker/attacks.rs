@@ -3,7 +3,9 @@
 use git_handoff::worker::capture::{Error, capture};
 use git_handoff::worker::salvage::salvage;
 
-use crate::worker::harness::Repo;
+use git_handoff::worker::workspace::Workspace;
+
+use crate::worker::harness::{Repo, run};
 
 #[test]
 fn nested_repositories_are_refused_by_name() {
@@ -106,5 +108,141 @@ fn what_git_cannot_take_is_refused_by_name() {
     repo.script(&workspace, "mkdir target; mv sparse target/; for i in 1 2 3; do seq 1000 >n$i; done");
     let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!() };
     assert!(sentence.contains("the patch is larger"), "{sentence}");
+    workspace.remove().unwrap();
+}
+
+#[test]
+fn pipes_where_git_would_read_hold_nobody_up() {
+    let repo = Repo::new("sha1");
+    let site = repo.site();
+    for (script, named) in [
+        ("rm .gitignore; mkfifo .gitignore", ".gitignore"),
+        ("mkfifo dir/.gitignore; echo x >>a.txt", "dir/.gitignore"),
+        ("rm .gitattributes; mkfifo .gitattributes", ".gitattributes"),
+        ("mkdir new; mkfifo new/.gitattributes", "new/.gitattributes"),
+        ("mkfifo .gitmodules", ".gitmodules"),
+        ("mkfifo outputs/.gitignore; echo x >>a.txt", "outputs/.gitignore"),
+        ("mkfifo inputs/.gitattributes; echo x >>a.txt", "inputs/.gitattributes"),
+    ] {
+        let workspace = repo.workspace(&site);
+        repo.script(&workspace, script);
+        let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!("{script}") };
+        assert!(sentence.contains(named), "{script}: {sentence}");
+        repo.script(&workspace, "echo work >saved");
+        let tree = salvage(&workspace, &site).unwrap().unwrap().tree;
+        assert_eq!(repo.git(&["show", &format!("{tree}:saved")]), "work", "{script}");
+        workspace.remove().unwrap();
+    }
+}
+
+#[test]
+fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them() {
+    let repo = Repo::new("sha1");
+    let site = repo.site();
+    let secret = repo.dir.path().join("secret");
+    std::fs::write(&secret, "top secret").unwrap();
+    for script in [
+        "rm ../index; mkfifo ../index",
+        "rm ../index; ln -s \"$CANARY/../secret\" ../index",
+        "echo junk >../index",
+        "rm -f ../index",
+        "mkdir ../capture; mkfifo ../capture/index",
+        "ln -s /etc ../capture",
+        "rm -f ../result.json; mkfifo ../result.json",
+        "ln -s \"$CANARY/../secret\" ../result.json",
+    ] {
+        let workspace = repo.workspace(&site);
+        repo.script(&workspace, &format!("{script}\necho x >>a.txt"));
+        assert_eq!(workspace.read_result(), None, "{script}");
+        let captured = capture(&workspace, &site).unwrap();
+        let patch = repo.git(&["cat-file", "blob", &captured.patch.unwrap().oid.to_string()]);
+        assert!(patch.contains("+x") && !patch.contains("secret"), "{script}: {patch}");
+        workspace.remove().unwrap();
+    }
+    assert!(secret.exists());
+}
+
+#[test]
+fn a_folder_that_was_exchanged_for_a_link_is_removed_and_nothing_behind_it() {
+    let repo = Repo::new("sha1");
+    let site = repo.site();
+    let precious = repo.dir.path().join("precious");
+    for script in [
+        // The attempt's folder, the run's folder, and parts of the attempt's.
+        "cd ../..; mv edit%2Fa.1 gone; ln -s \"$CANARY/../precious\" edit%2Fa.1",
+        "cd ../../..; mv nightly%401 gone; mkdir nightly%401; ln -s \"$CANARY/../precious\" nightly%401/edit%2Fa.1",
+        "rm -rf ../tmp; ln -s \"$CANARY/../precious\" ../tmp",
+        "rm -rf ../capture; ln -s \"$CANARY/../precious\" ../capture",
+        "rm -rf outputs; ln -s \"$CANARY/../precious\" outputs",
+    ] {
+        for name in ["capture", "tree", "tmp", "index"] {
+            std::fs::create_dir_all(precious.join(name)).unwrap();
+            std::fs::write(precious.join(name).join("file"), "precious").unwrap();
+        }
+        let workspace = repo.workspace(&site);
+        repo.script(&workspace, script);
+        let captured = capture(&workspace, &site);
+        let saved = salvage(&workspace, &site);
+        assert!(captured.is_err() || captured.is_ok_and(|captured| captured.outputs.is_empty()), "{script}");
+        assert!(saved.is_ok(), "{script}");
+        workspace.remove().unwrap();
+        for name in ["capture", "tree", "tmp", "index"] {
+            assert!(precious.join(name).join("file").exists(), "{script} removed {name}");
+        }
+        let _ = std::fs::remove_dir_all(repo.dir.path().join("cache"));
+    }
+}
+
+#[test]
+fn a_leftover_that_is_a_link_is_removed_and_nothing_behind_it() {
+    let repo = Repo::new("sha1");
+    let site = repo.site();
+    let precious = repo.dir.path().join("precious");
+    std::fs::create_dir_all(precious.join("tree")).unwrap();
+    let workspace = repo.workspace(&site);
+    repo.script(&workspace, "cd ../..; mv edit%2Fa.1 gone; ln -s \"$CANARY/../precious\" edit%2Fa.1");
+    drop(workspace);
+    let left = Workspace::leftovers(&site, &run()).unwrap();
+    assert_eq!(left.len(), 1);
+    assert!(Workspace::reopen(&site, &run(), left[0].clone(), repo.head()).unwrap().is_none());
+    assert!(precious.join("tree").exists() && !left[0].dir.exists());
+    // A whole run's folder that is a link is nobody's to look into.
+    let runs = site.root.join("nightly%401");
+    std::fs::rename(&runs, site.root.join("gone")).unwrap();
+    std::os::unix::fs::symlink(&precious, &runs).unwrap();
+    assert!(Workspace::leftovers(&site, &run()).is_err());
+}
+
+#[test]
+fn filters_that_the_worktree_would_provide_are_not_run() {
+    let repo = Repo::new("sha1");
+    repo.write(".gitattributes", "*.x filter=own\n*.y filter=system\n");
+    repo.write("tools/clean.sh", "cat\n");
+    repo.commit();
+    repo.git(&["config", "filter.own.clean", "sh tools/clean.sh"]);
+    repo.git(&["config", "filter.system.clean", "sed s/a/b/"]);
+    let attack = "echo \"touch $CANARY; cat\" >tools/clean.sh; echo a >new.x";
+    let sentence = repo.refused(attack);
+    assert!(sentence.contains("filter.own") && sentence.contains("tools/clean.sh"), "{sentence}");
+    // Where it is not needed, it is in nobody's way.
+    let patch = String::from_utf8(repo.patch("echo a >new.y").unwrap()).unwrap();
+    assert!(patch.contains("+b\n"), "{patch}");
+}
+
+#[test]
+fn no_more_unfinished_work_is_saved_than_there_is_room_for() {
+    let repo = Repo::new("sha1");
+    let mut site = repo.site();
+    site.max_salvage = 100_000;
+    let workspace = repo.workspace(&site);
+    let script = "for i in 1 2 3; do head -c 60000 /dev/zero >big$i; done; echo small >small
+        mkdir -p target; head -c 900000 /dev/zero >target/ignored
+        head -c 60000 /dev/zero >outputs/big; echo out >outputs/small";
+    repo.script(&workspace, script);
+    let tree = salvage(&workspace, &site).unwrap().unwrap().tree;
+    let names = repo.git(&["ls-tree", "-r", "--name-only", &tree.to_string()]);
+    let saved = |name: &str| names.lines().any(|line| line == name);
+    assert!(saved("small") && saved("outputs/small") && !saved("outputs/big") && !saved("target/ignored"), "{names}");
+    assert_eq!(["big1", "big2", "big3"].into_iter().filter(|name| saved(name)).count(), 1, "{names}");
     workspace.remove().unwrap();
 }

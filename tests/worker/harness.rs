@@ -87,7 +87,9 @@ impl Repo {
     }
 
     pub(super) fn workspace(&self, site: &Site) -> Workspace {
-        Workspace::create(site, &run(), &item("edit/a"), 1, self.head()).unwrap()
+        let workspace = Workspace::create(site, &run(), &item("edit/a"), 1, self.head()).unwrap();
+        workspace.mark_started().unwrap();
+        workspace
     }
 
     /// Commits what is there.

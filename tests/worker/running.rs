@@ -39,15 +39,14 @@ fn run_until(
     limit: u64,
     control: impl FnOnce(watch::Sender<bool>),
 ) -> (Result<Ended, agent::Error>, String) {
-    let path = invocation.attempt_dir.join("transcript");
-    let _ = fs::remove_file(&path);
-    let mut transcript = TranscriptWriter::create(&path, &[b"hunter2".to_vec()], limit).unwrap();
+    let mut transcript = TranscriptWriter::create(&invocation.attempt_dir, &[b"hunter2".to_vec()], limit).unwrap();
     let (sender, receiver) = watch::channel(false);
     control(sender);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(agent::run(invocation, &mut transcript, receiver));
-    let said = transcript.finish().unwrap();
-    let bytes = fs::read(&path).unwrap();
+    let (said, mut file) = transcript.finish().unwrap();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
     assert_eq!((said.sha256, said.size), (Digest::of(&bytes), bytes.len() as u64));
     (ended, String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -93,6 +93,32 @@ fn no_other_process_is_touched() {
 }
 
 #[test]
+fn one_that_hides_from_everybody_is_ended_though_others_run() {
+    if !common::alone("worker::survivors::one_that_hides_from_everybody_is_ended_though_others_run") {
+        return;
+    }
+    survivors::become_subreaper();
+    // As attempts lie: each in the folder of its run, these in one folder.
+    let (_guard, root) = dir();
+    let attempt = |run: &str| {
+        let dir = root.join(run).join("item.1");
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    };
+    let (one, other) = (attempt("one"), attempt("other"));
+    let long = shell(&other, "sleep 3");
+    let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
+    let pid = one.join("pid");
+    let hidden = format!(
+        "(cd /; setsid env -i sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 100' >/dev/null 2>&1 &); until test -e {0}; do sleep 0.01; done",
+        pid.display()
+    );
+    run(&shell(&one, &hidden), 1000).0.unwrap();
+    assert!(!alive(&pid_in(&pid)), "it outlived its attempt");
+    assert_eq!(running.join().unwrap().exit.unwrap().code, Some(0));
+}
+
+#[test]
 fn survivors_of_a_dead_conductor_are_found() {
     if !common::alone("worker::survivors::survivors_of_a_dead_conductor_are_found") {
         return;

@@ -4,37 +4,65 @@ use std::collections::BTreeSet;
 
 use crate::git::store::{self, Edit, Store};
 use crate::git::{refs, tree};
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::RunId;
 
 use super::LONGEST;
 
-/// More tokens of one run than this are not read.
-const MOST: usize = 64;
+/// The most bytes of tokens that are looked at in one place; a small one counts as [`SMALL`].
+const MOST: u64 = 64 << 20;
+
+/// What a token counts at least.
+const SMALL: u64 = 1 << 10;
 
 /// How often keeping one is tried again when somebody else was faster.
 const RACES: usize = 20;
 
-/// Reads all tokens at hand for a run, ours and fetched. What is none is passed over: anybody may have put it there.
-pub(super) fn read(store: &Store, run: &RunId) -> Result<Vec<Vec<u8>>, Error> {
-    let own = format::stamps_ref(run);
-    let below = own.strip_prefix("refs/handoff").expect("all our refs begin with it");
-    let fetched = refs::list(store, "refs/handoff/remotes/")?.into_iter().filter(|(name, _)| name.ends_with(below));
-    let mut seen = BTreeSet::new();
-    let mut tokens = Vec::new();
-    for tree in refs::read(store, &own)?.into_iter().chain(fetched.map(|(_, tree)| tree)) {
-        for (_, blob) in tree::files(store, tree).unwrap_or_default().into_iter().take(MOST) {
-            if seen.insert(blob)
-                && let Ok(bytes) = store.read_blob(blob)
-                && bytes.len() as u64 <= LONGEST
-            {
-                tokens.push(bytes);
+/// What lies beside a run, ours and fetched.
+pub(super) struct Stamps {
+    blobs: Vec<Oid>,
+    /// The places that hold more than is looked at.
+    pub(super) overfull: Vec<String>,
+}
+
+impl Stamps {
+    /// Lists what may be tokens. What cannot be one is passed over: anybody may have put it there, and it takes no room from others.
+    pub(super) fn list(store: &Store, run: &RunId) -> Result<Self, Error> {
+        let own = format::stamps_ref(run);
+        let below = own.strip_prefix("refs/handoff").expect("all our refs begin with it");
+        let fetched = refs::list(store, "refs/handoff/remotes/")?.into_iter().filter(|(name, _)| name.ends_with(below));
+        let mut places: Vec<(String, Oid)> =
+            refs::read(store, &own)?.map(|tree| (own.clone(), tree)).into_iter().collect();
+        places.extend(fetched);
+        let mut seen = BTreeSet::new();
+        let (mut blobs, mut overfull) = (Vec::new(), Vec::new());
+        let repo = store.local();
+        // Each place has room of its own, so that nobody can fill that of another.
+        for (name, tree) in places {
+            let mut room = MOST;
+            for (_, blob) in tree::files(store, tree).unwrap_or_default() {
+                let size = repo.try_find_header(blob.0).ok().flatten().map(|header| header.size());
+                let Some(size) = size.filter(|size| *size <= LONGEST) else { continue };
+                if seen.contains(&blob) {
+                    continue;
+                }
+                let Some(left) = room.checked_sub(size.max(SMALL)) else {
+                    overfull.push(name);
+                    break;
+                };
+                room = left;
+                seen.insert(blob);
+                blobs.push(blob);
             }
         }
+        Ok(Self { blobs, overfull })
     }
-    tokens.truncate(MOST);
-    Ok(tokens)
+
+    /// Reads them one by one.
+    pub(super) fn read<'s>(&'s self, store: &'s Store) -> impl Iterator<Item = Vec<u8>> + 's {
+        self.blobs.iter().filter_map(|blob| store.read_blob(*blob).ok())
+    }
 }
 
 /// Adds a token; nothing that is there goes.
@@ -61,6 +89,9 @@ pub(super) fn keep(store: &Store, run: &RunId, token: &[u8]) -> Result<(), Error
 /// Why tokens could not be read or kept.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// There are so many that a good one may be among those that were not looked at.
+    #[error("{0} holds more time stamps than are looked at, and none of those that were looked at holds")]
+    Overfull(String),
     /// A ref could not be read or moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),

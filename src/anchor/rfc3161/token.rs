@@ -12,10 +12,10 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm as Algorithm, TrustAnchor, UnixTime};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use webpki::ring as algorithms;
-use webpki::{EndEntityCert, KeyUsage};
+use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 use x509_cert::Certificate;
-use x509_cert::ext::pkix::ExtendedKeyUsage;
 use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{ExtendedKeyUsage, KeyUsage as Usage, KeyUsages};
 use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_tsp::{Accuracy, MessageImprint};
 
@@ -45,22 +45,45 @@ static ALGORITHMS: &[&dyn Algorithm] = &[
 ];
 
 /// The CA certificates that the verifier named.
-pub(super) struct Roots(Vec<CertificateDer<'static>>);
+pub(super) struct Roots(Vec<(CertificateDer<'static>, Certificate)>);
 
 impl Roots {
     /// Reads them from PEM.
     pub(super) fn read(text: &[u8]) -> Result<Self, Error> {
         let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-        let roots = roots.ok().filter(|roots| !roots.is_empty()).ok_or(Error::NoRoots)?;
-        let read = Self(roots);
-        read.anchors()?;
-        Ok(read)
+        let roots =
+            roots.ok().filter(|roots: &Vec<CertificateDer<'static>>| !roots.is_empty()).ok_or(Error::NoRoots)?;
+        let read = roots.into_iter().map(|root| {
+            webpki::anchor_from_trusted_cert(&root).map_err(|_| Error::NoRoots)?;
+            let certificate = Certificate::from_der(&root).map_err(|_| Error::NoRoots)?;
+            Ok((root, certificate))
+        });
+        Ok(Self(read.collect::<Result<_, Error>>()?))
     }
 
-    fn anchors(&self) -> Result<Vec<TrustAnchor<'_>>, Error> {
-        let anchor = |root| webpki::anchor_from_trusted_cert(root).map_err(|_| Error::NoRoots);
-        self.0.iter().map(anchor).collect()
+    /// Returns those that may vouch for anybody at a time, and how many may not.
+    fn anchors(&self, seconds: u64) -> (Vec<TrustAnchor<'_>>, usize) {
+        let valid = |certificate: &Certificate| {
+            let validity = &certificate.tbs_certificate.validity;
+            let (start, end) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
+            (start.as_secs()..=end.as_secs()).contains(&seconds) && may_issue(certificate)
+        };
+        let fit = self.0.iter().filter(|(_, certificate)| valid(certificate));
+        let anchors: Vec<_> = fit.filter_map(|(root, _)| webpki::anchor_from_trusted_cert(root).ok()).collect();
+        let unfit = self.0.len() - anchors.len();
+        (anchors, unfit)
     }
+}
+
+/// Whether a CA's certificate is for signing certificates, as far as it says what it is for.
+fn may_issue(certificate: &Certificate) -> bool {
+    key_usage(certificate).is_none_or(|usage| usage.is_ok_and(|usage| usage.key_cert_sign()))
+}
+
+fn key_usage(certificate: &Certificate) -> Option<Result<Usage, der::Error>> {
+    let mut extensions = certificate.tbs_certificate.extensions.iter().flatten();
+    let usage = extensions.find(|extension| extension.extn_id == rfc5280::ID_CE_KEY_USAGE)?;
+    Some(Usage::from_der(usage.extn_value.as_bytes()))
 }
 
 /// What a token that holds says.
@@ -137,7 +160,7 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
     if imprint.hash_algorithm.oid != rfc5912::ID_SHA_256 || imprint.hashed_message.as_bytes() != root.as_bytes() {
         return Err(Error::Imprint);
     }
-    let at = gen_time(&info.gen_time)?;
+    let (at, fraction) = gen_time(&info.gen_time)?;
     let [signer] = signed.signer_infos.0.as_slice() else { return Err(Error::NoToken) };
     let certificates: Vec<&Certificate> = signed
         .certificates
@@ -158,19 +181,27 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
     let end = EndEntityCert::try_from(&raw).map_err(|error| Error::Certificate(error.to_string()))?;
     let seconds = u64::try_from(at.seconds()).map_err(|_| Error::Time)?;
     let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-    let usage = KeyUsage::required(TIME_STAMPING);
-    end.verify_for_usage(ALGORITHMS, &roots.anchors()?, &ders, time, usage, None, None)
-        .map_err(|error| Error::Certificate(error.to_string()))?;
+    // What the signer's own certificate says of its purpose was looked at above; those over it may say nothing of it.
+    let usage = KeyUsage::required_if_present(TIME_STAMPING);
+    let issuers = |path: &VerifiedPath<'_>| {
+        let issuer = |issuer: &webpki::Cert<'_>| Certificate::from_der(&issuer.der()).is_ok_and(|one| may_issue(&one));
+        if path.intermediate_certificates().all(issuer) { Ok(()) } else { Err(webpki::Error::EndEntityUsedAsCa) }
+    };
+    let (anchors, unfit) = roots.anchors(seconds);
+    end.verify_for_usage(ALGORITHMS, &anchors, &ders, time, usage, None, Some(&issuers)).map_err(|error| {
+        let of_roots = if unfit > 0 { "; a CA certificate of yours was not valid then, or signs none" } else { "" };
+        Error::Certificate(format!("{error}{of_roots}"))
+    })?;
     let signature = signer.signature.as_bytes();
     let matches = |algorithm: &&dyn Algorithm| end.verify_signature(*algorithm, &attributes, signature).is_ok();
     if !candidates(signer)?.iter().any(matches) {
         return Err(Error::Signature);
     }
-    Ok(Stamp { at, nonce: info.nonce })
+    Ok(Stamp { at: latest(at, fraction, info.accuracy.as_ref())?, nonce: info.nonce })
 }
 
-/// Reads `YYYYMMDDhhmmss[.f…]Z`; fractions of a second are rounded up, so that no time is claimed before its own.
-fn gen_time(any: &Any) -> Result<Moment, Error> {
+/// Reads `YYYYMMDDhhmmss[.f…]Z` as a whole second and the microseconds over it, rounded up.
+fn gen_time(any: &Any) -> Result<(Moment, u64), Error> {
     let text = std::str::from_utf8(any.value()).ok().filter(|_| any.tag() == Tag::GeneralizedTime);
     let text = text.and_then(|text| text.strip_suffix('Z')).ok_or(Error::Time)?;
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
@@ -184,8 +215,25 @@ fn gen_time(any: &Any) -> Result<Moment, Error> {
         format!("{}:{}:{}", part(8, 10), part(10, 12), part(12, 14)),
     );
     let stamp: jiff::Timestamp = format!("{date}T{clock}Z").parse().map_err(|_| Error::Time)?;
-    let more = if fraction.is_some() { 1000 } else { 0 };
-    Ok(Moment::from_millis(stamp.as_millisecond()).plus_millis(more))
+    let fraction = fraction.unwrap_or_default();
+    let micros = format!("{:0<6}", &fraction[..fraction.len().min(6)]).parse::<u64>().map_err(|_| Error::Time)?;
+    let rest = fraction.bytes().skip(6).any(|digit| digit != b'0');
+    Ok((Moment::from_millis(stamp.as_millisecond()), micros + u64::from(rest)))
+}
+
+/// Returns the latest second that a token may have been made at: its clock may have been behind by as much as it says.
+fn latest(at: Moment, micros: u64, accuracy: Option<&Accuracy>) -> Result<Moment, Error> {
+    let part = |part: Option<i16>| match part.map(u64::try_from) {
+        None => Ok(0),
+        Some(Ok(part @ 0..=999)) => Ok(part),
+        Some(_) => Err(Error::Time),
+    };
+    let (mut seconds, mut micros) = (0, micros);
+    if let Some(Accuracy { seconds: whole, millis, micros: small }) = accuracy {
+        seconds = whole.map_or(Ok(0), u32::try_from).map_err(|_| Error::Time)?.into();
+        micros += part(*millis)? * 1000 + part(*small)?;
+    }
+    Ok(at.plus_millis((seconds + micros.div_ceil(1_000_000)) * 1000))
 }
 
 fn is_by(signer: &SignerInfo, certificate: &Certificate) -> bool {
@@ -202,8 +250,14 @@ fn is_by(signer: &SignerInfo, certificate: &Certificate) -> bool {
     }
 }
 
-/// The certificate must be for time stamps, for nothing else, and critically so.
+/// The certificate must be for time stamps, for nothing else, and critically so; its key for signatures, if it says so.
 fn check_usage(certificate: &Certificate) -> Result<(), Error> {
+    let signs = KeyUsages::DigitalSignature | KeyUsages::NonRepudiation;
+    if let Some(usage) = key_usage(certificate)
+        && !(usage.as_ref().is_ok_and(|usage| signs.contains(usage.0) && !usage.0.is_empty()))
+    {
+        return Err(Error::Usage);
+    }
     let mut usages = certificate.tbs_certificate.extensions.iter().flatten();
     let usage = usages.find(|e| e.extn_id == rfc5280::ID_CE_EXT_KEY_USAGE).ok_or(Error::Usage)?;
     let purposes = ExtendedKeyUsage::from_der(usage.extn_value.as_bytes())?;
@@ -349,10 +403,15 @@ mod tests {
 
     #[test]
     fn times_are_read_in_every_form_that_is_allowed() {
-        let read = |text: &str| gen_time(&Any::new(Tag::GeneralizedTime, text.as_bytes()).expect("short")).ok();
+        let read = |text: &str| {
+            let (at, micros) = gen_time(&Any::new(Tag::GeneralizedTime, text.as_bytes()).expect("short")).ok()?;
+            latest(at, micros, None).ok()
+        };
         let moment = |text: &str| text.parse::<Moment>().ok();
         assert_eq!(read("20260604020000Z"), moment("2026-06-04T02:00:00.000Z"));
         assert_eq!(read("20260604020000.5Z"), moment("2026-06-04T02:00:01.000Z"));
+        assert_eq!(read("20260604020000.0000000000Z"), moment("2026-06-04T02:00:00.000Z"));
+        assert_eq!(read("20260604020000.0000000001Z"), moment("2026-06-04T02:00:01.000Z"));
         for bad in [
             "20260604020000",
             "20260604020000+0200",
@@ -362,6 +421,23 @@ mod tests {
             "2026060402000xZ",
         ] {
             assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_clock_may_have_been_behind_by_as_much_as_its_token_says() {
+        let at = "2026-06-04T02:00:00.000Z".parse::<Moment>().expect("a moment");
+        let latest = |micros, seconds, millis, small| {
+            let accuracy = Accuracy { seconds, millis, micros: small };
+            latest(at, micros, Some(&accuracy)).ok().map(|late| late.millis() - at.millis())
+        };
+        assert_eq!(latest(0, None, None, None), Some(0));
+        assert_eq!(latest(0, Some(3600), None, None), Some(3_600_000));
+        assert_eq!(latest(500_000, Some(1), Some(500), None), Some(2000));
+        assert_eq!(latest(500_000, Some(1), Some(500), Some(1)), Some(3000));
+        for (seconds, millis, small) in [(Some(u64::MAX), None, None), (None, Some(-1), None), (None, None, Some(1000))]
+        {
+            assert_eq!(latest(0, seconds, millis, small), None);
         }
     }
 }

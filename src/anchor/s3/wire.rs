@@ -1,5 +1,6 @@
 //! What is said to S3, and how its answers are read. Requests are signed in their URL, which is never shown.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
@@ -8,8 +9,8 @@ use serde::Deserialize;
 
 use crate::anchor::http::{self, Client, Reply, StatusCode};
 use crate::clock::Clock;
-use crate::git::porcelain::plain;
 use crate::model::digest::Digest;
+use crate::model::printable::line;
 use crate::model::time::Moment;
 
 /// How long a signed request holds, in seconds.
@@ -20,6 +21,9 @@ const LONGEST: u64 = 4 << 20;
 
 /// More pages of versions than this are not read: whoever may write can make any number of them.
 const MOST_PAGES: usize = 20;
+
+/// The same, of all objects of a key.
+const MOST_PAGES_OF_ALL: usize = 1000;
 
 /// A bucket that can be asked.
 pub(super) struct Bucket {
@@ -46,7 +50,7 @@ impl Stored {
         match (self.mode.as_deref(), self.until) {
             (Some("COMPLIANCE"), Some(until)) if until > now => None,
             (Some("COMPLIANCE"), Some(until)) => Some(format!("its retention ended at {until}")),
-            (Some(mode), _) => Some(format!("its retention mode is {}, which can be lifted", plain(mode))),
+            (Some(mode), _) => Some(format!("its retention mode is {}, which can be lifted", line(mode))),
             (None, _) => Some("it is under no retention".to_owned()),
         }
     }
@@ -177,6 +181,21 @@ impl Bucket {
         xml(&self.get("", &query)?.body)
     }
 
+    /// Returns the names of all objects below a folder, those too over which a delete marker was put.
+    pub(super) fn objects(&self, folder: &str) -> Result<BTreeSet<String>, Error> {
+        let mut names = BTreeSet::new();
+        let mut from = None;
+        for _ in 0..MOST_PAGES_OF_ALL {
+            let listed = self.page(folder, from.as_ref())?;
+            names.extend(listed.versions.into_iter().map(|version| version.key));
+            if !listed.truncated {
+                return Ok(names);
+            }
+            from = Some(listed.next_key.zip(listed.next_version).ok_or(Error::Answer)?);
+        }
+        Err(Error::TooManyObjects)
+    }
+
     /// Returns the earliest version of an object. Delete markers, and what was put over it, are counted.
     pub(super) fn earliest(&self, key: &str) -> Result<Option<Stored>, Error> {
         let mut versions: Vec<(Moment, String)> = Vec::new();
@@ -254,6 +273,9 @@ pub enum Error {
     /// Too many versions.
     #[error("there are more than {} versions of one object", MOST_PAGES * 1000)]
     TooMany,
+    /// Too many objects.
+    #[error("there are more than {} versions of objects of one key", MOST_PAGES_OF_ALL * 1000)]
+    TooManyObjects,
     /// It said no.
     #[error("S3 answers {code} (status {status}): {message}")]
     Refused {
@@ -274,7 +296,7 @@ impl Error {
         let said = xml::<Refusal>(&reply.body).ok();
         let (code, message) =
             said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
-        let short = |text: String| plain(&text.chars().take(200).collect::<String>());
+        let short = |text: String| line(&text.chars().take(200).collect::<String>());
         Self::Refused { status: reply.status.as_u16(), code: short(code), message: short(message) }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use git_handoff::git::apart::Apart;
 use git_handoff::git::remote::{self, Remotes};
 use serde_json::json;
 
@@ -90,9 +91,11 @@ impl Arguments {
         match &self.kind {
             Kind::Git(git) => {
                 set("type", Some("git".into()));
-                // The place, not the name of a remote, which may come to mean another place.
-                let remote = Remotes::read(&context.store)?.find(&git.url)?;
-                set("url", Some(remote::push_destination(&context.store, &remote)?));
+                // The place, not the name of a remote, which may come to mean another place; and no file inside the work tree
+                // says where that is.
+                let apart = Apart::new(context.store.object_format(), &context.config.reaching)?;
+                let remote = Remotes::read_apart(&context.store, &apart)?.find(&git.url)?;
+                set("url", Some(remote::push_destination(&context.store, &apart, &remote)?));
                 set("branches", git.branches.clone());
             }
             Kind::S3(s3) => {

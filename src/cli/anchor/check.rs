@@ -1,13 +1,14 @@
 //! `git handoff anchor check`
 
 use git_handoff::anchor::ask_all;
-use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Options, Question, Report, Standing, Timed, verify_with};
+use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Question, Report, Standing, Timed, verify_with};
 use serde_json::json;
 
 use super::super::context::Context;
-use super::super::target::{Target, own_runs};
+use super::super::held::{self, Held};
+use super::super::target::Target;
+use super::super::verify::{Trust, trust};
 use super::super::{Ending, Failure, Output, table};
-use git_handoff::model::format;
 
 /// Ask every anchor what it holds of runs, and compare
 ///
@@ -30,8 +31,16 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let at_hand = AtHand { logs: &logs, ask: &ask };
     let mut rows = Vec::new();
     let mut fine = true;
-    for target in targets(&arguments.runs, context)? {
-        let report = verify_with(&context.store, &at_hand, &target.run, &target.reference, &Options::default())?;
+    let options = trust(&Trust::default(), context, output)?;
+    let own_key = options.own_key.as_deref();
+    let held = if arguments.runs.is_empty() {
+        held::look_up((&context.store, own_key), &logs, (&anchors, &means))?
+    } else {
+        let named = arguments.runs.iter().map(|name| Target::find(&context.store, name));
+        Held { targets: named.collect::<Result<_, _>>()?, missed: Vec::new() }
+    };
+    for target in held.targets {
+        let report = verify_with(&context.store, &at_hand, &target.run, &target.reference, &options)?;
         if !report.sealed && arguments.runs.is_empty() {
             continue;
         }
@@ -48,15 +57,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         }
     }
     table::lines(&rows).iter().for_each(|line| output.line(line));
-    Ok(if fine { Ending::Done } else { Ending::CheckFailed })
-}
-
-fn targets(names: &[String], context: &Context) -> Result<Vec<Target>, Failure> {
-    if names.is_empty() {
-        let own = |run| Target { reference: format::run_ref(&run), run };
-        return Ok(own_runs(&context.store)?.into_iter().map(own).collect());
+    fine &= held.missed.is_empty();
+    for missed in &held.missed {
+        output.fail(missed);
     }
-    names.iter().map(|name| Target::find(&context.store, name)).collect()
+    Ok(if fine { Ending::Done } else { Ending::CheckFailed })
 }
 
 /// Returns whether every place outside holds the run, and one place at least does.

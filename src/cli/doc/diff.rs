@@ -1,11 +1,15 @@
 //! `git handoff doc diff`
 
+use std::io;
+
 use git_handoff::document;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::FilePath;
-use git_handoff::run::View;
+use git_handoff::run::Vetted;
 
+use super::super::gate;
+use super::get::Asked;
 use super::{Context, Ending, Failure, Output};
 
 /// Show what changed between two revisions of a document
@@ -23,17 +27,20 @@ pub(crate) struct Arguments {
     /// The revision to end at
     #[arg(value_name = "TO", value_parser = clap::value_parser!(u64).range(1..))]
     to: Option<u64>,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 /// Prints a patch from one to the other.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let name = super::name(&arguments.name)?;
-    let view = super::view(context, &arguments.run)?;
+    let view = super::vetted(context, &arguments.run, arguments.terms, output)?;
     let to = document::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
     let (old, new) = (tree(&view, &name, from, context)?, tree(&view, &name, to, context)?);
-    // The path is one of ours, to be taken as it is written.
-    let git = context.store.git().arg("--literal-pathspecs").arg("diff-tree");
+    // Nothing stands in for what was just hashed. The path is one of ours, to be taken as it is written.
+    let git = context.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
+    let git = git.arg("--literal-pathspecs").arg("diff-tree");
     let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
     let call = git.args(options).arg(old.to_string()).arg(new.to_string());
     call.arg("--").arg(format::document_path(&name)).stream(&mut |chunk| {
@@ -43,12 +50,15 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     Ok(Ending::Done)
 }
 
-/// Returns a tree that holds a revision at the document's place; before the first there is nothing.
-fn tree(view: &View, name: &FilePath, number: u64, context: &Context) -> Result<Oid, Failure> {
+/// Returns a tree that holds a revision at the document's place, with the bytes that were recorded; before the first there is
+/// nothing.
+fn tree(view: &Vetted, name: &FilePath, number: u64, context: &Context) -> Result<Oid, Failure> {
     if number == 0 {
         return Ok(context.store.empty_tree());
     }
     let change = document::find(view, name, Some(number))?;
+    let asked = Asked { run: view.run.as_str(), name: name.as_str(), revision: None, expect: None };
+    super::get::give(context, view, &asked, &change, &mut io::sink())?;
     let link = view.links.iter().find(|link| link.commit == change.commit);
     link.map(|link| link.tree).ok_or_else(Failure::bug)
 }

@@ -4,10 +4,13 @@ use std::io::Write;
 
 use git_handoff::document::{self, Change, Error};
 use git_handoff::git::store;
+use git_handoff::model::name::FilePath;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Wanted;
+use git_handoff::run::Vetted;
 
 use super::super::cat::Stdout;
+use super::super::gate;
 use super::{Context, Ending, Failure, Output};
 
 /// Print a document as it is, byte for byte
@@ -23,6 +26,8 @@ pub(crate) struct Arguments {
     /// Print nothing, and say what changed, unless it is of this schema: ID, or ID@REQUIREMENT like report@^1
     #[arg(long, value_name = "SCHEMA")]
     expect: Option<String>,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 /// Prints the bytes, if they are what is expected and what was recorded.
@@ -33,8 +38,10 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         revision: arguments.revision,
         expect: arguments.expect.as_deref(),
     };
-    let change = find(context, &asked)?;
-    give(context, &asked, &change, &mut Stdout { output })?;
+    let wanted = asked.read()?;
+    let view = super::vetted(context, asked.run, arguments.terms, output)?;
+    let change = find(&view, &asked, &wanted)?;
+    give(context, &view, &asked, &change, &mut Stdout { output })?;
     Ok(Ending::Done)
 }
 
@@ -50,15 +57,23 @@ pub(in super::super) struct Asked<'a> {
     pub(in super::super) expect: Option<&'a str>,
 }
 
+impl Asked<'_> {
+    /// Reads the name, and the schema if one is expected.
+    pub(in super::super) fn read(&self) -> Result<(FilePath, Option<Wanted>), Failure> {
+        Ok((super::name(self.name)?, self.expect.map(str::parse).transpose()?))
+    }
+}
+
 /// Finds the revision, and refuses one that is not what is expected.
-pub(in super::super) fn find(context: &Context, asked: &Asked<'_>) -> Result<Change, Failure> {
-    let name = super::name(asked.name)?;
-    let wanted: Option<Wanted> = asked.expect.map(str::parse).transpose()?;
-    let view = super::view(context, asked.run)?;
-    let change = document::find(&view, &name, asked.revision)?;
-    if let Some(wanted) = &wanted {
+pub(in super::super) fn find(
+    view: &Vetted,
+    asked: &Asked<'_>,
+    (name, wanted): &(FilePath, Option<Wanted>),
+) -> Result<Change, Failure> {
+    let change = document::find(view, name, asked.revision)?;
+    if let Some(wanted) = wanted {
         let hint = || format!("git handoff doc log {} {}", quoted(asked.run), quoted(asked.name));
-        document::expect(&view, &change, wanted).map_err(|error| Failure::from(error).hint(hint()))?;
+        document::expect(view, &change, wanted).map_err(|error| Failure::from(error).hint(hint()))?;
     }
     Ok(change)
 }
@@ -66,11 +81,12 @@ pub(in super::super) fn find(context: &Context, asked: &Asked<'_>) -> Result<Cha
 /// Copies the bytes of a revision, if they are those that were recorded.
 pub(in super::super) fn give(
     context: &Context,
+    view: &Vetted,
     asked: &Asked<'_>,
     change: &Change,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    document::give(&context.store, change, out).map_err(|error| {
+    document::give(&context.store, view, change, out).map_err(|error| {
         let hint = match &error {
             Error::Store(store::Error::Missing(oid)) => {
                 format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it")

@@ -4,7 +4,6 @@ use git_handoff::document::{self, Change};
 use git_handoff::run::View;
 use serde_json::{Value, json};
 
-use super::super::show::printable;
 use super::super::table;
 use super::{Context, Ending, Failure, Output};
 
@@ -31,7 +30,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             revision.is(),
             table::size(revision.product.size),
             change.at.to_string(),
-            printable(&revision.author.to_string()),
+            revision.author.to_string(),
         ]
     };
     let rows: Vec<Vec<String>> = documents.iter().map(row).collect();

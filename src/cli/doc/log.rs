@@ -5,7 +5,6 @@ use git_handoff::model::name::FilePath;
 use git_handoff::run::View;
 use serde_json::{Value, json};
 
-use super::super::show::printable;
 use super::super::table;
 use super::{Context, Ending, Failure, Output};
 
@@ -36,7 +35,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             table::size(revision.product.size),
             change.at.to_string(),
             format!("entry {}", revision.entry),
-            printable(&revision.author.to_string()),
+            revision.author.to_string(),
         ]
     };
     let rows: Vec<Vec<String>> = changes.iter().rev().map(row).collect();

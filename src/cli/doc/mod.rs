@@ -8,12 +8,12 @@ pub(super) mod put;
 
 use git_handoff::document::Change;
 use git_handoff::model::name::FilePath;
-use git_handoff::run::View;
+use git_handoff::run::{Vetted, View};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::target::Target;
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, gate};
 
 /// Put documents on a run, and read them
 ///
@@ -54,6 +54,11 @@ pub(super) fn name(text: &str) -> Result<FilePath, Failure> {
 /// Reads a run, ours or a fetched one.
 pub(super) fn view(context: &Context, run: &str) -> Result<View, Failure> {
     Target::find(&context.store, run)?.view(&context.store)
+}
+
+/// Takes a run through the gate, ours or a fetched one.
+pub(super) fn vetted(context: &Context, run: &str, terms: gate::Terms, output: &mut Output) -> Result<Vetted, Failure> {
+    gate::vetted(&Target::find(&context.store, run)?, terms, context, output)
 }
 
 /// Returns a revision as JSON answers have it.

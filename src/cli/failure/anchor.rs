@@ -39,10 +39,11 @@ impl From<Error> for Failure {
             ),
             Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error)
                 .hint("aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME"),
-            Error::S3(_) | Error::NotKept(_) => Self::of("s3", &error),
+            Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys => Self::of("s3", &error),
             Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
             Error::Stamps(StampsError::Store(inner)) => inner.into(),
-            Error::Token(_)
+            Error::Stamps(StampsError::Overfull(_))
+            | Error::Token(_)
             | Error::Status(_)
             | Error::Refused(_)
             | Error::Nonce

@@ -6,7 +6,6 @@ use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
 use git_handoff::schemas::Unfit;
 
-use super::super::show::printable;
 use super::Failure;
 
 impl From<Error> for Failure {
@@ -21,8 +20,7 @@ impl From<Error> for Failure {
                     format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
                     format!("{}; at {at}, in commit {commit}", drift.origin()),
                 ];
-                let causes = causes.iter().map(|cause| printable(cause)).collect();
-                Self { code: "drift", causes, ..failure }
+                Self { code: "drift", causes: causes.into(), ..failure }
             }
             Error::Altered { .. } => Self { code: "altered", exit: 3, ..failure },
             Error::Unfit(_, unfit) => match *unfit {

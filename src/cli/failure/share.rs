@@ -18,7 +18,10 @@ impl From<remote::Error> for Failure {
             remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure },
             remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }
                 .hint("name the runs to fetch, or: git config handoff.maxFetchSize 8g"),
-            remote::Error::Failed(..) | remote::Error::Quarantine(_) | remote::Error::Git(_) => failure,
+            remote::Error::Unsound(..)
+            | remote::Error::Failed(..)
+            | remote::Error::Quarantine(_)
+            | remote::Error::Git(_) => failure,
         }
     }
 }
@@ -35,6 +38,7 @@ impl From<push::Error> for Failure {
                 let causes = causes.map(|line| line.trim_end().to_owned()).collect();
                 Self { causes, ..Self::of("declined", &error) }
             }
+            push::Error::Blocked(_) => Self::of("unsound", &error),
             push::Error::ReadBack { .. } => Self::of("read-back", &error),
             push::Error::Remote(inner) => inner.into(),
             push::Error::Ref(inner) => inner.into(),

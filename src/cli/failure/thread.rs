@@ -1,8 +1,9 @@
 //! What threads and their handing over can fail of.
 
+use git_handoff::git::quarantine;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Classification;
-use git_handoff::thread::gate;
+use git_handoff::thread::{gate, vouch};
 use git_handoff::{thread, verify};
 
 use super::Failure;
@@ -24,7 +25,22 @@ impl From<gate::Error> for Failure {
                     .hint(format!("to go on all the same, which is recorded: --accept {}", class.as_str()))
             }
             gate::Error::Altered(_) => Self { code: "altered", ..failure },
+            gate::Error::Used(_) => Self { code: "unreadable-thread", ..failure },
+            gate::Error::Logs(inner) => inner.into(),
             gate::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<vouch::Error> for Failure {
+    fn from(error: vouch::Error) -> Self {
+        let failure = Self::of("untrusted", &error);
+        match error {
+            vouch::Error::Tampered(inner) => inner.into(),
+            vouch::Error::Untrusted { .. } => failure.hint(
+                "add the key to the file of handoff.signers if it is good; to insist this once: --accept-untrusted",
+            ),
+            vouch::Error::Logs(inner) => inner.into(),
         }
     }
 }
@@ -46,6 +62,11 @@ impl From<thread::Error> for Failure {
             thread::Error::Altered(_) => Self { code: "altered", ..failure },
             thread::Error::Packet(inner) => inner.into(),
             thread::Error::Unsound(inner) => inner.into(),
+            thread::Error::Vouch(inner) => inner.into(),
+            thread::Error::Tie { run, .. } => {
+                Self { code: "unsound-run", ..failure }.hint(format!("git handoff verify {}", quoted(run.as_str())))
+            }
+            thread::Error::Nonce(_) => Self { code: "nonce", ..failure },
             thread::Error::Checkout(inner) => inner.into(),
             thread::Error::Worktree(inner) => inner.into(),
             thread::Error::Sign(inner) => inner.into(),
@@ -77,14 +98,29 @@ impl From<thread::adopt::Error> for Failure {
                     "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer",
                 );
             }
-            E::Distrusted { .. } | E::OtherKey { .. } => "distrusted",
+            E::UnknownLineage { .. } => {
+                return Self { code: "unknown-signer", ..failure }
+                    .hint("ask whose it is; to adopt it all the same, which is recorded: --accept-unknown-signer");
+            }
+            E::NotThere { .. } => {
+                return Self { code: "not-there", ..failure }
+                    .hint("whoever offers it has to hand it over first: git handoff push");
+            }
+            E::Distrusted { .. } | E::OtherKey { .. } | E::Untrusted(_) => "distrusted",
             E::ObjectFormat { .. } => "object-format",
             E::Used => "used",
             E::NoSource(_) => return Self { code: "no-source", ..failure }.hint("say where it is: --from PLACE"),
             E::Forged(_) => "forged",
             E::Unsound(_) => "unsound",
+            E::Quarantine(quarantine::Error::NoRef { .. }) => {
+                return Self { code: "source", ..failure }
+                    .hint("whoever offers it has to hand it over first: git handoff push");
+            }
             E::Quarantine(_) => "source",
             E::Nonce(_) => "nonce",
+            E::Record(_) => "unreadable-thread",
+            E::Logs(inner) => return inner.into(),
+            E::Remotes(inner) => return inner.into(),
             E::Checkout(inner) => return inner.into(),
             E::Unfinished { ref thread, .. } => {
                 let hint = format!("git handoff resume {} --checkout   # does the rest", quoted(thread.as_str()));

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::{Failure, doc};
+use super::super::{Failure, doc, gate};
 use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
 
 /// Returns the tools.
@@ -92,12 +92,15 @@ fn get(call: &Call, parameters: &Get) -> Result<Value, Failure> {
         revision: parameters.revision,
         expect: parameters.expect.as_deref(),
     };
-    let change = doc::get::find(&context, &asked)?;
+    let wanted = asked.read()?;
+    // Whom to trust is not for a caller to say.
+    let view = doc::vetted(&context, &parameters.run, gate::Terms::default(), &mut call.output())?;
+    let change = doc::get::find(&view, &asked, &wanted)?;
     check_size("document", change.revision.product.size, || {
         format!("git handoff doc get {} {}", quoted(&parameters.run), quoted(&parameters.name))
     })?;
     let mut content = Vec::new();
-    doc::get::give(&context, &asked, &change, &mut content)?;
+    doc::get::give(&context, &view, &asked, &change, &mut content)?;
     let (content, encoding) = Encoding::write(content);
     Ok(json!({
         "schema": "git-handoff.document-content/1",

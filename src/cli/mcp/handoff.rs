@@ -65,7 +65,8 @@ fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failur
     let lasts = offer::milliseconds(parameters.expires.as_deref().unwrap_or("48h")).map_err(Failure::usage)?;
     let expires = context.clock.now().plus_millis(lasts);
     let terms = Terms { to_agent: parameters.to_agent.clone(), expires, accept: None };
-    offer::offer(&context, &target(&parameters.thread_id, parameters.checkpoint_id.as_deref()), terms)
+    let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
+    offer::offer(&context, &named, terms, &mut call.output())
 }
 
 /// Adopts on the terms of whoever configured the server: known keys only, clean packets only, from remotes of the repository.

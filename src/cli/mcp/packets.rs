@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{Failure, check};
+use super::super::{Failure, check, gate};
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
 
@@ -43,7 +43,9 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(context.clock.now()) };
     let name = match parameters {
         PacketCheck { packet: Some(packet), thread_id: None, run: None, .. } => {
-            return Ok(check::report(&model::read(&packet.bytes()), Some(&context.store), &terms).to_json());
+            return gate::at_hand(gate::Terms::default(), &context, &mut call.output(), |gate, _| {
+                Ok(check::report(&model::read(&packet.bytes()), Some(gate), &terms).to_json())
+            });
         }
         PacketCheck { packet: None, thread_id: Some(thread), checkpoint_id, run: None, .. } => {
             target(thread, checkpoint_id.as_deref())
@@ -53,7 +55,11 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
         }
         _ => return Err(Failure::usage("say `packet`, or `thread_id`, or `run` and `name`".into())),
     };
-    match check::of_name(&context.store, &name, &terms)? {
+    // As for an adoption: whom to trust is not for a caller to say.
+    let found = gate::at_hand(gate::Terms::default(), &context, &mut call.output(), |gate, _| {
+        check::of_name(gate, &name, &terms)
+    });
+    match found? {
         Some(report) => Ok(report.to_json()),
         None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
     }

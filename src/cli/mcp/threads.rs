@@ -1,8 +1,8 @@
 //! Tools that save states and go on from them.
 
 use git_handoff::git::store::Store;
-use git_handoff::model::entry::Product;
 use git_handoff::model::quote::quoted;
+use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::steps;
 use git_handoff::verify::knows_key;
 use rmcp::schemars::{self, JsonSchema};
@@ -139,12 +139,14 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
     let store = &context.store;
     let id = thread::id(&parameters.thread_id)?;
     // Nothing is recorded of a state that cannot be handed out like this.
-    let sound = ThreadTarget::find(store, id.as_str())?.sound(store)?;
-    let size = steps::find(&sound, None)?.content.state.size;
+    let vouched = ThreadTarget::own(&context, id.clone())?.vouched(&context, false, &mut call.output())?;
+    let size = steps::find(vouched.sound(), None)?.content.state.size;
     check_size("state", size, || format!("git handoff resume {}", quoted(id.as_str())))?;
-    let (checkpoint, _) = steps::resume(&context.writer()?, &id, parameters.checkout, None)?;
+    let (checkpoint, _) = steps::resume(&context.writer()?, vouched, parameters.checkout, None)?;
     let content = &checkpoint.content;
-    let (state, encoding) = Encoding::write(store.read_blob(content.state.oid)?);
+    let mut state = Vec::new();
+    steps::hand_out(store, &checkpoint, content.state, &mut state)?;
+    let (state, encoding) = Encoding::write(state);
     Ok(json!({
         "schema": "git-handoff.resume/1",
         "thread_id": id,
@@ -153,28 +155,29 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
         "summary": content.summary,
         "state": state,
         "encoding": encoding,
-        "packet": packet(store, content.packet)?,
+        "packet": packet(store, &checkpoint)?,
         "checked_out": parameters.checkout,
     }))
 }
 
 /// Returns a packet that was checked, as JSON.
-fn packet(store: &Store, packet: Option<Product>) -> Result<Option<Value>, Failure> {
-    let Some(packet) = packet else { return Ok(None) };
-    let text = store.read_blob(packet.oid)?;
+fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failure> {
+    let Some(packet) = checkpoint.content.packet else { return Ok(None) };
+    let mut text = Vec::new();
+    steps::hand_out(store, checkpoint, packet, &mut text)?;
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     serde_json::from_slice(text).map(Some).map_err(|_| Failure::bug())
 }
 
 fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
-    let store = call.context()?.store;
+    let context = call.context()?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
     let other_thread = parameters.other_thread_id.as_deref().unwrap_or(&parameters.thread_id);
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
     let mut patch = Vec::new();
     let mut all = 0;
-    thread::difference(&store, &named, other.as_deref())?.stream(&mut |chunk| {
+    thread::difference(&context, (&named, other.as_deref()), false, &mut call.output())?.stream(&mut |chunk| {
         all += chunk.len();
         patch.extend_from_slice(&chunk[..chunk.len().min(MOST_TEXT.saturating_sub(patch.len()))]);
         Ok(())
@@ -192,7 +195,8 @@ fn fork(call: &Call, parameters: &Fork) -> Result<Value, Failure> {
     let new = thread::id(&parameters.new_thread_id)?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let source = ThreadTarget::find(&context.store, &named)?;
-    let sound = source.sound(&context.store)?;
+    let vouched = source.vouched(&context, false, &mut call.output())?;
+    let sound = vouched.sound();
     // As for an adoption: whose states are gone on from is not for a caller to say.
     let options = trust(&Trust::default(), &context, &mut call.output())?;
     let unknown = |why: &str| {
@@ -202,7 +206,10 @@ fn fork(call: &Call, parameters: &Fork) -> Result<Value, Failure> {
     if !knows_key(&options, &sound.key, context.clock.now()).map_err(|why| unknown(&why))? {
         return Err(unknown("is not known here"));
     }
-    let made = steps::fork(&context.writer()?, &sound, source.checkpoint.as_ref(), &new)?;
+    if let Some(stranger) = sound.lineage.iter().find(|ancestor| !ancestor.signer.trusted) {
+        return Err(unknown(&format!("goes back to {}, which is not known here", stranger.signer.fingerprint)));
+    }
+    let made = steps::fork(&context.writer()?, &vouched, source.checkpoint.as_ref(), &new)?;
     Ok(thread::made_value(&made, "fork"))
 }
 
@@ -210,5 +217,6 @@ fn rollback(call: &Call, parameters: &Rollback) -> Result<Value, Failure> {
     let context = call.context()?;
     let thread = thread::id(&parameters.thread_id)?;
     let to = parameters.checkpoint_id.parse().map_err(|e| Failure::usage(format!("{e}")))?;
-    Ok(thread::made_value(&steps::rollback(&context.writer()?, &thread, &to)?, "rollback"))
+    let vouched = ThreadTarget::own(&context, thread)?.vouched(&context, false, &mut call.output())?;
+    Ok(thread::made_value(&steps::rollback(&context.writer()?, vouched, &to)?, "rollback"))
 }

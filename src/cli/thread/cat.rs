@@ -15,18 +15,20 @@ pub(crate) struct Arguments {
     /// Print the packet instead
     #[arg(long)]
     packet: bool,
+    /// Print although the thread rests on a key that is not to be trusted
+    #[arg(long)]
+    accept_untrusted: bool,
 }
 
 /// Prints the bytes, if they are those that were saved.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let sound = target.sound(&context.store)?;
-    let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
+    let vouched = target.vouched(context, arguments.accept_untrusted, output)?;
+    let checkpoint = steps::find(vouched.sound(), target.checkpoint.as_ref())?;
     let product = if arguments.packet { checkpoint.content.packet } else { Some(checkpoint.content.state) };
     let product = product.ok_or_else(|| {
         Failure::refused("no-packet", format!("no packet is attached to {}:{}", target.thread, checkpoint.id))
     })?;
-    steps::intact(&context.store, checkpoint)?;
-    context.store.copy_blob(product.oid, &mut Stdout { output })?;
+    steps::hand_out(&context.store, checkpoint, product, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

@@ -1,7 +1,6 @@
 //! `git handoff thread diff`
 
 use git_handoff::git::program::Git;
-use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::thread::steps;
 
@@ -19,11 +18,15 @@ pub(crate) struct Arguments {
     /// The other checkpoint, of any thread
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     new: Option<String>,
+    /// Compare although a thread rests on a key that is not to be trusted
+    #[arg(long)]
+    accept_untrusted: bool,
 }
 
 /// Prints a patch from the first to the second; of one alone, from the one before it.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let call = difference(&context.store, &arguments.old, arguments.new.as_deref())?;
+    let names = (arguments.old.as_str(), arguments.new.as_deref());
+    let call = difference(context, names, arguments.accept_untrusted, output)?;
     call.stream(&mut |chunk| {
         output.bytes(chunk);
         Ok(())
@@ -32,14 +35,21 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns the call of git that prints the patch from a checkpoint to another, or to it from the one before it.
-pub(in super::super) fn difference(store: &Store, old: &str, new: Option<&str>) -> Result<Git, Failure> {
+pub(in super::super) fn difference(
+    context: &Context,
+    (old, new): (&str, Option<&str>),
+    accept_untrusted: bool,
+    output: &mut Output,
+) -> Result<Git, Failure> {
+    let store = &context.store;
     let target = ThreadTarget::find(store, old)?;
-    let sound = target.sound(store)?;
-    let named = steps::find(&sound, target.checkpoint.as_ref())?;
+    let vouched = target.vouched(context, accept_untrusted, output)?;
+    let sound = vouched.sound();
+    let named = steps::find(sound, target.checkpoint.as_ref())?;
     let (old, new) = if let Some(other) = new {
         let target = ThreadTarget::find(store, other)?;
-        let sound = target.sound(store)?;
-        (Some(named.commit), steps::find(&sound, target.checkpoint.as_ref())?.commit)
+        let vouched = target.vouched(context, accept_untrusted, output)?;
+        (Some(named.commit), steps::find(vouched.sound(), target.checkpoint.as_ref())?.commit)
     } else {
         let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
         let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));

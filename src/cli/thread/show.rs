@@ -4,10 +4,13 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::steps;
+use git_handoff::verify::Ancestor;
+use serde_json::{Value, json};
 
 use super::super::show::printable;
 use super::super::table;
 use super::target::ThreadTarget;
+use super::verify::ancestor_line;
 use super::{Context, Ending, Failure, Output, log};
 
 /// Show everything that is recorded about a checkpoint
@@ -27,10 +30,12 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         let mut value = log::value(checkpoint);
         value["schema"] = "git-handoff.checkpoint-show/1".into();
         value["signer"] = sound.key.clone().into();
+        value["lineage"] = lineage(&sound.lineage);
         output.value(&value);
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);
+    rows.extend(sound.lineage.iter().map(|ancestor| vec!["goes back to".into(), printable(&ancestor_line(ancestor))]));
     rows.push(vec!["signed by".into(), sound.key.clone()]);
     rows.push(vec!["commit".into(), checkpoint.commit.to_string()]);
     output.line(&format!("{}:{}", target.thread, checkpoint.id));
@@ -39,6 +44,17 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let name = format!("{}:{}", target.thread, checkpoint.id);
     output.line(&format!("git handoff thread cat {}", quoted(&name)));
     Ok(Ending::Done)
+}
+
+/// Returns what the thread goes back to, without a judgement of keys: that is for `thread verify`.
+fn lineage(lineage: &[Ancestor]) -> Value {
+    let one = |ancestor: &Ancestor| {
+        json!({
+            "thread_id": ancestor.thread, "checkpoint_id": ancestor.checkpoint, "commit": ancestor.commit,
+            "signer": ancestor.signer.fingerprint, "accepted_unknown_signer": ancestor.accepted_unknown,
+        })
+    };
+    lineage.iter().map(one).collect()
 }
 
 fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
@@ -77,7 +93,7 @@ fn origin(event: &Event) -> Option<String> {
     match event {
         Event::ThreadForked(e) => Some(format!("{}:{}", e.from.thread, e.from.checkpoint)),
         Event::ThreadAdopted(e) => {
-            let unknown = if e.adopted_from.accepted_unknown { ", an unknown key that was accepted" } else { "" };
+            let unknown = if e.adopted_from.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
             let from = &e.adopted_from;
             let packet = from
                 .accepted_packet

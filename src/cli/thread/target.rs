@@ -5,12 +5,16 @@ use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
+use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::CheckpointId;
-use git_handoff::thread::own_threads;
+use git_handoff::thread::vouch::{self, Trust, Vouched, vouch};
+use git_handoff::thread::{self, own_threads};
 use git_handoff::verify::{Options, Sound, sound_thread};
 
 use super::super::failure::Failure;
-use super::super::target::nearest;
+use super::super::target::{fetched, nearest};
+use super::super::verify::{self, trust};
+use super::{Context, Output};
 
 /// A thread, the ref that holds it, ours or a fetched one, and the checkpoint that was named.
 pub(crate) struct ThreadTarget {
@@ -47,21 +51,51 @@ impl ThreadTarget {
 
     fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
         let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
-        let fetched = || refs::list(store, "refs/handoff/remotes/");
         if let Ok(thread) = ThreadId::parse(text) {
             let own = format::thread_ref(&thread);
             if let Some(tip) = refs::read(store, &own)? {
                 return Ok(Some(at(thread, own, tip)));
             }
-            let suffix = format!("/threads/{}", thread.encoded());
-            let found = fetched()?.into_iter().find(|(name, _)| name.ends_with(&suffix));
+            let found = fetched(store, &format!("threads/{}", thread.encoded()), text)?;
             return Ok(found.map(|(name, tip)| at(thread, name, tip)));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
         let reference = format!("refs/handoff/remotes/{remote}/threads/{}", thread.encoded());
-        let found = fetched()?.into_iter().find(|(name, _)| *name == reference);
+        let found = refs::list(store, "refs/handoff/remotes/")?.into_iter().find(|(name, _)| *name == reference);
         Ok(found.map(|(name, tip)| at(thread, name, tip)))
+    }
+
+    /// Returns a thread of this repository.
+    pub(crate) fn own(context: &Context, thread: ThreadId) -> Result<Self, Failure> {
+        let tip = thread::tip(&context.writer()?, &thread)?.ok_or_else(|| thread::Error::Unknown(thread.clone()))?;
+        Ok(Self { reference: format::thread_ref(&thread), thread, tip, checkpoint: None })
+    }
+
+    /// Verifies the thread and judges its keys as the configuration says, before any of its bytes are taken out.
+    pub(crate) fn vouched(
+        &self,
+        context: &Context,
+        accept_untrusted: bool,
+        output: &mut Output,
+    ) -> Result<Vouched, Failure> {
+        let options = trust(&verify::Trust::default(), context, output)?;
+        let at = (&self.thread, self.reference.as_str(), self.tip);
+        let vouched = vouch(&context.store, at, &Trust { options, accept_untrusted }).map_err(|error| match error {
+            vouch::Error::Tampered(_) | vouch::Error::Untrusted { .. } => {
+                Failure::from(error).hint(format!("git handoff thread verify {}", quoted(&self.name())))
+            }
+            vouch::Error::Logs(_) => error.into(),
+        })?;
+        vouched.warnings().iter().for_each(|warning| output.warn(warning));
+        Ok(vouched)
+    }
+
+    /// Returns what the thread is called here.
+    fn name(&self) -> String {
+        let remote =
+            self.reference.strip_prefix("refs/handoff/remotes/").and_then(|rest| rest.rsplit_once("/threads/"));
+        remote.map_or_else(|| self.thread.to_string(), |(remote, _)| format!("{remote}/{}", self.thread))
     }
 
     /// Reads the thread, refusing one that is not sound.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
+use git_handoff::model::printable::{Color, Painted};
 use git_handoff::thread::own_threads;
-use git_handoff::verify::{Error, Logs, Options, State, ThreadReport, thread as verify_thread};
+use git_handoff::verify::{Ancestor, Error, Logs, Options, SignerSeen, State, ThreadReport, thread as verify_thread};
 use serde_json::{Map, Value, json};
 
 use super::super::verify::{Trust, trust};
@@ -27,16 +28,30 @@ pub(crate) struct Arguments {
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
-    /// Fail unless every signature is by a key that the signers name
+    /// Fail unless the thread is by a key of this principal's; those that it goes back to only have to be known
+    #[arg(long, value_name = "PRINCIPAL")]
+    signer: Option<String>,
+    /// Trust none of the keys in this list of fingerprints or public keys [default: handoff.revoked]
+    #[arg(long, value_name = "FILE")]
+    revoked: Option<PathBuf>,
+    /// Fail unless every signature, also of the threads that it goes back to, is by a key that the signers name
     #[arg(long)]
     require_trusted: bool,
 }
 
 /// Prints a report for each thread.
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let wanted =
-        Trust { signers: arguments.signers.as_deref(), require: arguments.require_trusted, ..Trust::default() };
+    let wanted = Trust {
+        signers: arguments.signers.as_deref(),
+        revoked: arguments.revoked.as_deref(),
+        require: arguments.require_trusted,
+    };
     let options = trust(&wanted, context, output)?;
+    if arguments.signer.is_some() && options.signers.is_none() {
+        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
+            .hint("git handoff thread verify --signers FILE --signer PRINCIPAL THREAD"));
+    }
+    let options = Options { signer: arguments.signer.clone(), ..options };
     let mut targets: Vec<(ThreadId, String)> = Vec::new();
     if arguments.all {
         targets.extend(own_threads(&context.store)?.into_iter().map(own));
@@ -106,13 +121,6 @@ pub(in super::super) fn value(report: &ThreadReport) -> Value {
             (row.name.to_owned(), json!({ "ok": ok, "detail": row.detail }))
         })
         .collect();
-    let signers = report.signers.iter().map(|signer| {
-        let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
-        if let Some(principal) = &signer.principal {
-            value["principal"] = principal.as_str().into();
-        }
-        value
-    });
     json!({
         "schema": "git-handoff.thread-verify/1",
         "thread": report.thread,
@@ -121,8 +129,45 @@ pub(in super::super) fn value(report: &ThreadReport) -> Value {
         "entries": report.entries,
         "checkpoints": report.checkpoints,
         "checks": checks,
-        "signers": signers.collect::<Vec<_>>(),
+        "signers": report.signers.iter().map(signer_value).collect::<Vec<_>>(),
+        "lineage": lineage_value(&report.lineage),
+        "accepted_unknown_signer": report.accepted_unknown(),
     })
+}
+
+fn signer_value(signer: &SignerSeen) -> Value {
+    let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
+    if let Some(principal) = &signer.principal {
+        value["principal"] = principal.as_str().into();
+    }
+    value
+}
+
+/// Returns what a thread goes back to, as answers have it, the nearest first.
+pub(in super::super) fn lineage_value(lineage: &[Ancestor]) -> Value {
+    let one = |ancestor: &Ancestor| {
+        json!({
+            "thread_id": ancestor.thread,
+            "checkpoint_id": ancestor.checkpoint,
+            "commit": ancestor.commit,
+            "how": if ancestor.adopted { "adopted" } else { "forked" },
+            "signer": signer_value(&ancestor.signer),
+            "accepted_unknown_signer": ancestor.accepted_unknown,
+        })
+    };
+    lineage.iter().map(one).collect()
+}
+
+/// Returns an ancestor in one line for people.
+pub(super) fn ancestor_line(ancestor: &Ancestor) -> String {
+    let how = if ancestor.adopted { "adopted" } else { "forked" };
+    let Ancestor { thread, checkpoint, signer, .. } = ancestor;
+    let key = match &signer.principal {
+        Some(principal) => format!("{} of {principal}", signer.fingerprint),
+        None => signer.fingerprint.clone(),
+    };
+    let accepted = if ancestor.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
+    format!("{how} from {thread}:{checkpoint}, by {key}{accepted}")
 }
 
 fn print(report: &ThreadReport, output: &mut Output) {
@@ -136,17 +181,21 @@ fn print(report: &ThreadReport, output: &mut Output) {
     output.line(&format!("{:<64}{headline}{pinned}", format!("git handoff thread verify · {}", report.thread)));
     for row in &report.rows {
         let mark = match row.state {
-            State::Ok => '✓',
-            State::Failed => '✗',
-            State::NotApplicable => '─',
+            State::Ok => "✓",
+            State::Failed => "✗",
+            State::NotApplicable => "─",
         };
-        let line = format!("{mark} {:<10} {}", row.name, super::super::show::printable(&row.detail));
         let color = match row.state {
-            State::Ok => console::Color::Green,
-            State::Failed => console::Color::Red,
-            State::NotApplicable => console::Color::Yellow,
+            State::Ok => Color::Green,
+            State::Failed => Color::Red,
+            State::NotApplicable => Color::Yellow,
         };
-        let mark = console::style(mark).fg(color).force_styling(output.color).to_string();
-        output.line(&line.replacen(['✓', '✗', '─'], &mark, 1));
+        let mark = Painted::default().painted(mark, output.color.then_some(color));
+        output.line(mark.words(&format!(" {:<10} {}", row.name, row.detail)));
+        if row.name == "lineage" {
+            for ancestor in &report.lineage {
+                output.line(&format!("             {}", ancestor_line(ancestor)));
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Claims, FACT_FIELDS, FIELDS, Fault, MAX_BYTES, MAX_LIST, Packet, Passage, Unusable};
 use crate::model::json::{self, JsonPath};
+use crate::model::printable::is_invisible;
 use crate::model::read::wrong_type;
 
 /// Fields that say a token was used or taken back when they are `true`.
@@ -215,14 +216,6 @@ fn holds_something(value: &Value) -> bool {
         Value::Array(list) => list.iter().any(|value| !is_empty(value)),
         other => !is_empty(other),
     }
-}
-
-/// Returns whether a character takes no room, so that it can hide in a text: zero-width, direction and tag characters.
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Returns the field that says the token was used: one at the top, or one level below it.

@@ -9,7 +9,7 @@ use crate::model::quote::quoted as shell;
 use crate::model::thread::{Checkpoint, Trail};
 use crate::model::time::Moment;
 use crate::packet::untrusted::is_suspect;
-use crate::run::View;
+use crate::run::{Vetted, View};
 
 /// How many checkpoints are named, from the latest back; the others are counted.
 const NAMED: usize = 20;
@@ -26,7 +26,7 @@ pub struct Source<'a> {
     /// Whether it is ours, and can be resumed; else it can be forked.
     pub ours: bool,
     /// The run that it is tied to, if that is here.
-    pub run: Option<&'a View>,
+    pub run: Option<&'a Vetted>,
 }
 
 /// Returns the run that the latest tied checkpoint of a thread is tied to.
@@ -39,7 +39,8 @@ pub fn tie(trail: &Trail) -> Option<&RunId> {
 
 /// Returns the packet of a thread; `around` is about the commit that its latest checkpoint was saved on.
 pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft {
-    let Source { name, trail, latest, run, .. } = *source;
+    let Source { name, trail, latest, .. } = *source;
+    let run: Option<&View> = source.run.map(|run| &**run);
     let done = |view: &View, at: &usize| view.state.items[*at].phase == Phase::Done;
     let items = run.map(|view| super::ids(view, |at| done(view, &at)).take(super::NAMED).collect());
     let mut open = vec![since(latest)];

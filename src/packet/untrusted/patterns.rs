@@ -16,7 +16,13 @@ struct Rule {
 const FILL: &str = r"(?:(?:the|all|any|your|my|our|his|her|its|their|these|those|this|that|every|each|of|both|such|safety|security|code|required|mandatory|existing|remaining|normal|usual|standard|built-in|pre-commit|human|manual|previous|prior|above|earlier|preceding|other|current|system|original|initial|former|full|complete|entire|whole|contents|content|value|values|user|users|production|prod|me|us) ){0,6}";
 
 /// What a secret is called; `SECRET` in the patterns.
-const SECRET: &str = r"(?:secrets?|credentials?|passwords?|passphrases?|api[ _-]?keys?|(?:access|auth|api|bearer|session|refresh|github|gitlab|aws|deploy|oauth|service|secret|jwt|npm|pypi|slack) tokens?|private keys?|ssh keys?|signing keys?|env(?:ironment)? variables|env vars|system prompt|session cookies?|cookies|\.env\b|~?/?\.ssh\b|id_rsa|id_ed25519|/etc/shadow|/etc/passwd|\.aws/credentials|\.netrc|\.npmrc|\.git-credentials|kubeconfig)";
+const SECRET: &str = r"(?:secrets?|credentials?|passwords?|passphrases?|api[ _-]?keys?|(?:access|auth|api|bearer|session|refresh|github|gitlab|aws|deploy|oauth|service|secret|jwt|npm|pypi|slack) tokens?|private keys?|ssh keys?|signing keys?|env(?:ironment)? variables|env vars|system prompt|session cookies?|cookies|FILE|VARIABLE)";
+
+/// Where credentials lie, with the folders before it; `FILE` in the patterns.
+const FILE: &str = r"[`'\x22(]?(?:[^ ;!?]*/)?(?:\.env\b|\.ssh\b|id_(?:rsa|dsa|ecdsa|ed25519)\b|\.aws/(?:credentials|config)\b|\.netrc\b|_netrc\b|\.npmrc\b|\.pypirc\b|\.pgpass\b|\.git-credentials\b|\.kube/config\b|kubeconfig\b|\.docker/config\.json\b|\.config/gh/hosts\.yml\b|\.config/gcloud\b|application_default_credentials\.json\b|\.cargo/credentials\b|\.gnupg\b|\.vault-token\b|etc/(?:shadow|passwd)\b|proc/[^ /]+/environ\b|handoff/signing_key\b)";
+
+/// What a variable is called that holds one; `VARIABLE` in the patterns.
+const VARIABLE: &str = r"[`'\x22(]?(?:\$\{?[a-z0-9_]*(?:token|secret|passw(?:or)?d|api_?key|access_key|private_key|credentials?)[a-z0-9_]*|(?:gh|github|gitlab|ci|aws|azure|google|gcp|openai|anthropic|npm|pypi|cargo|slack|hf|huggingface|docker|stripe|twilio|database|db|postgres|mysql|vault)_(?:[a-z0-9]+_)*(?:token|secret|password|pat|key))\b";
 
 /// What keeps people safe; `GUARD` in the patterns.
 const GUARD: &str = r"(?:safeguards?|guardrails?|guards|safety|checks?|checking|verification|validation|reviews?|approvals?|tests|test suite|signatures?|signature checks?|sandbox(?:ing)?|hooks?|protections?|branch protection|ci|ci checks?|linters?|lints|firewall|authentication|authorization|authorisation|confirmations?|security|security controls|polic(?:y|ies)|access controls?|permission checks?|content filters?|restrictions|audit log(?:ging)?|monitoring|antivirus|selinux|tls verification|certificate verification)";
@@ -56,6 +62,14 @@ const RULES: [Rule; 5] = [
             r"\b(?:printenv|env|cat [^ ]*\.env)\b ?(?:\||>) ?(?:curl|nc|wget|base64|[a-z./])",
             r"\b(?:curl|wget|nc)\b[^.;!?]{0,80}(?:\$\(cat |@)[^ ]*(?:\.env|\.ssh|id_rsa|id_ed25519|credentials|\.netrc|/etc/passwd|/etc/shadow)",
             r"\bcommit FILL(?:secrets?|credentials?|passwords?|private keys?|\.env\b)",
+            r"\b(?:read|open|view|grep|head|tail|less|more|base64|xxd|hexdump|strings|scp|rsync|cp|grab|retrieve|collect|extract|gather|attach|quote|return|summari[sz]e|provide) FILL(?:-{1,2}[a-z0-9=-]+ |[0-9]+ )*(?:[a-z]+ (?:in|from|of|at|inside) (?:the )?)?(?:FILE|VARIABLE)",
+            r"\b(?:give|tell|hand|provide|bring|get) (?:me|us|them|him|her) FILL(?:[a-z_-]+ ){0,2}?SECRET",
+            r"\b(?:reply|respond|answer|come back) with FILL(?:[a-z_-]+ ){0,2}?SECRET",
+            r"\b(?:steal|harvest|siphon|phish|grab) FILL(?:[a-z_-]+ ){0,2}?SECRET",
+            r"\b(?:run|execute|call|type|invoke) [`'\x22]?(?:printenv|env|export -p|declare -[xp])[`'\x22]?(?:$|[.,;!?)]| (?:and|then|\||>))",
+            r"(?:^|[.;:!?] )[`'\x22]?printenv\b",
+            r"\b(?:dump|print|exfiltrate|leak|paste) FILL(?:process |shell )?environment(?:$|[.,;!?]| (?:to|and|into|here)\b)",
+            r"\b(?:gh auth token|gcloud auth (?:application-default )?print-access-token|aws configure (?:export-credentials|get aws_secret_access_key)|git credential(?:-[a-z]+)? (?:fill|get)|security find-(?:generic|internet)-password|gpg (?:-[a-z-]+ )*--export-secret-(?:sub)?keys|kubectl (?:-[^ ]+ )*get secrets?)\b",
         ],
         tails: &[
             "reset",
@@ -196,6 +210,12 @@ const UNDONE: [&str; 12] =
 /// Words behind which another clause begins.
 const ANOTHER: [&str; 6] = ["and", "then", "so", "but", "please", "instead"];
 
+/// Words right before a verb that make it a report.
+const PASSIVE: [&str; 7] = ["is", "are", "was", "were", "been", "being", "gets"];
+
+/// Endings of files that stand for a file of credentials and hold none.
+const EXAMPLES: [&str; 6] = [".example", ".sample", ".template", ".dist", "-example", "-sample"];
+
 /// How many words before a passage are looked at.
 const BEFORE: usize = 5;
 
@@ -205,6 +225,7 @@ pub(super) fn matches(plain: &str) -> Vec<(&'static str, Range<usize>)> {
     let compiled = COMPILED.get_or_init(|| {
         let compile = |pattern: &&str| {
             let pattern = pattern.replace("FILL", FILL).replace("SECRET", SECRET).replace("GUARD", GUARD);
+            let pattern = pattern.replace("FILE", FILE).replace("VARIABLE", VARIABLE);
             Regex::new(&pattern).expect("the patterns in this file are valid")
         };
         RULES.iter().map(|rule| rule.patterns.iter().map(compile).collect()).collect()
@@ -225,6 +246,10 @@ fn is_spared(plain: &str, range: &Range<usize>, rule: &Rule) -> bool {
     if plain[range.end..].starts_with(' ') && rule.tails.contains(&next) {
         return true;
     }
+    // What is copied from, or shown as, an example holds nothing.
+    if EXAMPLES.iter().any(|ending| plain[range.end..].starts_with(ending)) {
+        return true;
+    }
     let mut from = range.start.saturating_sub(160);
     while !plain.is_char_boundary(from) {
         from -= 1;
@@ -233,6 +258,10 @@ fn is_spared(plain: &str, range: &Range<usize>, rule: &Rule) -> bool {
     let clause = before.rsplit(['.', ';', ':', '!', '?', ',', '(', '\n']).next().unwrap_or_default();
     let words: Vec<&str> = clause.split(' ').filter(|word| !word.is_empty()).collect();
     let own_clause = words.iter().rposition(|word| ANOTHER.contains(word)).map_or(0, |at| at + 1);
+    // "is read", "was sent": what is told of, and asked of nobody.
+    if words.last().is_some_and(|word| PASSIVE.contains(word)) {
+        return true;
+    }
     let words = &words[own_clause.max(words.len().saturating_sub(BEFORE))..];
     let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.trim_matches(['`', '\'', '"', '*'])));
     let own = plain[range.clone()].starts_with("do not") || plain[range.clone()].starts_with("don");

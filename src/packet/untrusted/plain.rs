@@ -6,7 +6,7 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::model::packet::is_invisible;
+use crate::model::printable::is_invisible;
 
 /// A text in plain form.
 pub(super) struct Plain {

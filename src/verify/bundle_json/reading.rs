@@ -17,8 +17,23 @@ pub(super) struct Bundle<'v> {
     pub(super) manifests: Vec<Manifest<'v>>,
     pub(super) records: Vec<Record<'v>>,
     pub(super) root: Root<'v>,
-    /// The items with their statuses, as the bundle displays them.
-    pub(super) items: Vec<(&'v str, &'v str)>,
+    /// The items, as the bundle displays them.
+    pub(super) items: Vec<Shown<'v>>,
+}
+
+/// What the bundle displays of one item.
+pub(super) struct Shown<'v> {
+    pub(super) id: &'v str,
+    pub(super) status: &'v str,
+    pub(super) refs: Refs<'v>,
+}
+
+/// The references that go with an item: what it was dispatched with, and what it handed over.
+#[derive(Clone, Default)]
+pub(super) struct Refs<'v> {
+    pub(super) manifest: Option<&'v str>,
+    pub(super) result: Option<&'v str>,
+    pub(super) outputs: BTreeMap<&'v str, &'v str>,
 }
 
 /// What one dispatch was.
@@ -40,9 +55,9 @@ pub(super) struct Record<'v> {
     pub(super) actor: Option<&'v str>,
     pub(super) item: Option<&'v str>,
     pub(super) status: Option<&'v str>,
-    pub(super) manifest: Option<&'v str>,
-    /// Every reference that it hands over.
-    pub(super) products: Vec<&'v str>,
+    pub(super) refs: Refs<'v>,
+    /// Whether there is an authorization, and whether there are outputs, empty or not.
+    pub(super) blocks: (bool, bool),
     pub(super) hash: &'v str,
     pub(super) prev: &'v str,
 }
@@ -63,15 +78,36 @@ pub(super) struct RootSignature<'v> {
     pub(super) key: Option<&'v str>,
 }
 
-impl Record<'_> {
-    /// Returns the bytes that the entry's hash is over: a JSON array in a fixed order, absent fields as null.
+/// The fields of an entry that its hash is over, in order; one that is absent is hashed as null.
+pub(super) const PLACES: [&str; 9] =
+    ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
+
+/// The fields of an entry that are hashed behind those, without their names and only where they are there.
+pub(super) const BLOCKS: [&str; 2] = ["authorization", "outputRefs"];
+
+impl<'v> Record<'v> {
+    /// Returns every reference that the entry hands over.
+    pub(super) fn products(&self) -> impl Iterator<Item = &'v str> + '_ {
+        self.refs.outputs.values().copied().chain(self.refs.result)
+    }
+
+    /// Returns what is wrong with an entry whose hash does not say which of the two blocks its only one is.
+    ///
+    /// They are hashed without their names. So the kind has to say it: what ends an item has outputs, and nothing else has.
+    pub(super) fn ambiguity(&self) -> Option<&'static str> {
+        match (self.kind == "item.reconciled", self.blocks) {
+            (true, (true, false)) => Some("has an authorization where only outputRefs can stand, and both hash alike"),
+            (false, (_, true)) => Some("has outputRefs where only an authorization can stand, and both hash alike"),
+            _ => None,
+        }
+    }
+
+    /// Returns the bytes that the entry's hash is over: a JSON array in a fixed order.
     pub(super) fn canonical(&self) -> Vec<u8> {
-        const FIELDS: [&str; 9] =
-            ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
         let field = |key: &&str| self.map.get(*key).cloned().unwrap_or(Value::Null);
-        let mut array: Vec<Value> = FIELDS.iter().map(field).collect();
-        for key in ["authorization", "outputRefs"] {
-            if let Some(value) = present(self.map, key) {
+        let mut array: Vec<Value> = PLACES.iter().map(field).collect();
+        for key in BLOCKS {
+            if let Some(value) = self.map.get(key) {
                 array.push(String::from_utf8_lossy(&format::canonical(value)).into_owned().into());
             }
         }
@@ -88,9 +124,11 @@ impl Manifest<'_> {
         format::canonical(&rest)
     }
 
-    /// Returns the bytes of the whole manifest, which some references are over.
-    pub(super) fn whole(&self) -> Vec<u8> {
-        format::canonical(self.map)
+    /// Returns the bytes of the manifest with its own hash in it, which some references are over.
+    pub(super) fn with_hash(&self) -> Vec<u8> {
+        let mut rest = self.map.clone();
+        rest.remove("signature");
+        format::canonical(&rest)
     }
 }
 
@@ -133,8 +171,13 @@ impl Reader {
     fn record<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Record<'v>> {
         let map = self.map(value, at)?;
         let fields = Fields::open(map, at.clone());
-        let mut products: Vec<&str> = self.refs(&fields, "outputRefs").into_values().collect();
-        products.extend(self.optional(&fields, "resultRef"));
+        for key in BLOCKS {
+            // Some would hash it and some would not.
+            if fields.get(key).is_some_and(Value::is_null) {
+                self.wrong(&fields, key, "an object, or nothing");
+            }
+        }
+        let refs = self.item_refs(&fields);
         let (run, kind) = (self.text(&fields, "runId"), self.text(&fields, "kind"));
         let (hash, time) = (self.text(&fields, "entryHash"), self.text(&fields, "at"));
         let prev = self.required(&fields, "prevHash");
@@ -154,8 +197,8 @@ impl Reader {
             actor: self.optional(&fields, "actor"),
             item: self.optional(&fields, "itemId"),
             status: self.optional(&fields, "status"),
-            manifest: self.optional(&fields, "manifestRef"),
-            products,
+            refs,
+            blocks: (map.contains_key(BLOCKS[0]), map.contains_key(BLOCKS[1])),
             hash: hash?,
             prev: prev?,
         })
@@ -179,9 +222,18 @@ impl Reader {
         Some(Root { epoch: epoch?, bytes: bytes?, signature, receipt })
     }
 
-    fn item<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<(&'v str, &'v str)> {
+    fn item<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Shown<'v>> {
         let fields = Fields::open(self.map(value, at)?, at.clone());
-        self.text(&fields, "id").zip(self.text(&fields, "status"))
+        let (id, status) = (self.text(&fields, "id"), self.text(&fields, "status"));
+        Some(Shown { id: id?, status: status?, refs: self.item_refs(&fields) })
+    }
+
+    fn item_refs<'v>(&mut self, fields: &Fields<'v>) -> Refs<'v> {
+        Refs {
+            manifest: self.optional(fields, "manifestRef"),
+            result: self.optional(fields, "resultRef"),
+            outputs: self.refs(fields, "outputRefs"),
+        }
     }
 
     fn map<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<&'v Map<String, Value>> {
@@ -234,7 +286,8 @@ impl Reader {
             Value::String(text) => Base64::decode_vec(text).ok(),
             Value::Array(list) => octets(list.iter()),
             Value::Object(map) => match map.get("data").and_then(Value::as_array) {
-                Some(list) => octets(list.iter()),
+                Some(list) if map.keys().all(|key| matches!(key.as_str(), "type" | "data")) => octets(list.iter()),
+                Some(_) => None,
                 None => (0..map.len()).map(|at| map.get(&at.to_string())?.as_u64()?.try_into().ok()).collect(),
             },
             _ => None,

@@ -1,110 +1,180 @@
-//! The row `lineage`: a thread that began as another's checkpoint holds exactly what that checkpoint held.
+//! The row `lineage`: a thread that began as another's checkpoint holds exactly what that checkpoint held, and the other thread
+//! is one that could be verified itself: its chain, its signatures, its keys, and what logs say of it.
 
-use gix::objs::Kind;
-
-use crate::git::codec;
 use crate::git::store::Store;
 use crate::model::entry::{Event, Origin};
 use crate::model::thread::Content;
 
-use super::Told;
+use super::signature::judge;
+use super::{Ancestor, Table, Told, anchor, earlier, ties};
 use crate::verify::findings::{Findings, Verdict, counted};
-use crate::verify::objects::Objects;
+use crate::verify::{Options, SignerSeen, State};
 
 /// A line of descent that is longer than this is not followed to its end.
 const MOST: usize = 1000;
 
+/// The row, and what it saw on the way.
+pub(super) struct Lineage {
+    pub(super) verdict: Verdict,
+    /// Whether the row fails only because a valid signature's key is not to be trusted.
+    pub(super) distrust: bool,
+    /// The threads that were gone back to, the nearest first.
+    pub(super) ancestors: Vec<Ancestor>,
+    /// What each of them says.
+    pub(super) sources: Vec<Told>,
+}
+
+/// What is wrong with where a thread came from.
+#[derive(Default)]
+pub(super) struct Wrong {
+    /// With the evidence.
+    pub(super) bad: Findings,
+    /// With the keys of signatures that are good.
+    pub(super) distrusted: Findings,
+    /// Keys that are merely not known.
+    pub(super) unknown: Vec<String>,
+}
+
+/// What a thread says it began as.
+struct Beginning {
+    origin: Origin,
+    content: Content,
+    /// Whose offer it was, and whether the adopter accepted a key that he did not know; nothing of a fork.
+    offer: Option<(String, bool)>,
+}
+
 /// Walks from thread to thread, and looks at the runs that checkpoints are tied to.
-pub(super) fn row(store: &Store, told: &Told, shallow: bool) -> Verdict {
-    let mut findings = Findings::default();
-    let runs = ties(store, told, &mut findings);
-    let mut threads = 0;
-    let mut from = origin(told);
-    while let Some((origin, content, signer)) = from {
-        threads += 1;
-        if threads > MOST {
-            findings.add(format!("the thread has more than {MOST} ancestors"));
-            break;
-        }
-        let source = Told::read(store, &origin.thread, origin.commit);
-        let whose = format!("the source {}:{}", origin.thread, origin.checkpoint);
-        if let Some(first) = source.findings.first() {
-            if source.findings.wrong() {
-                findings.add(format!("{whose}: {first}"));
-            } else {
-                findings.missing(format!("{whose}: {first}"));
-            }
-            break;
-        }
-        match source.trail.latest() {
-            Some(latest) if latest.id == origin.checkpoint && latest.commit == origin.commit => {
-                if latest.content != content {
-                    findings.add(format!("{whose} holds something else"));
-                }
-            }
-            _ => findings.add(format!("commit {} is not {whose}", origin.commit)),
-        }
-        for link in &source.links {
-            match &link.signer {
-                Err(why) => findings.add(format!("{whose}: entry {}: {why}", link.entry.seq)),
-                Ok(key) if source.links[0].signer.as_ref().is_ok_and(|owner| owner != key) => {
-                    findings.add(format!("{whose}: entry {} is signed by another key, {key}", link.entry.seq));
-                }
-                Ok(key) if signer.as_ref().is_some_and(|signer| signer != key) => {
-                    findings.add(format!("{whose} is signed by {key}, which is not the key that offered it"));
-                }
-                Ok(_) => {}
-            }
-        }
-        from = self::origin(&source);
-    }
-    let detail = match (threads, runs) {
-        (0, 0) => return nothing(findings, shallow),
-        (0, runs) => format!("tied to {}", counted(runs, "run", "runs")),
-        (threads, 0) => format!("goes back to {}", counted(threads, "thread", "threads")),
-        (threads, runs) => {
-            format!("goes back to {}, tied to {}", counted(threads, "thread", "threads"), counted(runs, "run", "runs"))
-        }
+pub(super) fn trace(table: &Table<'_>, told: &Told) -> Lineage {
+    let mut lineage = Lineage {
+        verdict: Verdict::not_applicable("the chain could not be read to its first entry"),
+        distrust: false,
+        ancestors: Vec::new(),
+        sources: Vec::new(),
     };
-    findings.verdict(shallow, || detail)
+    if told.cut {
+        return lineage;
+    }
+    // Who a thread must be by is said of the thread itself: whoever handed it over only has to be known.
+    let options = Options {
+        signer: None,
+        strict_signers: table.options.strict_signers || table.options.signer.is_some(),
+        ..table.options.clone()
+    };
+    let mut wrong = Wrong::default();
+    let mut runs = ties::hold(table, &options, told, &mut wrong);
+    let mut from = beginning(told);
+    while let Some(beginning) = from {
+        if lineage.ancestors.len() >= MOST {
+            wrong.bad.add(format!("the thread has more than {MOST} ancestors"));
+            break;
+        }
+        let Some((ancestor, source)) = examine(table, &options, &beginning, &mut wrong) else { break };
+        runs.extend(ties::hold(table, &options, &source, &mut wrong));
+        from = self::beginning(&source);
+        lineage.ancestors.push(ancestor);
+        lineage.sources.push(source);
+    }
+    lineage.conclude(wrong, runs.len(), table.shallow);
+    lineage
 }
 
-fn nothing(findings: Findings, shallow: bool) -> Verdict {
-    let verdict = findings.verdict(shallow, String::new);
-    if verdict.state == crate::verify::State::Ok { Verdict::not_applicable("began by itself") } else { verdict }
+impl Lineage {
+    fn conclude(&mut self, wrong: Wrong, runs: usize, shallow: bool) {
+        let Wrong { mut bad, distrusted, mut unknown } = wrong;
+        let fails = bad.wrong() || (!shallow && bad.first().is_some());
+        self.distrust = !fails && distrusted.first().is_some();
+        bad.extend(&distrusted);
+        let threads = self.ancestors.len();
+        let mut said = Vec::new();
+        if threads > 0 {
+            said.push(format!("goes back to {}", counted(threads, "thread", "threads")));
+        }
+        if runs > 0 {
+            said.push(format!("tied to {}", counted(runs, "run", "runs")));
+        }
+        if self.ancestors.iter().any(|ancestor| ancestor.accepted_unknown) {
+            said.push("an unknown key was accepted on the way".to_owned());
+        }
+        unknown.sort();
+        unknown.dedup();
+        said.extend(unknown.iter().map(|key| format!("key {key} not known to you")));
+        self.verdict = bad.verdict(shallow, || said.join(", "));
+        if self.verdict.state == State::Ok && said.is_empty() {
+            self.verdict = Verdict::not_applicable("began by itself");
+        } else if self.verdict.state == State::Ok && !unknown.is_empty() {
+            self.verdict.state = State::NotApplicable;
+        }
+    }
 }
 
-/// Returns what a thread says it began as, and by whose offer.
-fn origin(told: &Told) -> Option<(Origin, Content, Option<String>)> {
+/// Holds the thread that another began as against what that one says of it, and against the verifier's keys and logs.
+fn examine(table: &Table<'_>, options: &Options, beginning: &Beginning, wrong: &mut Wrong) -> Option<(Ancestor, Told)> {
+    let Beginning { origin, content, offer } = beginning;
+    let source = read(table.store, origin, &mut wrong.bad)?;
+    let whose = format!("the source {}:{}", origin.thread, origin.checkpoint);
+    match source.trail.latest() {
+        Some(latest) if latest.id == origin.checkpoint && latest.commit == origin.commit => {
+            if latest.content != *content {
+                wrong.bad.add(format!("{whose} holds something else"));
+            }
+        }
+        _ => wrong.bad.add(format!("commit {} is not {whose}", origin.commit)),
+    }
+    let judged = judge(&source, options, &format!("{whose}: "));
+    wrong.bad.extend(&judged.bad);
+    wrong.distrusted.extend(&judged.distrusted);
+    let signer = judged.signers.into_iter().next();
+    if let (Some((offered_by, _)), Some(signer)) = (offer, &signer)
+        && *offered_by != signer.fingerprint
+    {
+        let key = &signer.fingerprint;
+        wrong.bad.add(format!("{whose} is signed by {key}, which is not the key that offered it"));
+    }
+    // No log stands beside a thread that was reached through another: only those of its key speak of it.
+    let anchored = anchor(&source, table.logs, &origin.thread, "");
+    let anchored = earlier::held(table, &source, (&origin.thread, ""), anchored);
+    if anchored.state == State::Failed {
+        wrong.bad.add(format!("{whose}: {}", anchored.detail));
+    }
+    let signer = signer.unwrap_or_else(|| SignerSeen { fingerprint: String::new(), principal: None, trusted: false });
+    if !signer.trusted && judged.distrusted.first().is_none() && !signer.fingerprint.is_empty() {
+        wrong.unknown.push(signer.fingerprint.clone());
+    }
+    let ancestor = Ancestor {
+        thread: origin.thread.clone(),
+        checkpoint: origin.checkpoint.clone(),
+        commit: origin.commit,
+        adopted: offer.is_some(),
+        signer,
+        accepted_unknown: offer.as_ref().is_some_and(|(_, accepted)| *accepted),
+    };
+    Some((ancestor, source))
+}
+
+/// Reads a thread up to the checkpoint that another began as; none where its chain does not hold.
+fn read(store: &Store, origin: &Origin, bad: &mut Findings) -> Option<Told> {
+    let source = Told::read(store, &origin.thread, origin.commit);
+    let Some(first) = source.findings.first() else { return Some(source) };
+    let finding = format!("the source {}:{}: {first}", origin.thread, origin.checkpoint);
+    if source.findings.wrong() {
+        bad.add(finding);
+    } else {
+        bad.missing(finding);
+    }
+    None
+}
+
+/// Returns what a thread says it began as.
+fn beginning(told: &Told) -> Option<Beginning> {
     match &told.links.first()?.entry.event {
-        Event::ThreadForked(e) => Some((e.from.clone(), e.content(), None)),
+        Event::ThreadForked(e) => Some(Beginning { origin: e.from.clone(), content: e.content(), offer: None }),
         Event::ThreadAdopted(e) => {
             let from = &e.adopted_from;
             let origin =
                 Origin { thread: from.thread.clone(), checkpoint: from.checkpoint.clone(), commit: from.commit };
-            Some((origin, e.content(), Some(from.signer.clone())))
+            let offer = Some((from.signer.clone(), from.accepted_unknown));
+            Some(Beginning { origin, content: e.content(), offer })
         }
         _ => None,
     }
-}
-
-/// Holds each tie against the commit that it names.
-fn ties(store: &Store, told: &Told, findings: &mut Findings) -> usize {
-    let objects = Objects::new(store);
-    let mut runs = std::collections::BTreeSet::new();
-    for link in &told.links {
-        let Event::ThreadCheckpointed(e) = &link.entry.event else { continue };
-        let Some(tie) = &e.run else { continue };
-        runs.insert(tie.id.clone());
-        match objects.read(tie.commit, Kind::Commit) {
-            Err(fault) => findings.fault(&format!("run {}", tie.id), &fault),
-            Ok(raw) => {
-                let is_of = codec::decode(&raw).is_ok_and(|decoded| decoded.entry.about.run() == Some(&tie.id));
-                if !is_of {
-                    findings.add(format!("commit {} is no entry of run {}", tie.commit, tie.id));
-                }
-            }
-        }
-    }
-    runs.len()
 }

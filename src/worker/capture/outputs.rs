@@ -1,16 +1,17 @@
 //! The files that a worker left as outputs.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
 
 use super::{Error, store};
 use crate::git::store::Batch;
 use crate::model::entry::Product;
 use crate::model::name::{FilePath, clashes};
+use crate::worker::folder::{Folder, is_no_folder};
 use crate::worker::site::Site;
-use crate::worker::workspace::{Workspace, open_regular};
+use crate::worker::workspace::Workspace;
 
 /// The most files that one attempt may hand over.
 const MOST: usize = 10_000;
@@ -23,49 +24,49 @@ pub(super) fn capture(
     site: &Site,
     batch: &mut Batch,
 ) -> Result<BTreeMap<FilePath, Product>, Error> {
-    let root = workspace.outputs();
-    let names = list(root, &site.outputs)?;
+    let Some(root) = root(workspace, site)? else { return Ok(BTreeMap::new()) };
+    let names = list(&root, &site.outputs)?;
     if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).first() {
         let folder = &site.outputs;
         return Err(Error::refused(format!("`{folder}/{one}` and `{folder}/{other}` cannot stand side by side")));
     }
-    let mut outputs = BTreeMap::new();
+    let open = |name: &FilePath| {
+        let file = root.file(name.as_str()).map_err(|e| refusal(&site.outputs, name.as_str(), e))?;
+        let bytes = file.metadata().map_err(Error::at(workspace.outputs()))?.len();
+        if bytes > site.max_product { Err(too_large(site, name, bytes)) } else { Ok(file) }
+    };
     for name in &names {
-        let bytes = fs::symlink_metadata(root.join(name.as_str())).map_err(Error::at(root))?.len();
-        if bytes > site.max_product {
-            return Err(too_large(site, name, bytes));
-        }
+        open(name)?;
     }
+    let mut outputs = BTreeMap::new();
     for name in names {
-        let path = root.join(name.as_str());
-        let mut file = open(&path, &site.outputs, &name)?;
-        let bytes = file.metadata().map_err(Error::at(&path))?.len();
-        if bytes > site.max_product {
-            return Err(too_large(site, &name, bytes));
-        }
-        let product = store(batch, &mut file)?;
+        let product = store(batch, &mut open(&name)?)?;
         outputs.insert(name, product);
     }
     Ok(outputs)
 }
 
-/// Lists the files, without following links.
-fn list(root: &Path, folder: &str) -> Result<Vec<FilePath>, Error> {
-    match fs::symlink_metadata(root) {
-        Ok(meta) if meta.is_dir() => {}
-        Ok(_) => return Err(Error::refused(format!("`{folder}` is no folder any more"))),
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
-        Err(e) => return Err(Error::Io(root.to_owned(), e)),
+/// Opens the folder of the outputs, no part of which may be a link; none where the worker left none.
+fn root(workspace: &Workspace, site: &Site) -> Result<Option<Folder>, Error> {
+    match workspace.folder().folder("tree").and_then(|tree| tree.folder(&site.outputs)) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) if is_no_folder(&e) => Err(Error::refused(format!("`{}` is no folder any more", site.outputs))),
+        Err(e) => Err(refusal(&site.outputs, "", e)),
     }
+}
+
+/// Lists the files, without following links.
+fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
     let mut names = Vec::new();
-    let mut folders: Vec<(PathBuf, String)> = vec![(root.to_owned(), String::new())];
-    while let Some((dir, prefix)) = folders.pop() {
-        let entries = fs::read_dir(&dir).map_err(|e| unreadable(&dir, &format!("{folder}/{prefix}"), e))?;
-        for entry in entries {
-            let entry = entry.map_err(Error::at(&dir))?;
-            let file_name = entry.file_name();
-            let Some(text) = file_name.to_str() else {
-                let text = file_name.to_string_lossy();
+    let mut folders = vec![String::new()];
+    while let Some(prefix) = folders.pop() {
+        let opened = if prefix.is_empty() { None } else { Some(root.folder(prefix.trim_end_matches('/'))) };
+        let opened = opened.transpose().map_err(|e| refusal(folder, &prefix, e))?;
+        let entries = opened.as_ref().unwrap_or(root).entries().map_err(|e| refusal(folder, &prefix, e))?;
+        for (name, kind) in entries {
+            let Ok(text) = std::str::from_utf8(&name) else {
+                let text = String::from_utf8_lossy(&name);
                 return Err(Error::refused(format!(
                     "the name of the output {text:?} in `{folder}/{prefix}` is not UTF-8"
                 )));
@@ -75,14 +76,13 @@ fn list(root: &Path, folder: &str) -> Result<Vec<FilePath>, Error> {
             let name = FilePath::parse(&text).map_err(|e| {
                 Error::refused(format!("the output {:?} cannot be taken: {e}", format!("{folder}/{text}")))
             })?;
-            let kind = entry.file_type().map_err(Error::at(&dir))?;
-            if kind.is_dir() {
-                folders.push((entry.path(), text + "/"));
-            } else if kind.is_file() {
-                names.push(name);
-            } else {
-                let what = if kind.is_symlink() { "a symbolic link" } else { "no plain file" };
-                return Err(Error::refused(format!("the output `{folder}/{text}` is {what}")));
+            match kind {
+                FileType::Directory => folders.push(text + "/"),
+                FileType::RegularFile => names.push(name),
+                FileType::Symlink => {
+                    return Err(Error::refused(format!("the output `{folder}/{text}` is a symbolic link")));
+                }
+                _ => return Err(Error::refused(format!("the output `{folder}/{text}` is no plain file"))),
             }
             if names.len() > MOST {
                 return Err(Error::refused(format!("there are more than {MOST} files in `{folder}`")));
@@ -93,22 +93,15 @@ fn list(root: &Path, folder: &str) -> Result<Vec<FilePath>, Error> {
     Ok(names)
 }
 
-fn open(path: &Path, folder: &str, name: &FilePath) -> Result<File, Error> {
-    open_regular(path).map_err(|e| {
-        // A link in its place, or something that is no file: the kind was checked when it was listed.
-        let link = e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-        if link || e.kind() == io::ErrorKind::InvalidInput {
-            return Error::refused(format!("the output `{folder}/{name}` is no plain file"));
-        }
-        unreadable(path, &format!("{folder}/{name}"), e)
-    })
-}
-
-/// The worker may have taken away permissions, which is its own doing; anything else is not.
-fn unreadable(path: &Path, shown: &str, error: io::Error) -> Error {
+/// The worker may have taken away permissions, or put something else in the place of a file, which is its own doing; anything
+/// else is not.
+fn refusal(folder: &str, name: &str, error: io::Error) -> Error {
+    let shown = format!("{folder}/{name}");
     match error.kind() {
         io::ErrorKind::PermissionDenied => Error::refused(format!("the output `{shown}` cannot be read")),
-        _ => Error::Io(path.to_owned(), error),
+        io::ErrorKind::InvalidInput => Error::refused(format!("the output `{shown}` is no plain file")),
+        _ if is_no_folder(&error) => Error::refused(format!("the output `{shown}` is no plain file")),
+        _ => Error::Io(shown.into(), error),
     }
 }
 

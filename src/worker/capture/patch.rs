@@ -24,7 +24,10 @@ pub(super) fn capture(
     walked: &Walked,
     batch: &mut Batch,
 ) -> Result<Option<Product>, Error> {
-    let scratch = Scratch::new(workspace, base)?;
+    if let Some(path) = walked.traps.first() {
+        return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
+    }
+    let scratch = Scratch::new(workspace, site, base)?;
     check(site, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));

@@ -1,33 +1,54 @@
 //! The tree of a worktree as it stands, made by git with nothing of the worker's but the files.
 
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use gix::bstr::{BString, ByteSlice as _};
 
-use super::Error;
+use super::{Error, walk};
 use crate::git::program::{self, Git};
+use crate::git::stop::Stop;
 use crate::model::digest::Oid;
-use crate::worker::workspace::{Base, Workspace, removal};
+use crate::worker::folder::Folder;
+use crate::worker::site::Site;
+use crate::worker::workspace::{Base, Workspace};
+
+/// The name of that directory in the attempt's folder.
+const CAPTURE: &str = "capture";
+
+/// How long one git process on a worktree may take: adding a hundred thousand files takes a minute on a slow disk.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// A git directory of ours beside a worktree, with a copy of the index that we made at checkout; removed when dropped.
 pub(in crate::worker) struct Scratch {
+    folder: Arc<Folder>,
     dir: PathBuf,
     tree: PathBuf,
     attributes: Oid,
+    stop: Stop,
+    /// Where filters are looked for.
+    path: Option<OsString>,
 }
 
 impl Scratch {
     /// Makes it; what an earlier capture of this attempt left is removed.
-    pub(in crate::worker) fn new(workspace: &Workspace, base: &Base) -> Result<Self, Error> {
-        let dir = workspace.dir.join("capture");
-        let scratch = Self { dir, tree: workspace.tree(), attributes: base.tree };
+    pub(in crate::worker) fn new(workspace: &Workspace, site: &Site, base: &Base) -> Result<Self, Error> {
+        let dir = workspace.dir.join(CAPTURE);
+        let folder = Arc::clone(workspace.folder());
+        let (tree, stop, path) = (workspace.tree(), site.stop.clone(), site.path.clone());
+        let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
         scratch.clear();
         base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
-        let (from, to) = (workspace.index(), scratch.index());
-        let copied = fs::copy(&from, &to).and_then(|_| {
+        let index = walk::index(workspace, base)?;
+        let to = scratch.index();
+        let copied = fs::File::create_new(&to).and_then(|mut file| {
+            io::Write::write_all(&mut file, &index.bytes)?;
             // git hashes a file again that is not older than the index, so the copy must not look newer.
-            fs::File::options().write(true).open(&to)?.set_modified(fs::metadata(&from)?.modified()?)
+            file.set_modified(index.written)
         });
         copied.map_err(Error::at(&to))?;
         Ok(scratch)
@@ -51,12 +72,22 @@ impl Scratch {
     }
 
     /// Returns a call of git that sees the worktree, and of all configuration only ours.
+    ///
+    /// Whatever the worktree holds, it ends: when its time is up, or soon after the conductor was told to end.
     pub(in crate::worker) fn git(&self) -> Git {
         let git = Git::new(&self.dir)
             .work_tree(&self.tree)
+            .within(Some(PATIENCE))
+            .unless(self.stop.clone())
             .env("GIT_INDEX_FILE", self.index())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1");
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Filters run in the worktree, where no module of Python's is to be looked for.
+            .env("PYTHONSAFEPATH", "1");
+        let git = match &self.path {
+            Some(path) => git.env("PATH", path),
+            None => git,
+        };
         // An older git reads the files of the worktree: a capture is refused where those are not the base's.
         if program::takes_attributes_from_trees() {
             // As a flag and not as a variable, which a git that does not know it would ignore.
@@ -72,7 +103,7 @@ impl Scratch {
 
     fn clear(&self) {
         // What cannot be removed now goes with the attempt's folder; a name that is taken is told of when it is needed.
-        let _ = removal::remove(&self.dir);
+        let _ = self.folder.remove(CAPTURE);
     }
 }
 

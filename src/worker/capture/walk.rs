@@ -4,17 +4,19 @@ use std::ffi::OsStr;
 use std::fs::{self, FileType};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::{Mode, Stat};
 
-use super::Error;
+use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::name::is_dot_git;
+use crate::worker::folder::open_regular;
 use crate::worker::site::Site;
-use crate::worker::workspace::{Base, Workspace, open_regular};
+use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
 const REHASH_BELOW: u64 = 1 << 20;
@@ -34,13 +36,23 @@ pub(in crate::worker) struct Walked {
     pub(in crate::worker) odd: Vec<BString>,
     /// Folders that cannot be read.
     pub(in crate::worker) closed: Vec<BString>,
+    /// What git would open by its name to learn something, and is no plain file: a pipe there would hold git up for ever.
+    pub(in crate::worker) traps: Vec<BString>,
+    /// How many bytes the changed files have, each of them once, those of ignored files included.
+    pub(in crate::worker) sizes: Vec<(u64, BString)>,
 }
+
+/// The files of a worktree that git reads while it adds others.
+const READ_BY_GIT: [&[u8]; 3] = [b".gitignore", b".gitattributes", b".gitmodules"];
 
 /// Walks the worktree without following links, and compares it with our index as far as file status goes.
 ///
 /// The worker's own `.git`, `inputs/`, `outputs/` and the folders of submodules are left out.
 pub(in crate::worker) fn walk(workspace: &Workspace, site: &Site, base: &Base) -> Result<Walked, Error> {
     let tree = workspace.tree();
+    if !workspace.is_in_place() {
+        return Err(Error::refused("the item replaced its own worktree"));
+    }
     match fs::symlink_metadata(&tree) {
         Ok(meta) if meta.is_dir() => {}
         Ok(_) => return Err(Error::refused("the item replaced its own worktree")),
@@ -49,15 +61,15 @@ pub(in crate::worker) fn walk(workspace: &Workspace, site: &Site, base: &Base) -
         }
         Err(e) => return Err(Error::Io(tree, e)),
     }
-    let path = workspace.index();
-    let written = fs::metadata(&path).map_err(Error::at(&path))?;
+    let at_checkout = index(workspace, base)?;
+    let written = filetime::FileTime::from_system_time(at_checkout.written);
     let options = gix::index::decode::Options::default();
-    let index = gix::index::File::at(&path, base.tree.0.kind(), true, options)
-        .map_err(|e| Error::Io(path, io::Error::other(e)))?;
+    let (index, _) = gix::index::State::from_bytes(&at_checkout.bytes, written, base.tree.0.kind(), options)
+        .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?;
     let ours = [tree.join(".git"), workspace.inputs().to_owned(), workspace.outputs().to_owned()];
     let mut walker = Walker {
         index: &index,
-        written: (written.mtime(), written.mtime_nsec()),
+        written: (written.unix_seconds(), i64::from(written.nanoseconds())),
         limit: site.max_product,
         folders: vec![BString::default()],
         seen: 0,
@@ -66,14 +78,26 @@ pub(in crate::worker) fn walk(workspace: &Workspace, site: &Site, base: &Base) -
     while let Some(folder) = walker.folders.pop() {
         walker.folder(&tree, &folder, &ours)?;
     }
+    let folders = [workspace.inputs(), workspace.outputs()].map(|folder| tree::relative(workspace, folder));
+    for folder in folders.into_iter().filter(|folder| is_folder(&tree, folder)) {
+        walker.found.traps.extend(traps(&tree, folder.into())?);
+    }
     let tracked = index.entries().iter().filter(|entry| entry.mode != Mode::COMMIT).count();
     let mut found = walker.found;
     found.changed |= walker.seen != tracked;
     Ok(found)
 }
 
+/// Returns our index as it was after the checkout; where that is lost, one by which every file may have changed.
+pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Error> {
+    match workspace.index().map_err(Error::Workspace)? {
+        Some(index) => Ok(index),
+        None => base.unread_index().map(Arc::new).map_err(Error::Workspace),
+    }
+}
+
 struct Walker<'a> {
-    index: &'a gix::index::File,
+    index: &'a gix::index::State,
     /// When the index was written: nothing that changed afterwards has an earlier time of change.
     written: (i64, i64),
     /// The most bytes that a product may have.
@@ -134,7 +158,11 @@ impl Walker<'_> {
             self.folders.push(relative);
             return Ok(());
         }
-        let strange = kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device();
+        let strange = is_strange(kind);
+        if strange && is_read_by_git(&relative) {
+            self.found.changed = true;
+            self.found.traps.push(relative.clone());
+        }
         match tracked {
             Some(_) if strange => {
                 self.found.changed = true;
@@ -169,8 +197,9 @@ impl Walker<'_> {
             self.found.attributes.push(path.clone());
         }
         if size > self.limit {
-            self.found.large.push(path);
+            self.found.large.push(path.clone());
         }
+        self.found.sizes.push((size, path));
     }
 
     /// Returns whether a tracked file certainly is as it was checked out.
@@ -187,6 +216,43 @@ impl Walker<'_> {
         let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
         changed < self.written || same_bytes(path, entry, meta)
     }
+}
+
+fn is_strange(kind: FileType) -> bool {
+    kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
+}
+
+fn is_read_by_git(path: &[u8]) -> bool {
+    path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| READ_BY_GIT.contains(&name))
+}
+
+/// Returns whether there is a folder at a path of the worktree, no part of which is a link.
+pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
+    let mut path = tree.to_owned();
+    folder.split(|byte| *byte == b'/').all(|part| {
+        path.push(OsStr::from_bytes(part));
+        fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir())
+    })
+}
+
+/// Looks below a folder that is not compared with anything for what git would be held up by.
+fn traps(tree: &Path, folder: BString) -> Result<Vec<BString>, Error> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder]);
+    while let Some(folder) = folders.pop() {
+        // What cannot be read is not read by git either.
+        for entry in fs::read_dir(tree.join(OsStr::from_bytes(&folder))).into_iter().flatten() {
+            let entry = entry.map_err(Error::at(tree))?;
+            let mut path = folder.clone();
+            path.push(b'/');
+            path.extend_from_slice(entry.file_name().as_bytes());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if is_strange(kind) && is_read_by_git(&path) => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::{ADOPTING, mains};
+use crate::git::program::with_groups;
 use crate::worker::workspace::task_file;
 
 /// The variable that every process of an attempt starts with.
@@ -23,6 +24,8 @@ struct Process {
     zombie: bool,
     /// Whether its environment or its working directory says that it is the attempt's.
     marked: bool,
+    /// Whether one of them says that it is another attempt's.
+    elsewhere: bool,
 }
 
 /// Kills the processes of an attempt that are not in its group; returns how many.
@@ -36,7 +39,7 @@ pub(super) fn end_escaped(attempt_dir: &Path, ours: bool, deadline: Instant) -> 
     let mut killed = BTreeSet::new();
     loop {
         // Under the lock, so that no attempt starts between the look and the kill.
-        let alive = mains(|running| round(attempt_dir, running, &mut killed));
+        let alive = mains(|running| with_groups(|groups| round(attempt_dir, (running, groups), &mut killed)));
         // One more look after the last kill: what it started meanwhile is an orphan by then.
         if !alive || Instant::now() > deadline {
             return killed.len();
@@ -46,10 +49,10 @@ pub(super) fn end_escaped(attempt_dir: &Path, ours: bool, deadline: Instant) -> 
 }
 
 /// Looks once and kills what is found; returns whether anything was alive.
-fn round(attempt_dir: &Path, running: &BTreeSet<i32>, killed: &mut BTreeSet<i32>) -> bool {
+fn round(attempt_dir: &Path, (running, groups): (&BTreeSet<i32>, &BTreeSet<i32>), killed: &mut BTreeSet<i32>) -> bool {
     let processes = scan(attempt_dir);
     let mut alive = false;
-    for pid in victims(&processes, running) {
+    for pid in victims(&processes, running, groups) {
         let Some(id) = Pid::from_raw(pid) else { continue };
         if processes[&pid].zombie {
             // Only an orphan of the attempt gets here, never a child that somebody else waits for.
@@ -96,16 +99,22 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let inside = || fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(attempt_dir));
-    let named = environ.split(|byte| *byte == 0).any(|variable| variable == mark);
-    Some(Process { parent, group, zombie, marked: named || inside() })
+    let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+    let variables = || environ.split(|byte| *byte == 0);
+    let marked = variables().any(|variable| variable == mark) || cwd.starts_with(attempt_dir);
+    // All runs' folders lie side by side, each with those of its attempts.
+    let all = attempt_dir.parent().and_then(Path::parent);
+    let elsewhere =
+        variables().any(|variable| variable.starts_with(MARK)) || all.is_some_and(|all| cwd.starts_with(all));
+    Some(Process { parent, group, zombie, marked, elsewhere: elsewhere && !marked })
 }
 
 /// Picks the processes that belong to the attempt, and the zombies that fell to us.
 ///
-/// Those that say so, and all below them. An orphan of ours that says nothing, or something else, is taken as well unless other
-/// attempts run, whose it could be: then it is left to the last of them.
-fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>) -> BTreeSet<i32> {
+/// Those that say so, and all below them. An orphan of ours that says nothing is taken as well: who left its group, emptied its
+/// environment and went away is not to see another attempt's files. One that says that it is another attempt's is left to that
+/// one while others run.
+fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>, groups: &BTreeSet<i32>) -> BTreeSet<i32> {
     let own = rustix::process::getpid();
     let (me, my_group) = (own.as_raw_nonzero().get(), rustix::process::getpgrp().as_raw_nonzero().get());
     let adopting = ADOPTING.load(Ordering::SeqCst);
@@ -114,8 +123,10 @@ fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>) -> BTree
     while at > 0 && spared.insert(at) {
         at = processes.get(&at).map_or(0, |process| process.parent);
     }
-    // Programs that we run ourselves stay in our own group.
-    let orphan = |p: &Process| adopting && p.parent == me && p.group != my_group && (running.is_empty() || p.zombie);
+    // Programs that we run ourselves stay in our own group, or in one that is known.
+    let others = |p: &Process| p.elsewhere && !running.is_empty() && !p.zombie;
+    let orphan =
+        |p: &Process| adopting && p.parent == me && p.group != my_group && !groups.contains(&p.group) && !others(p);
     let first = processes.iter().filter(|(_, p)| p.marked || orphan(p));
     let mut found: BTreeSet<i32> = first.map(|(pid, _)| *pid).filter(|pid| !spared.contains(pid)).collect();
     loop {

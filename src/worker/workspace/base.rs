@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use gix::bstr::{BString, ByteSlice as _};
 use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
 
-use super::Error;
 use super::git_dir::GitDir;
+use super::{Error, Index};
 use crate::model::digest::Oid;
 use crate::worker::site::Site;
 
@@ -91,6 +92,15 @@ impl Base {
             bytes_of(&index)?
         };
         Ok(Indexes { worker, ours })
+    }
+
+    /// Returns an index of the commit that knows no file of the disk, so that each is looked at anew.
+    pub(in crate::worker) fn unread_index(&self) -> Result<Index, Error> {
+        let mut index = self.index.clone();
+        for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
+            entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
+        }
+        Ok(Index { bytes: bytes_of(&index)?, written: SystemTime::UNIX_EPOCH })
     }
 }
 

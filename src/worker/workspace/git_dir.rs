@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::config::Source;
+use gix::config::file::SectionRef;
 
-use super::Error;
+use super::{Error, filters};
 use crate::model::digest::Oid;
 use crate::worker::site::Site;
 
@@ -37,7 +38,7 @@ impl GitDir {
     /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
     pub(super) fn for_worker(site: &Site, head: Oid) -> Result<Self, Error> {
         let mut config = Config::new(site);
-        config.copy(site, |source| matches!(source, Source::Local | Source::Worktree));
+        config.copy(site, |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
         if let Some((name, email)) = &site.user {
             config.section("user", None);
             config.value("name", name.as_bytes());
@@ -52,7 +53,7 @@ impl GitDir {
     /// needs none of the files that a worker could have changed in the meantime.
     pub(super) fn for_capture(site: &Site, head: Oid) -> Result<Self, Error> {
         let mut config = Config::new(site);
-        config.copy(site, |_| true);
+        config.copy(site, |_| true, |section| harmless(section, filter_settings(section)));
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
@@ -161,7 +162,12 @@ impl Config {
     }
 
     /// Copies conversions and filters from the scopes that `wanted` picks.
-    fn copy(&mut self, site: &Site, wanted: impl Fn(Source) -> bool) {
+    fn copy(
+        &mut self,
+        site: &Site,
+        wanted: impl Fn(Source) -> bool,
+        filter: impl Fn(&SectionRef<'_>) -> Vec<(&'static str, BString)>,
+    ) {
         let repo = site.store.local();
         let snapshot = repo.config_snapshot();
         let file = snapshot.plumbing();
@@ -173,7 +179,7 @@ impl Config {
         }
         for section in file.sections_by_name("filter").into_iter().flatten().filter(|s| wanted(s.meta().source)) {
             self.section("filter", section.header().subsection_name());
-            for (name, value) in filter_settings(&section) {
+            for (name, value) in filter(&section) {
                 self.value(name, &value);
             }
         }
@@ -197,7 +203,19 @@ impl Config {
     }
 }
 
-fn filter_settings(section: &gix::config::file::SectionRef<'_>) -> Vec<(&'static str, BString)> {
+/// Puts a filter that fails, and says why, in the place of one that would run what the worktree holds.
+fn harmless(section: &SectionRef<'_>, settings: Vec<(&'static str, BString)>) -> Vec<(&'static str, BString)> {
+    let commands = settings.iter().filter(|(name, _)| matches!(*name, "clean" | "process"));
+    let commands: Vec<String> = commands.map(|(_, command)| command.to_str_lossy().into_owned()).collect();
+    let Some(found) = commands.iter().find_map(|command| filters::from_worktree(command)) else { return settings };
+    let named = section.header().subsection_name().map(|name| name.to_str_lossy().into_owned()).unwrap_or_default();
+    let why =
+        format!("filter.{named} would run {found} from the worktree that an item left; name it by an absolute path");
+    let plain: String = why.chars().filter(|c| c.is_ascii() && *c != '\'' && !c.is_ascii_control()).collect();
+    vec![("clean", format!("echo '{plain}' >&2; exit 1").into()), ("required", "true".into())]
+}
+
+fn filter_settings(section: &SectionRef<'_>) -> Vec<(&'static str, BString)> {
     let known = ["clean", "smudge", "process", "required"];
     known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned()))).collect()
 }

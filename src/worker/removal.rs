@@ -6,7 +6,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -14,22 +13,33 @@ use rustix::io::Errno;
 /// Folders below this depth are moved up before they are emptied.
 const DEPTH: usize = 32;
 
-/// Removes `dir` and all in it; succeeds if it is not there.
-pub(in crate::worker) fn remove(dir: &Path) -> io::Result<()> {
-    let Some(root) = open_dir(CWD, dir)? else {
+/// Removes `name` from an open folder, with all in it; succeeds if it is not there. A link is removed, and nothing behind it.
+pub(in crate::worker) fn remove(at: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    match rustix::fs::unlinkat(at, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        // What it says of a folder, of which there are two ways.
+        Err(Errno::ISDIR | Errno::PERM) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let Some(dir) = open_dir(at, name)? else {
         return Ok(());
     };
+    empty(dir.as_fd())?;
+    match rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOENT) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Removes all that is in an open folder.
+pub(in crate::worker) fn empty(dir: BorrowedFd<'_>) -> io::Result<()> {
     let mut moved = 0;
     loop {
         let before = moved;
-        clear(root.as_fd(), root.as_fd(), 0, &mut moved)?;
+        clear(dir, dir, 0, &mut moved)?;
         if before == moved {
-            break;
+            return Ok(());
         }
-    }
-    match rustix::fs::unlinkat(CWD, dir, AtFlags::REMOVEDIR) {
-        Err(Errno::NOENT) => Ok(()),
-        other => Ok(other?),
     }
 }
 
@@ -77,7 +87,10 @@ fn move_up(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &std::ffi::CStr, mov
 }
 
 /// Opens a folder for being emptied, giving ourselves the permission; none where nothing is there.
-fn open_dir<P: rustix::path::Arg + Copy>(at: impl AsFd + Copy, name: P) -> io::Result<Option<OwnedFd>> {
+pub(in crate::worker) fn open_dir<P: rustix::path::Arg + Copy>(
+    at: impl AsFd + Copy,
+    name: P,
+) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match rustix::fs::openat(at, name, flags, Mode::empty()) {
         Ok(fd) => fd,

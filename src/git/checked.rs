@@ -1,0 +1,92 @@
+//! Bytes on their way out: handed on once they were seen to be what their names say.
+
+use std::io::{self, Write};
+
+use super::store::{self, Store, object_oid};
+use crate::model::digest::{Digest, Oid};
+
+/// Blobs above this size are read two times instead of being held in memory.
+const HELD: u64 = 4 << 20;
+
+/// Copies a blob to `out` once its bytes are known to be those that git names, and those of every digest in `recorded`.
+///
+/// What is small is hashed in memory, and what was hashed is what leaves. What is large is read two times and hashed both times:
+/// not a byte leaves before the first reading was right, and a second that differs from it is an error.
+pub fn copy(store: &Store, oid: Oid, recorded: &[Digest], out: &mut dyn Write) -> Result<(), Error> {
+    let size = size(store, oid)?;
+    if size <= HELD {
+        return out.write_all(&read(store, oid, recorded)?).map_err(|e| store::Error::Write(e).into());
+    }
+    stream(store, (oid, size), recorded, &mut io::sink())?;
+    stream(store, (oid, size), recorded, out)
+}
+
+/// Reads a blob into memory, like [`copy`].
+pub fn read(store: &Store, oid: Oid, recorded: &[Digest]) -> Result<Vec<u8>, Error> {
+    let bytes = store.read_blob(oid)?;
+    let named = object_oid(store.hash_kind(), gix::objs::Kind::Blob, &bytes).ok();
+    judge(oid, named, recorded, Digest::of(&bytes))?;
+    Ok(bytes)
+}
+
+fn stream(store: &Store, (oid, size): (Oid, u64), recorded: &[Digest], out: &mut dyn Write) -> Result<(), Error> {
+    let mut hasher = gix::hash::hasher(store.hash_kind());
+    hasher.update(format!("blob {size}\0").as_bytes());
+    let mut tee = Tee { hasher, out };
+    let (digest, _) = store.copy_blob(oid, &mut tee)?;
+    judge(oid, tee.hasher.try_finalize().ok().map(Oid), recorded, digest)
+}
+
+fn judge(oid: Oid, named: Option<Oid>, recorded: &[Digest], found: Digest) -> Result<(), Error> {
+    if named != Some(oid) {
+        return Err(Error::Damaged(oid));
+    }
+    match recorded.iter().find(|recorded| **recorded != found) {
+        Some(recorded) => Err(Error::Altered { oid, recorded: *recorded, found }),
+        None => Ok(()),
+    }
+}
+
+fn size(store: &Store, oid: Oid) -> Result<u64, store::Error> {
+    let header = store.local().try_find_header(oid.0).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
+    Ok(header.ok_or(store::Error::Missing(oid))?.size())
+}
+
+/// Hands bytes on and names them as git does.
+struct Tee<'a> {
+    hasher: gix::hash::Hasher,
+    out: &'a mut dyn Write,
+}
+
+impl Write for Tee<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write_all(bytes)?;
+        self.hasher.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Why bytes were not handed on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The object is damaged, or another one under its name.
+    #[error("object {0} is damaged: its bytes do not hash to its id")]
+    Damaged(Oid),
+    /// The object is what git says it is, and not what was recorded.
+    #[error("object {oid} hashes to {}, not to {} that was recorded", found.short(), recorded.short())]
+    Altered {
+        /// The object.
+        oid: Oid,
+        /// What its entry says.
+        recorded: Digest,
+        /// What it is.
+        found: Digest,
+    },
+    /// It could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

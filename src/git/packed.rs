@@ -1,0 +1,145 @@
+//! Whether the file of packed refs says one thing, whoever reads it.
+//!
+//! git looks a name up by halves and reads a list from the start; others do it otherwise. In a file that names a ref twice, or
+//! is not in the order that it claims, they find different things. git never writes such a file.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
+use std::time::SystemTime;
+
+use super::store::Store;
+
+/// The files that were looked at in the life of this process and found good, each as it was then.
+static GOOD: LazyLock<Mutex<HashMap<PathBuf, Seen>>> = LazyLock::new(Mutex::default);
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    written: Option<SystemTime>,
+    length: u64,
+    #[cfg(unix)]
+    inode: u64,
+}
+
+impl Seen {
+    fn of(meta: &fs::Metadata) -> Self {
+        Self {
+            written: meta.modified().ok(),
+            length: meta.len(),
+            #[cfg(unix)]
+            inode: std::os::unix::fs::MetadataExt::ino(meta),
+        }
+    }
+}
+
+/// Refuses a file of packed refs that two readers could read differently. There may be none.
+pub fn check(store: &Store) -> Result<(), Error> {
+    let path = store.common_dir().join("packed-refs");
+    let failed = |error| Error::Read(path.clone(), error);
+    let seen = match fs::metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        meta => Seen::of(&meta.map_err(failed)?),
+    };
+    let is_good = |known: &HashMap<PathBuf, Seen>| known.get(&path) == Some(&seen);
+    if GOOD.lock().is_ok_and(|known| is_good(&known)) {
+        return Ok(());
+    }
+    let bytes = fs::read(&path).map_err(failed)?;
+    read(&bytes).map_err(|(line, what)| Error::Ambiguous(path.clone(), line, what))?;
+    if let Ok(mut known) = GOOD.lock() {
+        known.insert(path, seen);
+    }
+    Ok(())
+}
+
+/// Returns the number of the first line that is not as git writes it, and what is wrong with it.
+fn read(bytes: &[u8]) -> Result<(), (usize, String)> {
+    let mut names = HashSet::new();
+    let mut last: &[u8] = b"";
+    let (mut sorted, mut peelable) = (false, false);
+    let mut number = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        number += 1;
+        let wrong = |what: String| Err((number, what));
+        let Some(line) = line.strip_suffix(b"\n") else { return wrong("it has no end".into()) };
+        if number == 1 && line.starts_with(b"#") {
+            sorted = line.split(|byte| *byte == b' ').any(|word| word == b"sorted");
+            continue;
+        }
+        if let Some(peeled) = line.strip_prefix(b"^") {
+            if !(peelable && is_oid(peeled)) {
+                return wrong("it peels nothing".into());
+            }
+            peelable = false;
+            continue;
+        }
+        let at = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+        let (oid, name) = (&line[..at], line.get(at + 1..).unwrap_or_default());
+        if !is_oid(oid) || name.is_empty() || name.iter().any(|byte| byte.is_ascii_control() || *byte == b' ') {
+            return wrong("it is not an object and a name".into());
+        }
+        let shown = || String::from_utf8_lossy(name).into_owned();
+        if !names.insert(name) {
+            return wrong(format!("{} is named twice", shown()));
+        }
+        if sorted && name <= last {
+            return wrong(format!("{} is not in its place", shown()));
+        }
+        (last, peelable) = (name, true);
+    }
+    Ok(())
+}
+
+fn is_oid(text: &[u8]) -> bool {
+    matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Why the packed refs are not relied on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file could not be read.
+    #[error("{} could not be read", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// It means one thing to git and another to others.
+    #[error("{} does not mean the same to every reader: line {}: {}", .0.display(), .1, .2)]
+    Ambiguous(PathBuf, usize, String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_writes_is_good_and_what_it_would_not_write_is_not() {
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        let head = "# pack-refs with: peeled fully-peeled sorted \n";
+        for good in [
+            String::new(),
+            head.to_owned(),
+            format!("{head}{a} refs/heads/main\n{b} refs/tags/x\n^{a}\n"),
+            format!("# pack-refs with: peeled \n{a} refs/tags/x\n{b} refs/heads/main\n"),
+            format!("{a} refs/heads/z\n{b} refs/heads/b\u{fc}\n"),
+        ] {
+            assert_eq!(read(good.as_bytes()), Ok(()), "{good}");
+        }
+        for (bad, line, what) in [
+            (format!("{head}{a} refs/x\n{b} refs/x\n"), 3, "named twice"),
+            (format!("{a} refs/x\n{b} refs/y\n{b} refs/x\n"), 3, "named twice"),
+            (format!("{head}{a} refs/y\n{b} refs/x\n"), 3, "not in its place"),
+            (format!("{head}{a} refs/y"), 2, "no end"),
+            (format!("{head}{a} refs/y\r\n"), 2, "an object and a name"),
+            (format!("{a} refs/y\n# {b} refs/x\n"), 2, "an object and a name"),
+            (format!("{head}{a}  refs/y\n"), 2, "an object and a name"),
+            (format!("{head}{} refs/y\n", a.to_uppercase()), 2, "an object and a name"),
+            (format!("{head}^{a}\n"), 2, "peels nothing"),
+            (format!("{head}{a} refs/y\n^{a}\n^{b}\n"), 4, "peels nothing"),
+            (format!("{a} refs/y\n\n"), 2, "an object and a name"),
+        ] {
+            let found = read(bad.as_bytes()).expect_err(&bad);
+            assert!(found.0 == line && found.1.contains(what), "{bad}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! When a call of git is to end before it is done.
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Tells whoever works whether it is time to end; once it is, it stays so.
+#[derive(Clone)]
+pub struct Stop(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Stop {
+    /// It is time when `said` returns true, which is asked again and again and must not block.
+    pub fn when(said: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(said))
+    }
+
+    /// It never is.
+    pub fn never() -> Self {
+        Self::when(|| false)
+    }
+
+    /// Returns whether it is time.
+    pub fn is_said(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Stop").field(&self.is_said()).finish()
+    }
+}
+
+/// How long a call goes on that could soon be done, after somebody said that it is time to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How often a call looks whether somebody said so.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Waits until a call is over; returns whether it is time to end it first.
+pub(super) fn outlasts(over: &mpsc::Receiver<()>, (within, stop): (Option<Duration>, Option<Stop>)) -> bool {
+    let mut until = within.and_then(|time| Instant::now().checked_add(time));
+    let mut said = false;
+    loop {
+        if let Some(stop) = stop.as_ref().filter(|stop| !said && stop.is_said()) {
+            said = stop.is_said();
+            let soon = Instant::now() + GRACE;
+            until = Some(until.map_or(soon, |until| until.min(soon)));
+        }
+        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return true;
+        }
+        let wait = if stop.is_some() && !said { left.min(LOOK) } else { left };
+        if over.recv_timeout(wait) != Err(mpsc::RecvTimeoutError::Timeout) {
+            return false;
+        }
+    }
+}

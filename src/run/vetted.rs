@@ -1,0 +1,106 @@
+//! A run that bytes may be taken from.
+
+use std::io::Write;
+use std::ops::Deref;
+
+use super::Error;
+use super::view::{self, View};
+use crate::git::checked;
+use crate::git::store::Store;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Event;
+use crate::model::format::{self, Layout};
+use crate::verify::Admitted;
+
+/// A run that passed the gate, read from the very commit that did: what everything takes that takes bytes out of a run, or
+/// believes what it says.
+#[derive(Clone, Debug)]
+pub struct Vetted {
+    view: View,
+}
+
+impl Vetted {
+    /// Reads a run that passed the gate.
+    pub fn read(store: &Store, admitted: &Admitted) -> Result<Self, Error> {
+        Ok(Self { view: view::view_at(store, admitted.run(), admitted.reference(), admitted.head())? })
+    }
+
+    /// Returns a product, or a revision of a document, by the name that git gives it.
+    pub fn product(&self, oid: Oid) -> Blob {
+        let mut recorded = Vec::new();
+        for link in &self.view.links {
+            match &link.entry.event {
+                Event::ItemReconciled(e) => {
+                    let same = e.products.values().filter(|product| product.oid == oid);
+                    recorded.extend(same.map(|product| product.sha256));
+                }
+                Event::DocumentWritten(e) if e.oid == oid => recorded.push(e.sha256),
+                _ => {}
+            }
+        }
+        Blob { oid, recorded }
+    }
+
+    /// Returns the file at a path of the run's tree, if there is one.
+    pub fn file(&self, store: &Store, path: &str) -> Result<Option<Blob>, Error> {
+        let Some(tree) = self.view.head.tree else { return Ok(None) };
+        let Some(oid) = store.blob_at(tree, path)? else { return Ok(None) };
+        let mut blob = self.product(oid);
+        let layout = self.view.state.layout();
+        // A manifest is written over by that of the next attempt.
+        let last = self.view.links.iter().rev().find_map(|link| sealed(&link.entry.event, layout, path));
+        blob.recorded.extend(last);
+        Ok(Some(blob))
+    }
+}
+
+impl Deref for Vetted {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+/// Returns the digest by which an entry names a file at a path. That stored states are what the entries give was seen at the
+/// gate.
+fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
+    match event {
+        Event::RunSubmitted(e) if path == format::PLAN => Some(e.plan),
+        Event::RunSubmitted(e) if path == format::RULES => e.rules,
+        Event::RunSubmitted(e) => {
+            e.artifacts.iter().find(|(name, _)| format::artifact_path(name) == path).map(|(_, digest)| *digest)
+        }
+        Event::ItemFired(e) if layout.manifest(&e.item) == path => Some(e.manifest),
+        Event::RunExtended(e) => {
+            e.items.iter().find(|(id, _)| layout.definition(id) == path).map(|(_, digest)| *digest)
+        }
+        _ => None,
+    }
+}
+
+/// A blob of a run that passed the gate, with every digest by which the entries name it.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    oid: Oid,
+    recorded: Vec<Digest>,
+}
+
+impl Blob {
+    /// Returns it with one more digest that it must have.
+    #[must_use]
+    pub fn that_is(mut self, digest: Digest) -> Self {
+        self.recorded.push(digest);
+        self
+    }
+
+    /// Copies it to `out`, once its bytes were seen to be those that git and the entries name: of others, not one leaves.
+    pub fn copy(&self, store: &Store, out: &mut dyn Write) -> Result<(), checked::Error> {
+        checked::copy(store, self.oid, &self.recorded, out)
+    }
+
+    /// Reads it into memory, like [`Blob::copy`].
+    pub fn read(&self, store: &Store) -> Result<Vec<u8>, checked::Error> {
+        checked::read(store, self.oid, &self.recorded)
+    }
+}

@@ -1,0 +1,146 @@
+//! Where an offered checkpoint is looked for, and what must hold of the thread that it is found in.
+
+use super::{Accepted, Error, Request};
+use crate::chain::Writer;
+use crate::git::quarantine::Quarantine;
+use crate::git::refs;
+use crate::git::remote::Remotes;
+use crate::git::store::Store;
+use crate::model::descriptor::Descriptor;
+use crate::model::digest::Oid;
+use crate::model::name::ThreadId;
+use crate::model::thread::{Checkpoint, Trail};
+use crate::thread::steps;
+use crate::verify::{self, Ancestor, Logs, Sound, Standpoint, Unsound};
+
+/// A checkpoint that is what was offered; its objects may still be in quarantine.
+pub(super) struct Found {
+    pub(super) checkpoint: Checkpoint,
+    pub(super) trail: Trail,
+    /// The threads that it goes back to.
+    pub(super) lineage: Vec<Ancestor>,
+    pub(super) quarantine: Quarantine,
+    /// Whether the quarantine holds objects that the repository may not have.
+    pub(super) fetched: bool,
+}
+
+/// Finds the checkpoint where the request says, or here, or at one of the remotes.
+pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found, Error> {
+    let store = &writer.store;
+    let descriptor = &accepted.received.descriptor;
+    let logs = Logs::read(store)?;
+    let fetch = |from: &str| -> Result<Found, Error> {
+        let quarantine = Quarantine::new(store)?;
+        let tip = quarantine.fetch(&request.reach, from, &descriptor.reference)?;
+        let place = place(store, from, &descriptor.thread)?;
+        let (checkpoint, sound) = examine((quarantine.store(), store), &logs, ("", &place, tip), request, accepted)?;
+        Ok(Found { checkpoint, trail: sound.trail, lineage: sound.lineage, quarantine, fetched: true })
+    };
+    if let Some(from) = &request.from {
+        return fetch(from);
+    }
+    let mut first = None;
+    let mut keep = |error| {
+        // That one place does not hold it yet says less than anything that another says.
+        if first.as_ref().is_none_or(|first| matches!(first, Error::NotThere { .. })) {
+            first = Some(error);
+        }
+    };
+    for (reference, tip) in here(store, descriptor)? {
+        match examine((store, store), &logs, (&reference, &reference, tip), request, accepted) {
+            Ok((checkpoint, sound)) => {
+                let quarantine = Quarantine::new(store)?;
+                return Ok(Found {
+                    checkpoint,
+                    trail: sound.trail,
+                    lineage: sound.lineage,
+                    quarantine,
+                    fetched: false,
+                });
+            }
+            Err(error) => keep(error),
+        }
+    }
+    for remote in store.local().remote_names() {
+        match fetch(&remote.to_string()) {
+            Ok(found) => return Ok(found),
+            Err(error) => keep(error),
+        }
+    }
+    Err(first.unwrap_or_else(|| Error::NoSource(descriptor.source.clone())))
+}
+
+/// Returns the ref that a thread would be kept at if it were fetched from a remote; empty for any other place.
+fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, Error> {
+    let is_remote = Remotes::read(store)?.names().contains(&from);
+    Ok(if is_remote { format!("refs/handoff/remotes/{from}/threads/{}", thread.encoded()) } else { String::new() })
+}
+
+/// Returns what the thread's ref is at, our own and those fetched.
+fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
+    let own = refs::read(store, &descriptor.reference)?.map(|tip| (descriptor.reference.clone(), tip));
+    let suffix = format!("/threads/{}", descriptor.thread.encoded());
+    let fetched = refs::list(store, "refs/handoff/remotes/")?;
+    Ok(own.into_iter().chain(fetched.into_iter().filter(|(name, _)| name.ends_with(&suffix))).collect())
+}
+
+/// Holds the thread that ends at a tip against logs, keys and the descriptor, down to the bytes.
+fn examine(
+    (objects, home): (&Store, &Store),
+    logs: &Logs,
+    (reference, place, tip): (&str, &str, Oid),
+    request: &Request,
+    accepted: &Accepted,
+) -> Result<(Checkpoint, Sound), Error> {
+    let descriptor = &accepted.received.descriptor;
+    let at = Standpoint { objects, home, thread: &descriptor.thread, reference, place, tip };
+    let sound = sound(verify::thread_at(&at, logs, &request.options), &descriptor.thread)?;
+    if sound.key != accepted.signer {
+        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key });
+    }
+    let Some(checkpoint) = sound.trail.find(&descriptor.checkpoint).cloned() else {
+        return Err(if descriptor.checkpoint.seq() < sound.entries {
+            Error::Forged("checkpoint_id")
+        } else {
+            Error::NotThere { offered: descriptor.source.clone(), entries: sound.entries }
+        });
+    };
+    let state = &checkpoint.content.state;
+    let same = [
+        ("commit", checkpoint.commit == descriptor.commit),
+        ("entry", checkpoint.hash == descriptor.entry),
+        ("blob_id", state.oid == descriptor.blob),
+        ("blob_sha256", state.sha256 == descriptor.sha256),
+        ("summary", checkpoint.content.summary == descriptor.summary),
+    ];
+    if let Some((field, _)) = same.iter().find(|(_, same)| !same) {
+        return Err(Error::Forged(field));
+    }
+    if let Some(stranger) = sound.lineage.iter().find(|ancestor| is_stranger(ancestor))
+        && !request.accept_unknown
+    {
+        return Err(Error::UnknownLineage {
+            thread: stranger.thread.clone(),
+            signer: stranger.signer.fingerprint.clone(),
+            known: stranger.signer.trusted,
+        });
+    }
+    steps::intact(objects, &checkpoint)?;
+    Ok((checkpoint, sound))
+}
+
+/// Returns a thread in which nothing failed, and whose lineage is all there.
+fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Sound, Error> {
+    let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
+    if let Some(finding) = examined.report.finding() {
+        let distrust = examined.report.distrust;
+        return Err(if distrust { Error::Untrusted(finding) } else { Error::Unsound(unsound(finding)) });
+    }
+    let whole = examined.sound.filter(|_| examined.whole_lineage);
+    whole.ok_or_else(|| Error::Unsound(unsound("it could not be read to its beginning".to_owned())))
+}
+
+/// Whether a thread that was gone back to is one that somebody on the way did not know, or the adopter does not.
+pub(super) fn is_stranger(ancestor: &Ancestor) -> bool {
+    !ancestor.signer.trusted || ancestor.accepted_unknown
+}

@@ -1,0 +1,109 @@
+//! What is used up: the nonces of descriptors that were adopted, and the resume tokens of packets that were gone on from.
+//!
+//! The chains at hand are the record, our own and those that were fetched, with all that they go back to. An entry counts if
+//! its signature holds, whoever made it. Files beside the repository only serialise who looks and then writes.
+
+use std::collections::{BTreeSet, HashSet};
+
+use gix::objs::Kind;
+
+use crate::git::codec;
+use crate::git::history;
+use crate::git::refs;
+use crate::git::store::{self, Store};
+use crate::model::digest::Oid;
+use crate::model::entry::Event;
+use crate::sign;
+
+/// The beginnings of the messages of commits that use something up.
+const SUBJECTS: [&[u8]; 2] = [b"\n\nthread.adopted ", b"\n\nthread.resumed "];
+
+/// What chains say was used.
+#[derive(Default)]
+pub struct Used {
+    nonces: BTreeSet<String>,
+    tokens: BTreeSet<String>,
+    seen: HashSet<Oid>,
+}
+
+impl Used {
+    /// Reads all threads of a repository, each commit once.
+    ///
+    /// A thread of our own that cannot be read is an error and never taken for one that used nothing, unless the repository is one
+    /// that leaves things out. Of one that was fetched counts what is here.
+    pub fn read(store: &Store) -> Result<Self, Error> {
+        let mut used = Self::default();
+        let leaves_out = history::is_partial(store) || store.local().is_shallow().unwrap_or(false);
+        for (name, tip) in refs::list(store, "refs/handoff/threads/")? {
+            match used.add(store, tip) {
+                Err(source) if !leaves_out => return Err(Error::Thread { name, source }),
+                _ => {}
+            }
+        }
+        for (name, tip) in refs::list(store, "refs/handoff/remotes/")? {
+            if name.contains("/threads/") {
+                // A stranger's thread that is broken keeps nobody from working.
+                used.add(store, tip).unwrap_or_default();
+            }
+        }
+        Ok(used)
+    }
+
+    /// Adds the thread that ends at `tip`, and the threads that it goes back to.
+    pub fn add(&mut self, store: &Store, tip: Oid) -> Result<(), store::Error> {
+        let mut next = Some(tip);
+        while let Some(commit) = next.filter(|commit| self.seen.insert(*commit)) {
+            let (kind, raw) = store.read(commit)?;
+            if kind != Kind::Commit {
+                break;
+            }
+            self.take(&raw);
+            // The first parent of a first entry is the checkpoint that the thread began as.
+            let line = raw.split(|byte| *byte == b'\n').nth(1).and_then(|line| line.strip_prefix(b"parent "));
+            next = line.and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, raw: &[u8]) {
+        let message = raw.windows(2).position(|two| two == b"\n\n").map(|at| &raw[at..]);
+        if !message.is_some_and(|message| SUBJECTS.iter().any(|subject| message.starts_with(subject))) {
+            return;
+        }
+        let Ok(decoded) = codec::decode(raw) else { return };
+        let signed = decoded.signature.as_deref().is_some_and(|armour| sign::check(&decoded.payload, armour).is_ok());
+        match decoded.entry.event {
+            Event::ThreadAdopted(e) if signed => {
+                self.nonces.insert(e.adopted_from.nonce);
+            }
+            Event::ThreadResumed(e) if signed => self.tokens.extend(e.resume_token),
+            _ => {}
+        }
+    }
+
+    /// Returns whether a nonce was used.
+    pub fn has_nonce(&self, nonce: &str) -> bool {
+        self.nonces.contains(nonce)
+    }
+
+    /// Returns the resume tokens that were used.
+    pub fn tokens(&self) -> &BTreeSet<String> {
+        &self.tokens
+    }
+}
+
+/// Why nobody can say what was used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A thread of ours could not be read.
+    #[error("{name} could not be read, so that nobody can say what was used in it")]
+    Thread {
+        /// Its ref.
+        name: String,
+        /// Why.
+        source: store::Error,
+    },
+    /// The refs could not be listed.
+    #[error(transparent)]
+    Refs(#[from] refs::Error),
+}

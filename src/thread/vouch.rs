@@ -1,0 +1,107 @@
+//! The one gate that the bytes of a thread leave by.
+//!
+//! Whatever takes a state, a packet or a working tree out of a thread has it vouched for first, at the very commit that it then
+//! reads: what `thread verify` would call tampered is never let out, what it would call untrusted only where a person insists.
+//! That a thread is not at hand as a whole is nothing against the part that is.
+
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::name::ThreadId;
+use crate::verify::{self, Logs, Options, Sound, Standpoint, Unsound};
+
+/// A thread that bytes may be taken from, as it stood at one commit.
+#[derive(Clone, Debug)]
+pub struct Vouched {
+    sound: Sound,
+    reference: String,
+    warnings: Vec<String>,
+}
+
+/// On whose word a thread is gone on from.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    /// Whom the reader knows.
+    pub options: Options,
+    /// Whether a person insists on a thread whose keys are not to be trusted.
+    pub accept_untrusted: bool,
+}
+
+/// Verifies the thread that ends at `tip`, and judges its keys and those that it goes back to.
+pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), trust: &Trust) -> Result<Vouched, Error> {
+    let logs = Logs::read(store)?;
+    let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
+    let examined = verify::thread_at(&at, &logs, &trust.options);
+    let report = examined.report;
+    let mut warnings = Vec::new();
+    if let Some(finding) = report.finding() {
+        if !report.distrust {
+            return Err(Error::Tampered(Unsound { thread: thread.clone(), finding }));
+        }
+        if !trust.accept_untrusted {
+            return Err(Error::Untrusted { thread: thread.clone(), finding });
+        }
+        warnings.push(format!("the thread {thread} is not to be trusted, and was accepted: {finding}"));
+    }
+    if !examined.whole_lineage {
+        let finding = "lineage: what it goes back to is not all here, so that nobody can say whose it is".to_owned();
+        if trust.options.strict_signers && !trust.accept_untrusted {
+            return Err(Error::Untrusted { thread: thread.clone(), finding });
+        }
+        warnings.push(format!("of the thread {thread}, {finding}"));
+    }
+    let unread =
+        || Unsound { thread: thread.clone(), finding: "its chain could not be read to its first entry".into() };
+    let sound = examined.sound.ok_or_else(unread)?;
+    if warnings.is_empty() {
+        let of_lineage = report.lineage.iter().map(|ancestor| &ancestor.signer);
+        let unknown = report.signers.iter().chain(of_lineage).filter(|signer| !signer.trusted);
+        let mut unknown: Vec<&str> = unknown.map(|signer| signer.fingerprint.as_str()).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        warnings.extend(
+            unknown.iter().map(|key| format!("the thread {thread} rests on a key that is not known here: {key}")),
+        );
+    }
+    Ok(Vouched { sound, reference: reference.to_owned(), warnings })
+}
+
+impl Vouched {
+    /// Returns the thread.
+    pub fn sound(&self) -> &Sound {
+        &self.sound
+    }
+
+    /// Returns the thread alone.
+    pub(super) fn into_sound(self) -> Sound {
+        self.sound
+    }
+
+    /// Returns the ref that the thread was found at.
+    pub fn reference(&self) -> &str {
+        &self.reference
+    }
+
+    /// Returns what whoever goes on from it should know.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Why bytes do not leave a thread.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It does not verify.
+    #[error(transparent)]
+    Tampered(#[from] Unsound),
+    /// It verifies, but rests on a key that is not to be trusted.
+    #[error("thread {thread} is not to be trusted: {finding}")]
+    Untrusted {
+        /// The thread.
+        thread: ThreadId,
+        /// What speaks against it.
+        finding: String,
+    },
+    /// The logs could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
+}

@@ -1,0 +1,76 @@
+//! What stands in a bundle and no hash covers, so that whoever reads it there knows that nothing vouches for it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::model::json::JsonPath;
+use crate::verify::report::Uncovered;
+
+use super::reading::{BLOCKS, PLACES};
+
+/// What is covered by a hash, or recomputed from what is, at each level of a bundle.
+const BUNDLE: [&str; 4] = ["runId", "manifests", "auditLog", "items"];
+const LOG: [&str; 2] = ["entries", "root"];
+const ROOT: [&str; 3] = ["epochId", "root", "signature"];
+const SIGNATURE: [&str; 2] = ["alg", "bytes"];
+const LINKS: [&str; 2] = ["entryHash", "prevHash"];
+const ITEM: [&str; 5] = ["id", "status", "manifestRef", "resultRef", "outputRefs"];
+
+/// Lists it by path: `unsaid` is what the entries could tell and do not.
+pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool) -> Vec<Uncovered> {
+    let mut list = List::default();
+    for Uncovered { path, detail } in unsaid {
+        list.add(path, &detail);
+    }
+    let log = &bundle["auditLog"];
+    let root = &log["root"];
+    // An empty report says nothing.
+    let report = bundle["report"].as_object().is_some_and(Map::is_empty);
+    list.beside(bundle, "", |key| BUNDLE.contains(&key) || (key == "report" && report));
+    list.beside(log, "auditLog", |key| LOG.contains(&key));
+    list.beside(root, "auditLog.root", |key| ROOT.contains(&key));
+    let signature = "auditLog.root.signature";
+    if signature_holds {
+        list.beside(&root["signature"], signature, |key| SIGNATURE.contains(&key));
+    } else if !root["signature"].is_null() {
+        list.add(signature.to_owned(), "not checked");
+    }
+    for entry in each(&log["entries"]) {
+        let place = "auditLog.entries[]";
+        list.beside(entry, place, |key| PLACES.contains(&key) || BLOCKS.contains(&key) || LINKS.contains(&key));
+        for key in PLACES.iter().filter(|key| entry.get(**key).is_some_and(Value::is_null)) {
+            list.add(format!("{place}.{key}"), "null, which hashes as if it were absent");
+        }
+    }
+    for manifest in each(&bundle["manifests"]) {
+        list.beside(manifest, "manifests[]", |key| key != "signature");
+    }
+    for item in each(&bundle["items"]) {
+        list.beside(item, "items[]", |key| ITEM.contains(&key));
+    }
+    list.0.into_iter().map(|(path, detail)| Uncovered { path, detail }).collect()
+}
+
+fn each(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[derive(Default)]
+struct List(BTreeMap<String, String>);
+
+impl List {
+    fn add(&mut self, path: String, detail: &str) {
+        self.0.entry(path).or_insert_with(|| detail.to_owned());
+    }
+
+    /// Adds every field of an object that is not one of those that are held.
+    fn beside(&mut self, object: &Value, at: &str, held: impl Fn(&str) -> bool) {
+        let fields = object.as_object().into_iter().flat_map(Map::keys);
+        for key in fields.filter(|key| !held(key.as_str())) {
+            let field = JsonPath::root().key(key).to_string();
+            let dot = if at.is_empty() || field.starts_with('[') { "" } else { "." };
+            self.add(format!("{at}{dot}{field}"), "no hash covers it");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The gate in front of everything that takes bytes out of a run, or believes what it says.
+//!
+//! It asks what `verify` asks of integrity and keys: what would read TAMPERED or UNTRUSTED does not pass. That a run is sealed,
+//! anchored, complete or green is not asked. Products are hashed again where the run is believed as a whole; what is taken alone is
+//! hashed on its way out.
+
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::name::RunId;
+
+use super::findings::Verdict;
+use super::report::{Facts, Judged};
+use super::{
+    AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, chain, content, root,
+};
+
+/// What the gate goes by.
+#[derive(Clone, Copy)]
+pub struct Gate<'a> {
+    /// Where the run lies.
+    pub store: &'a Store,
+    /// What it is held against besides itself.
+    pub at_hand: &'a AtHand<'a>,
+    /// Whom the reader knows.
+    pub options: &'a Options,
+    /// Whether a key that is not to be trusted will do. What contradicts itself never does.
+    pub accept_untrusted: bool,
+}
+
+/// The proof that a run passed the gate, at one commit of its chain.
+///
+/// There is no other way to have one. Whoever takes bytes takes them from this commit, wherever the ref points by then.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    run: RunId,
+    reference: String,
+    head: Oid,
+    cautions: Vec<String>,
+}
+
+impl Admitted {
+    /// Returns the run.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Returns the ref that was looked at.
+    pub fn reference(&self) -> &str {
+        &self.reference
+    }
+
+    /// Returns the commit of the last entry that was verified.
+    pub fn head(&self) -> Oid {
+        self.head
+    }
+
+    /// Returns what the reader should know of who signed it and who could not be asked, a line each.
+    pub fn cautions(&self) -> &[String] {
+        &self.cautions
+    }
+}
+
+impl Gate<'_> {
+    /// Lets a run pass whose integrity holds as far as it goes, by keys that are not distrusted.
+    pub fn admit(&self, run: &RunId, reference: &str) -> Result<Admitted, Barred> {
+        Ok(self.judge(run, reference, false)?.0)
+    }
+
+    /// Lets a run pass like [`Gate::admit`] whose products are besides what its entries say, as far as they are here.
+    ///
+    /// For what is believed of a run and not taken from it: what is not taken is hashed nowhere else.
+    pub fn admit_whole(&self, run: &RunId, reference: &str) -> Result<Admitted, Barred> {
+        Ok(self.judge(run, reference, true)?.0)
+    }
+
+    /// Lets a run pass that is intact besides: sealed, in a log at hand, with all its bytes here.
+    pub fn admit_intact(&self, run: &RunId, reference: &str) -> Result<Admitted, Barred> {
+        let (admitted, report) = self.judge(run, reference, true)?;
+        if report.intact { Ok(admitted) } else { Err(Barred::NotIntact(Box::new(report))) }
+    }
+
+    fn judge(&self, run: &RunId, reference: &str, whole: bool) -> Result<(Admitted, Report), Barred> {
+        let case = Case::open(self.store, run, reference, self.options).map_err(|error| {
+            let own_key = self.options.own_key.as_deref();
+            self.at_hand.logs.remember(error, run, reference, own_key)
+        })?;
+        let mut anchor = anchor::row(&case, self.at_hand);
+        let evidence = Evidence::gather(&case, anchor.held_since());
+        let mut cautions = Vec::new();
+        let of = |standing| anchor.anchored.iter().any(|one| one.standing == standing);
+        let logged = anchor.anchored.first().is_some_and(|local| local.standing == Standing::Holds);
+        if anchor.missing && logged {
+            // What has not reached a place outside yet is as good as it was before there was one.
+            if whole || of(Standing::Unreachable) {
+                cautions.push(format!("the run {:?} is not anchored outside: {}", run.as_str(), anchor.verdict.detail));
+            }
+            (anchor.missing, anchor.verdict) = (false, Verdict::ok(anchor.verdict.detail));
+        }
+        let accepted = evidence.distrust && self.accept_untrusted;
+        let (signature, caution) = keys(run, &evidence.signers, evidence.signature, accepted);
+        cautions.extend(caution);
+        let distrust = evidence.distrust && !accepted;
+        let unasked = || Verdict::not_applicable("not asked for");
+        let verdicts = [
+            chain::row(&case),
+            root::row(&case, anchor.verdict.state),
+            signature,
+            anchor.verdict,
+            evidence.handoff,
+            evidence.plan,
+            evidence.manifest,
+            if whole { content::row(&case) } else { unasked() },
+        ];
+        let judged = Judged {
+            verdicts,
+            signers: evidence.signers,
+            missing_anchor: anchor.missing,
+            anchored: anchor.anchored,
+            times: anchor.times,
+            sandbox: evidence.sandbox,
+        };
+        let sealed = case.seal().is_some();
+        let tampered = judged.is_tampered(sealed, distrust);
+        // What is only missing, or not trusted, contradicts nothing.
+        let aside = [("root", !sealed), ("anchor", judged.missing_anchor), ("signature", tampered && distrust)];
+        let report = judged.report(Facts::of(&case), distrust);
+        let fails = report.rows.iter().filter(|row| row.state == State::Failed);
+        let row = fails.map(|row| (row.name, &row.detail)).find(|(name, _)| !aside.contains(&(*name, true)));
+        let what = row.map_or_else(String::new, |(name, detail)| format!("{name}: {detail}"));
+        if tampered {
+            return Err(Barred::Tampered { report: Box::new(report), what });
+        }
+        if distrust {
+            return Err(Barred::Untrusted { report: Box::new(report), what });
+        }
+        // A chain that nothing is wrong with and that has no entry could not be read, for want of objects.
+        let Some(head) = case.story.links.last().map(|link| link.commit) else {
+            return Err(Barred::NotIntact(Box::new(report)));
+        };
+        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), head, cautions }, report))
+    }
+}
+
+/// Judges who signed: returns the row, and what a reader should know of it.
+fn keys(run: &RunId, signers: &[SignerSeen], row: Verdict, accepted: bool) -> (Verdict, Option<String>) {
+    let run = run.as_str();
+    if accepted {
+        let caution = format!("the run {run:?} is not trusted, and taken all the same: {}", row.detail);
+        return (Verdict::not_applicable(row.detail), Some(caution));
+    }
+    let unknown: Vec<&str> =
+        signers.iter().filter(|signer| !signer.trusted).map(|signer| signer.fingerprint.as_str()).collect();
+    let caution = format!("the run {run:?} is signed with {}, not known to you", unknown.join(", "));
+    let caution = Some(caution).filter(|_| !unknown.is_empty() && row.state != State::Failed);
+    (row, caution)
+}
+
+/// Why a run did not pass.
+#[derive(Debug, thiserror::Error)]
+pub enum Barred {
+    /// It contradicts itself, or what is known of it.
+    #[error("the run {:?} does not verify, so nothing is taken from it: {what}", report.run)]
+    Tampered {
+        /// What verification found.
+        report: Box<Report>,
+        /// The first row that contradicts it, and what that says.
+        what: String,
+    },
+    /// A key that signed it is not to be trusted.
+    #[error("the run {:?} is not trusted, so nothing is taken from it: {what}", report.run)]
+    Untrusted {
+        /// What verification found.
+        report: Box<Report>,
+        /// What the row of signatures says.
+        what: String,
+    },
+    /// It is not intact, where that is asked for, or there is nothing of it here.
+    #[error("the run {:?} does not verify: {}", .0.run, .0.headline)]
+    NotIntact(Box<Report>),
+    /// It could not be looked at.
+    #[error(transparent)]
+    Verify(#[from] Error),
+}

@@ -1,0 +1,96 @@
+//! The row `content`: the bytes at hand are those that the entries name, of the thread and of all that it goes back to.
+
+use std::collections::BTreeSet;
+
+use crate::git::store::Store;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Product;
+use crate::model::thread::Checkpoint;
+
+use super::lineage::Lineage;
+use super::{Table, Told, reading};
+use crate::verify::content::{bytes_for_people, hash};
+use crate::verify::findings::{Findings, Verdict, counted};
+use crate::verify::objects::{Fault, Objects};
+
+/// What was looked at so far; the same bytes are hashed once.
+struct Count<'a> {
+    store: &'a Store,
+    objects: Objects,
+    lazy: bool,
+    findings: Findings,
+    seen: BTreeSet<(Oid, Option<Digest>)>,
+    bytes: u64,
+    missing: usize,
+}
+
+pub(super) fn row(table: &Table<'_>, told: &Told, lineage: &Lineage) -> Verdict {
+    let mut count = Count {
+        store: table.store,
+        objects: Objects::new(table.store),
+        lazy: table.lazy,
+        findings: Findings::default(),
+        seen: BTreeSet::new(),
+        bytes: 0,
+        missing: 0,
+    };
+    for checkpoint in &told.trail.checkpoints {
+        count.add("", checkpoint);
+    }
+    for (ancestor, source) in lineage.ancestors.iter().zip(&lineage.sources) {
+        for checkpoint in &source.trail.checkpoints {
+            count.add(&format!("{}:", ancestor.thread), checkpoint);
+        }
+    }
+    let Count { findings, bytes, missing, .. } = count;
+    if findings.first().is_none() && missing > 0 {
+        return Verdict::not_applicable(format!("{missing} objects are not in this partial clone"));
+    }
+    let own = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
+    let before: usize = lineage.sources.iter().map(|source| source.trail.checkpoints.len()).sum();
+    let before = if before > 0 { format!(" and {before} before it") } else { String::new() };
+    findings.verdict(false, || format!("{own}{before}, {} re-hashed", bytes_for_people(bytes)))
+}
+
+impl Count<'_> {
+    fn add(&mut self, whose: &str, checkpoint: &Checkpoint) {
+        let content = &checkpoint.content;
+        let claims = [("state", Some(&content.state)), ("packet", content.packet.as_ref())];
+        for (what, product) in claims.into_iter().filter_map(|(what, product)| Some((what, product?))) {
+            if !self.seen.insert((product.oid, Some(product.sha256))) {
+                continue;
+            }
+            match self.claim(product) {
+                Ok(()) => self.bytes += product.size,
+                Err(Claim::Fault(Fault::Missing(_))) if self.lazy => self.missing += 1,
+                Err(why) => self.findings.add(format!("{what} of {whose}{}: {why}", checkpoint.id)),
+            }
+        }
+        let Some(worktree) = content.worktree.as_ref().filter(|worktree| self.seen.insert((worktree.tree, None)))
+        else {
+            return;
+        };
+        match reading::files(&self.objects, self.store, worktree.tree, &mut self.bytes) {
+            Ok(()) => {}
+            Err(Fault::Missing(_)) if self.lazy => self.missing += 1,
+            Err(fault) => self.findings.add(format!("working tree of {whose}{}: {fault}", checkpoint.id)),
+        }
+    }
+
+    fn claim(&self, product: &Product) -> Result<(), Claim> {
+        let (sha256, size) = hash(self.store, &self.objects, product.oid).map_err(Claim::Fault)?;
+        if sha256 != product.sha256 || size != product.size {
+            return Err(Claim::Other(sha256, product.sha256));
+        }
+        Ok(())
+    }
+}
+
+/// Why a blob does not hold what an entry says.
+#[derive(Debug, thiserror::Error)]
+enum Claim {
+    #[error("{0}")]
+    Fault(Fault),
+    #[error("it hashes to {}, not to {}", .0.short(), .1.short())]
+    Other(Digest, Digest),
+}

@@ -1,0 +1,143 @@
+//! The runs that checkpoints are tied to: each tie is to an entry of a run that stands, back to its first entry.
+//!
+//! A tie is to a commit, and anybody can make commits. So the run is read from this commit back and held to what a run is held
+//! to, seal and completeness aside; and where this repository has a run of that name, or a log of one, it is that one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::objs::Kind;
+
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::entry::Event;
+use crate::model::format;
+use crate::model::name::RunId;
+
+use super::lineage::Wrong;
+use super::{Table, Told};
+use crate::verify::findings::Findings;
+use crate::verify::log::Said;
+use crate::verify::objects::{Fault, Objects};
+use crate::verify::story::{Story, links};
+use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
+
+/// Holds every tie of a thread; returns the runs that it is tied to.
+pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mut Wrong) -> BTreeSet<RunId> {
+    let mut ties: BTreeMap<&RunId, Vec<Oid>> = BTreeMap::new();
+    for link in &told.links {
+        if let Event::ThreadCheckpointed(e) = &link.entry.event
+            && let Some(tie) = &e.run
+        {
+            ties.entry(&tie.id).or_default().push(tie.commit);
+        }
+    }
+    for (run, commits) in &ties {
+        let owner = told.links.first().and_then(|link| link.signer.as_deref().ok());
+        judge(table, options, (run, commits, owner), wrong);
+    }
+    ties.into_keys().cloned().collect()
+}
+
+/// Judges the ties to one run, in the order in which they were made, by the key of the thread.
+fn judge(
+    table: &Table<'_>,
+    options: &Options,
+    (run, commits, owner): (&RunId, &[Oid], Option<&str>),
+    wrong: &mut Wrong,
+) {
+    in_ours(table, run, commits, &mut wrong.bad);
+    let reference = format::run_ref(run);
+    let mut held = BTreeSet::new();
+    // The run goes on between ties: what leads to the last one mostly holds the others.
+    for commit in commits.iter().rev() {
+        if held.contains(commit) {
+            continue;
+        }
+        let case = Case::at(table.store, run, &reference, options, Story::read(table.store, *commit));
+        held.insert(*commit);
+        held.extend(case.story.links.iter().map(|link| link.commit));
+        examine(table, &case, owner, wrong);
+    }
+}
+
+/// Holds a run, as far as the entry that is tied, to what a run is held to.
+fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut Wrong) {
+    let whose = format!("run {}", case.run);
+    let evidence = Evidence::gather(case, None);
+    let chain = chain::row(case);
+    if chain.incomplete {
+        wrong.bad.missing(format!("{whose}: {}", chain.detail));
+    }
+    // A tie is to an entry: where a partial clone leaves out what the entries rest on, that says nothing of it.
+    for verdict in [chain, evidence.handoff, evidence.plan, evidence.manifest] {
+        if verdict.state == State::Failed {
+            wrong.bad.add(format!("{whose}: {}", verdict.detail));
+        }
+    }
+    if evidence.signature.state == State::Failed {
+        let finding = format!("{whose}: {}", evidence.signature.detail);
+        if evidence.distrust { wrong.distrusted.add(finding) } else { wrong.bad.add(finding) }
+    } else {
+        let unknown = evidence.signers.iter().filter(|signer| !signer.trusted);
+        wrong.unknown.extend(unknown.map(|signer| signer.fingerprint.clone()));
+    }
+    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    for log in &table.logs.logs {
+        let by = Some(log.fingerprint.as_str());
+        let speaks = log.stands_by(case.reference) || by == owner || writers.contains(&log.fingerprint);
+        if speaks && log.runs.get(case.run).is_some_and(|said| contradicts(said, case)) {
+            wrong.bad.add(format!("{whose}: {} holds another run of that name", log.name));
+        }
+    }
+}
+
+/// Whether a log speaks of another beginning, or of another end than a run has that may not have ended yet.
+fn contradicts(said: &Said, case: &Case<'_>) -> bool {
+    let hash_at = |at: usize| case.story.links.get(at).map(|link| link.hash);
+    let begins = said.first.is_none_or(|first| hash_at(0) == Some(first));
+    let ends = said.sealed.as_ref().is_none_or(|sealed| {
+        let at = usize::try_from(sealed.entries).unwrap_or(usize::MAX);
+        hash_at(at).is_none_or(|hash| hash == sealed.seal) && case.seal().is_none_or(|seal| seal == at)
+    });
+    !(begins && ends)
+}
+
+/// Holds ties against this repository's own run of that name, if it has one.
+fn in_ours(table: &Table<'_>, run: &RunId, commits: &[Oid], bad: &mut Findings) {
+    let tip = match resolve(table.home, &format::run_ref(run)) {
+        Ok(Ok(tip)) => tip,
+        Ok(Err(why)) => return bad.add(format!("run {run}: {why}")),
+        Err(_) => return,
+    };
+    match strangers(table.home, tip, commits) {
+        Ok(strangers) => {
+            for commit in strangers {
+                bad.add(format!("commit {commit} is no entry of this repository's run {run}"));
+            }
+        }
+        Err(fault) => bad.fault(&format!("run {run}"), &fault),
+    }
+}
+
+/// Returns those of some commits that are not on the line of first parents behind `tip`.
+fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTreeSet<Oid>, Fault> {
+    let objects = Objects::new(store);
+    let mut strangers: BTreeSet<Oid> = commits.iter().copied().collect();
+    let mut next = Some(tip);
+    while let Some(commit) = next
+        && !strangers.is_empty()
+    {
+        strangers.remove(&commit);
+        next = links(&objects.read(commit, Kind::Commit)?).1;
+    }
+    Ok(strangers)
+}
+
+/// Says why a run cannot be tied to a thread; nothing where it can.
+pub fn tied_run(store: &Store, logs: &Logs, (run, commit): (&RunId, Oid), options: &Options) -> Result<(), String> {
+    let table = Table::new(store, store, logs, options);
+    let mut wrong = Wrong::default();
+    judge(&table, options, (run, &[commit], options.own_key.as_deref()), &mut wrong);
+    let verdict = wrong.bad.verdict(table.shallow, String::new);
+    if verdict.state == State::Failed { Err(verdict.detail) } else { Ok(()) }
+}

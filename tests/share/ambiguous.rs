@@ -1,0 +1,69 @@
+//! Names that could mean two things.
+
+use std::fs;
+
+use super::{RUN, RUN_REF, pushed};
+use crate::common::assert_output;
+
+#[test]
+fn a_name_that_two_remotes_have_is_nobodys() {
+    let env = pushed();
+    env.write("state", "draft");
+    env.handoff(["checkpoint", "research", "--state", "../state"]).success();
+    env.handoff(["push"]).success();
+    env.git_in("clone", ["remote", "add", "other", "../hub"]).success();
+    env.handoff_in("clone", ["fetch", "origin"]).success();
+    env.handoff_in("clone", ["verify", RUN]).success();
+    env.handoff_in("clone", ["fetch", "other"]).success();
+    assert_output!("verify_ambiguous", env.handoff_in("clone", ["verify", RUN]).exit(1));
+    assert_output!("thread_verify_ambiguous", env.handoff_in("clone", ["thread", "verify", "research"]).exit(1));
+    for command in [["status", RUN], ["show", RUN], ["bundle", RUN], ["bundle", "research"]] {
+        let said = env.handoff_in("clone", command).exit(1).stderr;
+        assert!(said.contains("origin/") && said.contains("other/"), "{said}");
+    }
+    for named in ["origin/handoff-dag-1", "other/handoff-dag-1"] {
+        env.handoff_in("clone", ["verify", named]).success();
+    }
+    // Our own run of that name is meant, whoever else has one.
+    env.git_in("clone", ["update-ref", RUN_REF, "refs/handoff/remotes/origin/runs/handoff-dag-1"]).success();
+    env.handoff_in("clone", ["status", RUN]).success();
+}
+
+#[test]
+fn packed_refs_that_two_readers_read_differently_are_refused() {
+    let env = pushed();
+    let older = env.git(["rev-parse", &format!("{RUN_REF}^")]).success();
+    env.git(["pack-refs", "--all"]).success();
+    env.handoff(["verify", RUN]).success();
+    let path = env.repo().join(".git/packed-refs");
+    let honest = fs::read_to_string(&path).unwrap();
+    let line = honest.lines().find(|line| line.ends_with(RUN_REF)).unwrap();
+    let other = format!("{} {RUN_REF}", older.trim());
+    let bare: String = honest.split_inclusive('\n').skip(1).collect();
+    fs::write(&path, honest.replace(line, &format!("{other}\n{line}"))).unwrap();
+    assert_output!("verify_packed_twice", env.handoff(["verify", RUN]).exit(3));
+    for text in [
+        honest.replace(line, &format!("{line}\n{other}")),
+        bare.replace(line, &format!("{other}\n{line}")),
+        format!("{honest}{other}\n"),
+        format!("{bare}{other}\n"),
+        format!("{honest}{other}"),
+        honest.replace(line, &format!("{line}\r")),
+    ] {
+        fs::write(&path, &text).unwrap();
+        let said = env.handoff(["verify", "--all"]).exit(3).stderr;
+        assert!(said.contains("does not mean the same to every reader"), "{said}");
+        let said = env.handoff(["runs"]).exit(1).stderr;
+        assert!(said.contains("does not mean the same to every reader"), "{said}");
+    }
+    // Not sorted, and not said to be; and a loose ref beside a packed one, which is the one that counts.
+    let mut lines: Vec<&str> = bare.lines().collect();
+    lines.reverse();
+    fs::write(&path, lines.into_iter().filter(|line| !line.starts_with('^')).fold(String::new(), |t, l| t + l + "\n"))
+        .unwrap();
+    env.handoff(["verify", RUN]).success();
+    fs::write(&path, honest.replace(line, &other)).unwrap();
+    env.handoff(["verify", RUN]).ends(3);
+    env.git(["update-ref", RUN_REF, &line[..40]]).success();
+    env.handoff(["verify", RUN]).success();
+}

@@ -1,0 +1,197 @@
+//! What lies on a remote in the place of ours and is nothing of the kind, and what is handed over all the same.
+
+use std::fmt::Write as _;
+
+use git_handoff::model::digest::Digest;
+
+use super::{json, refs};
+use crate::common::{Environment, assert_output};
+use crate::tamper::fetched::{By, Remote};
+
+const SEALED: &str = "refs/handoff/runs/handoff-dag-1";
+
+/// Submits and runs a plan of one item.
+fn run(env: &Environment, name: &str) {
+    let plan = format!(
+        r#"{{"id": "{name}", "items": [{{"id": "a", "executor": "command", "inputs": {{"command": "true"}}}}]}}"#
+    );
+    env.write(&format!("repo/{name}.json"), &plan);
+    env.handoff(["run", &format!("{name}.json")]).success();
+}
+
+/// Whoever comes to the remote anew finds the run anchored there.
+fn anchored(env: &Environment, name: &str) {
+    env.shell(".", "rm -rf fresh && git init --quiet fresh && git -C fresh remote add origin ../hub").success();
+    env.git_in("fresh", ["config", "handoff.signingKey", ""]).success();
+    env.handoff_in("fresh", ["fetch"]).ends(1);
+    env.handoff_in("fresh", ["verify", &format!("origin/{name}")]).success();
+}
+
+#[test]
+fn a_log_goes_on_beside_what_somebody_put_on_it() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    remote.garbage(&remote.log);
+    run(env, "second");
+    assert_output!("push_rival", env.handoff(["push"]));
+    anchored(env, "second");
+    // The new name is the log's own from now on, and can be taken from it in the same way.
+    let further = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    assert_eq!(further.trim().len(), remote.log.len() + ".000000000000".len());
+    remote.on_top(further.trim(), By::Stranger, |_| {});
+    env.handoff(["fetch"]).ends(1);
+    run(env, "third");
+    let pushed = json(&env.handoff(["push", "--json"]).exit(0));
+    assert!(pushed["unsound"][0]["instead"].is_string(), "{pushed}");
+    anchored(env, "third");
+    env.handoff(["push"]).success();
+    env.handoff(["doctor"]).ends(0);
+    env.handoff(["verify", "handoff-dag-1", "second", "third"]).success();
+}
+
+#[test]
+fn nothing_of_it_is_needed_where_git_refuses_it() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    crate::tamper::fetched::unsound(&remote, &remote.log);
+    run(env, "second");
+    let said = env.handoff(["push", "origin", "second"]).exit(0);
+    assert!(said.stderr.contains("git finds what it holds unsound"), "{said}");
+    anchored(env, "second");
+}
+
+#[test]
+fn an_anchor_gets_the_log_under_another_name() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    env.git_in(".", ["init", "--quiet", "--bare", "vault"]).success();
+    env.handoff(["anchor", "add", "vault", "git", &format!("{}/vault", env.path().display())]).success();
+    env.handoff(["anchor", "push"]).success();
+    let tree = env.git_in("vault", ["rev-parse", &format!("{}^{{tree}}", remote.log)]).success();
+    let garbage = env.git_in("vault", ["commit-tree", tree.trim(), "-p", &remote.log, "-m", "x"]).success();
+    env.git_in("vault", ["update-ref", &remote.log, garbage.trim()]).success();
+    run(env, "second");
+    env.handoff(["anchor", "push"]).success();
+    assert_eq!(refs(env, "vault").lines().count(), 2);
+}
+
+#[test]
+fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    remote.garbage(SEALED);
+    env.handoff(["fetch"]).ends(1);
+    run(env, "second");
+    let said = env.handoff(["push"]).exit(1);
+    assert!(said.stderr.contains("ours was left out"), "{said}");
+    assert!(refs(env, "hub").contains("refs/handoff/runs/second"));
+}
+
+#[test]
+fn nobody_elses_log_takes_a_name_from_us() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    // A stranger's log says that the run is there; so does what somebody put on ours.
+    env.shell(".", "cp -R repo strangers && rm -r strangers/.git/refs/handoff strangers/.git/handoff").success();
+    env.git_in("strangers", ["config", "handoff.signingKey", ""]).success();
+    env.handoff_in("strangers", ["submit", "plan.json"]).success();
+    env.git_in("strangers", ["push", "--quiet", "origin", "refs/handoff/logs/*"]).success();
+    remote.garbage(&remote.log);
+    env.git_in(".", ["clone", "--quiet", "hub", "third"]).success();
+    let spec = "refs/handoff/logs/*:refs/handoff/remotes/origin/logs/*";
+    env.git_in("third", ["fetch", "--quiet", "origin", spec]).success();
+    env.shell(".", "cp -R repo/plan.json repo/.handoff third/").success();
+    env.git_in("third", ["config", "include.path", "../.handoff/config"]).success();
+    env.git_in("third", ["commit", "--quiet", "--allow-empty", "-m", "Start"]).success();
+    env.git_in("third", ["config", "handoff.signingKey", ""]).success();
+    env.handoff_in("third", ["submit", "plan.json"]).success();
+    // Our own key's log does, also below what somebody put on it.
+    env.git_in("third", ["update-ref", "-d", SEALED]).success();
+    env.git_in("third", ["config", "--unset", "handoff.signingKey"]).success();
+    let said = env.handoff_in("third", ["submit", "plan.json"]).exit(1);
+    assert!(said.stderr.contains("was used before"), "{said}");
+}
+
+/// Makes a ref of time stamps on the remote, of tokens that are named after what they hold, and others.
+fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
+    let mut lines = String::new();
+    for (text, name) in files {
+        env.write("token", text);
+        let blob = env.git_in("hub", ["hash-object", "-w", "../token"]).success();
+        let own = format!("{}.tst", Digest::of(text.as_bytes()).hex());
+        writeln!(lines, "100644 blob {}\t{}", blob.trim(), name.unwrap_or(&own)).unwrap();
+    }
+    env.write("tree", &lines);
+    let tree = env.shell("hub", "git mktree < ../tree").success();
+    env.git_in("hub", ["update-ref", "refs/handoff/stamps/handoff-dag-1", tree.trim()]).success();
+}
+
+fn stamps(env: &Environment, dir: &str, name: &str) -> Vec<String> {
+    let listed = env.git_in(dir, ["ls-tree", "--name-only", name]).success();
+    let of = |token: &str| format!("{}.tst", Digest::of(token.as_bytes()).hex());
+    let known = |name: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == name).map(str::to_owned);
+    let mut names: Vec<String> = listed.lines().map(|name| known(name).unwrap_or_else(|| name.to_owned())).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn time_stamps_only_get_more() {
+    const FETCHED: &str = "refs/handoff/remotes/origin/stamps/handoff-dag-1";
+    let remote = Remote::new();
+    let env = &remote.env;
+    let named = format!("{}.tst", Digest::of(b"three").hex());
+    stamp(env, &[("one", None), ("false", Some(&named)), ("odd", Some("odd.tst"))]);
+    env.handoff_in("clone", ["fetch"]).success();
+    assert_eq!(stamps(env, "clone", FETCHED), ["one"]);
+    stamp(env, &[]);
+    env.handoff_in("clone", ["fetch"]).success();
+    assert_eq!(stamps(env, "clone", FETCHED), ["one"]);
+    stamp(env, &[("two", None), ("three", None)]);
+    let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));
+    assert!(fetched["refs"].as_array().unwrap().iter().any(|r| r["status"] == "updated"), "{fetched}");
+    assert_eq!(stamps(env, "clone", FETCHED), ["one", "three", "two"]);
+    // A push adds to what is there, and is not kept back by what is no tree.
+    env.handoff(["fetch"]).success();
+    env.git(["update-ref", "refs/handoff/stamps/handoff-dag-1", FETCHED]).success();
+    stamp(env, &[("one", None), ("odd", Some("odd.tst"))]);
+    env.handoff(["fetch"]).success();
+    env.handoff(["push"]).success();
+    assert_eq!(stamps(env, "hub", "refs/handoff/stamps/handoff-dag-1"), ["odd.tst", "one", "three", "two"]);
+    remote.point("refs/handoff/stamps/handoff-dag-1", SEALED);
+    env.handoff(["push"]).success();
+    assert_eq!(stamps(env, "hub", "refs/handoff/stamps/handoff-dag-1"), ["three", "two"]);
+}
+
+#[test]
+fn what_a_remote_shows_twice_is_not_taken() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    env.git_in("hub", ["pack-refs", "--all"]).success();
+    let older = env.git_in("hub", ["rev-parse", &format!("{SEALED}^")]).success();
+    let packed = std::fs::read_to_string(env.path().join("hub/packed-refs")).unwrap();
+    let line = packed.lines().find(|line| line.ends_with(SEALED)).unwrap();
+    let twice = packed.replace(line, &format!("{} {SEALED}\n{line}", older.trim()));
+    env.write("hub/packed-refs", &twice);
+    let shown = env.git_in("hub", ["ls-remote", "."]).success();
+    assert_eq!(shown.lines().filter(|line| line.ends_with(SEALED)).count(), 2, "git shows both");
+    env.shell(".", "git init --quiet fresh && git -C fresh remote add origin ../hub").success();
+    let fetched = json(&env.handoff_in("fresh", ["fetch", "--json"]).exit(1));
+    assert!(fetched.to_string().contains("shown more than once"), "{fetched}");
+    assert!(!refs(env, "fresh").contains("handoff-dag-1"));
+}
+
+#[test]
+fn a_shallow_clone_takes_in_whole_chains() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    env.git(["push", "--quiet", "origin", "main"]).success();
+    let url = format!("file://{}/hub", env.path().display());
+    env.git_in(".", ["clone", "--quiet", "--depth=1", &url, "shallow"]).success();
+    env.handoff_in("shallow", ["fetch"]).success();
+    run(env, "second");
+    env.handoff(["run", "open"]).success();
+    env.handoff(["push"]).success();
+    env.handoff_in("shallow", ["fetch"]).success();
+    env.handoff_in("shallow", ["verify", "origin/handoff-dag-1", "origin/second", "origin/open"]).success();
+}

@@ -1,0 +1,230 @@
+//! Logs that only grew: a retold story beside the true one, and garbage on top of what would contradict it.
+
+use std::time::Duration;
+
+use git_handoff::anchor::{self, Environment, Means, ask_all};
+use git_handoff::chain;
+use git_handoff::clock::Clock;
+use git_handoff::git::refs;
+use git_handoff::git::remote::Reach;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::Event;
+use git_handoff::model::format;
+use git_handoff::model::log_name::LogName;
+use git_handoff::model::time::Moment;
+use git_handoff::sign::Signer;
+use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Signers, verify_with};
+use gix::objs::Kind;
+
+use super::anchored::settings;
+use super::run::{End, Scene, failing, log_ref};
+use super::table;
+use crate::verify::lab::key;
+use crate::verify::teller::Told;
+
+/// More commits than are decoded at once.
+const MANY: usize = 4200;
+
+/// A run, and another repository that takes whatever goes on from what it has.
+struct Growing {
+    scene: Scene,
+    vault: String,
+    /// The true log.
+    log: Oid,
+    rows: Vec<Vec<String>>,
+}
+
+impl Growing {
+    fn new() -> Self {
+        let scene = Scene::new(End::Closed);
+        let vault = scene.lab.path().join("vault.git").to_str().unwrap().to_owned();
+        scene.lab.git(&["init", "-q", "--bare", &vault]);
+        scene.lab.git(&["-C", &vault, "config", "receive.denyNonFastForwards", "true"]);
+        scene.lab.git(&["-C", &vault, "config", "receive.denyDeletes", "true"]);
+        let log = refs::read(&scene.lab.store, &log_ref(&scene.lab)).unwrap().unwrap();
+        let growing = Self { scene, vault, log, rows: Vec::new() };
+        growing.push(log, &log_ref(&growing.scene.lab));
+        growing
+    }
+
+    fn push(&self, oid: Oid, to: &str) {
+        self.scene.lab.git(&["push", "-q", &self.vault, &format!("{oid}:{to}")]);
+    }
+
+    /// Reads the run with the logs at hand, and with the other repository.
+    fn read(&mut self, what: &str, options: &Options) -> [Report; 2] {
+        let reports = [false, true].map(|asked| self.report(asked, options));
+        let cell = |report: &Report| {
+            let fails = failing(report);
+            let mark = if report.intact { '✓' } else { '✗' };
+            let fails = if fails.is_empty() { fails } else { format!(" ({fails})") };
+            format!("`{mark} {}`{fails}", report.headline)
+        };
+        self.rows.push(std::iter::once(what.to_owned()).chain(reports.iter().map(cell)).collect());
+        reports
+    }
+
+    fn report(&self, asked: bool, options: &Options) -> Report {
+        let lab = &self.scene.lab;
+        let reach = Reach {
+            protocols: "file".to_owned(),
+            prompt: false,
+            largest: 1 << 30,
+            within: Some(Duration::from_secs(60)),
+            apart: None,
+        };
+        let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
+        let environment = Environment { variables: settings(&[]), home: None };
+        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment };
+        let git = anchor::read("vault", &settings(&[("type", "git"), ("url", &self.vault)])).unwrap();
+        let anchors = if asked { vec![git] } else { Vec::new() };
+        let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
+        let (run, logs) = (&self.scene.told.run, Logs::read(&lab.store).unwrap());
+        verify_with(&lab.store, &AtHand { logs: &logs, ask: &ask }, run, &format::run_ref(run), options).unwrap()
+    }
+
+    /// Tells the run anew with a key; returns the head of the log of that story, and the name that it may have beside another.
+    fn retell(&self, signer: &Signer) -> (Oid, String) {
+        let (lab, mut tale) = (&self.scene.lab, self.scene.tale());
+        for (event, _) in &mut tale {
+            match event {
+                Event::ItemReconciled(e) => e.duration_ms += 1,
+                Event::RunSubmitted(e) => e.writers = vec![signer.fingerprint()],
+                _ => {}
+            }
+        }
+        let told = self.scene.tell(tale, signer);
+        self.log_of(&told, signer, lab.signer.fingerprint() == signer.fingerprint())
+    }
+
+    fn log_of(&self, told: &Told, signer: &Signer, further: bool) -> (Oid, String) {
+        let (store, name) = (&self.scene.lab.store, format::log_ref(&signer.fingerprint()));
+        if let Some(old) = refs::read(store, &name).unwrap() {
+            refs::delete(store, &name, old).unwrap();
+        }
+        self.scene.lab.log(told, signer);
+        let (head, links) = chain::read(store, &name).unwrap().unwrap();
+        let apart = LogName::apart(&signer.fingerprint(), links[0].hash);
+        (head.commit.unwrap(), if further { apart.reference() } else { name })
+    }
+
+    /// Makes a commit that is no entry.
+    fn garbage(&self, parents: &[Oid], text: &str) -> Oid {
+        let store = &self.scene.lab.store;
+        let parents = parents.iter().map(|parent| format!("parent {parent}\n")).collect::<Vec<_>>().concat();
+        let who = "mallory <mallory@example.com> 1780538400 +0000";
+        let raw = format!("tree {}\n{parents}author {who}\ncommitter {who}\n\n{text}\n", store.empty_tree());
+        store.write(Kind::Tree, b"").unwrap();
+        store.write(Kind::Commit, raw.as_bytes()).unwrap()
+    }
+}
+
+#[test]
+fn a_log_that_only_grew_says_for_ever_what_it_said() {
+    let mut it = Growing::new();
+    let own = log_ref(&it.scene.lab);
+    let options = it.scene.lab.options();
+    it.read("nothing", &options);
+
+    let stranger = key(it.scene.lab.path(), 7);
+    let honest = refs::read(&it.scene.lab.store, super::run::RUN).unwrap().unwrap();
+    let (others, name) = it.retell(&stranger);
+    it.scene.lab.git(&["update-ref", "-d", &name]);
+    refs::set(&it.scene.lab.store, super::run::RUN, honest).unwrap();
+    it.push(others, &name);
+    let fetched = name.replace("refs/handoff/", "refs/handoff/remotes/origin/");
+    it.scene.lab.git(&["update-ref", &fetched, &others.to_string()]);
+    let [here, there] = it.read("a stranger's log, there and fetched, which holds another run by this name", &options);
+    assert!(here.intact && there.intact, "{}", there.to_text(false));
+    let broken = it.garbage(&[others], "x");
+    it.push(broken, &name);
+    it.scene.lab.git(&["update-ref", &fetched, &broken.to_string()]);
+    let [here, there] = it.read("garbage on top of a stranger's log, there and fetched", &options);
+    assert!(here.intact && there.intact, "{}", there.to_text(false));
+
+    let signer = it.scene.lab.signer.clone();
+    let (retold, further) = it.retell(&signer);
+    it.push(retold, &further);
+    it.read(
+        "the run told anew with the right key, its log in the place of the true one here, beside it there",
+        &options,
+    );
+    let mut top = it.garbage(&[it.log], "x");
+    it.push(top, &own);
+    let [_, there] = it.read("the same, and a commit of garbage on top of the true log there", &options);
+    let said = there.row("anchor").unwrap().detail.clone();
+    assert!(said.contains("holds the root"), "{said}");
+    for at in 0..MANY {
+        top = it.garbage(&[top], &at.to_string());
+    }
+    it.scene.lab.git(&["update-ref", "refs/keep/garbage", &top.to_string()]);
+    it.scene.lab.git(&["repack", "-a", "-d", "-q"]);
+    it.push(top, &own);
+    it.read("the same with 4,200 commits of garbage", &options);
+    it.scene.lab.git(&["update-ref", &own, &top.to_string()]);
+    it.scene.lab.git(&["update-ref", &further, &retold.to_string()]);
+    it.read("the same here: garbage on top of the true log, the retold one beside it", &options);
+    it.scene.lab.git(&["update-ref", "-d", &further]);
+    refs::set(&it.scene.lab.store, super::run::RUN, honest).unwrap();
+    let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
+    let said = here.row("anchor").unwrap().detail.clone();
+    assert!(said.contains("is broken") && said.contains("what it says up to entry 1 counts"), "{said}");
+    table::check("grown", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
+}
+
+#[test]
+fn what_hides_a_log_is_never_a_pass() {
+    let mut it = Growing::new();
+    let own = log_ref(&it.scene.lab);
+    let options = it.scene.lab.options();
+    let signer = it.scene.lab.signer.clone();
+    let (retold, further) = it.retell(&signer);
+    it.push(retold, &further);
+    let root = it.garbage(&[], "no story at all");
+    let hidden = it.garbage(&[root, it.log], "both");
+    it.push(hidden, &own);
+    let [_, there] = it.read("told anew, and the true log there hidden as the second parent of garbage", &options);
+    assert!(!there.intact, "{}", there.to_text(false));
+    // A ref that cannot be read is a log that is broken.
+    it.scene.lab.git(&["update-ref", "-d", &own]);
+    it.scene.lab.git(&["update-ref", &further, &retold.to_string()]);
+    for (what, text) in [("a symbolic ref", "ref: refs/heads/main\n"), ("garbage", "garbage\n"), ("nothing", "")] {
+        std::fs::write(it.scene.lab.path().join(".git").join(&own), text).unwrap();
+        let [here, _] =
+            it.read(&format!("told anew, its log beside the true one here, whose ref is {what} now"), &options);
+        assert!(!here.intact, "{}", here.to_text(false));
+    }
+    table::check("hidden", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
+}
+
+#[test]
+fn a_name_that_another_trusted_writer_took_is_in_conflict() {
+    let mut it = Growing::new();
+    let bo = key(it.scene.lab.path(), 5);
+    let own = log_ref(&it.scene.lab);
+    let line = |signer: &Signer, who: &str| format!("{who} {}\n", signer.public().to_openssh().unwrap());
+    let both = line(&it.scene.lab.signer, "ada@example.com") + &line(&bo, "bo@example.com");
+    let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
+    let options = Options { signers, strict_signers: true, ..Options::default() };
+    let (log, name) = it.retell(&bo);
+    it.push(log, &name);
+    it.scene.lab.git(&["update-ref", "-d", &own]);
+    let [_, there] = it.read("the name taken by another trusted writer, whose log is the only one here", &options);
+    let said = there.row("anchor").unwrap().detail.clone();
+    for part in ["another run by this name", &bo.fingerprint(), &it.scene.lab.signer.fingerprint()] {
+        assert!(said.contains(part), "{said}");
+    }
+    let fetched = own.replace("refs/handoff/", "refs/handoff/remotes/origin/");
+    it.scene.lab.git(&["update-ref", &fetched, &it.log.to_string()]);
+    let [here, _] = it.read("the same, and the true log was fetched from somewhere", &options);
+    assert!(!here.intact, "{}", here.to_text(false));
+    let top = it.garbage(&[it.log], "x");
+    it.push(top, &own);
+    it.scene.lab.git(&["update-ref", &fetched, &top.to_string()]);
+    it.read("the same, and garbage on top of the true log in both places", &options);
+    it.scene.lab.git(&["update-ref", "-d", &fetched]);
+    let one = Signers::parse(&line(&bo, "bo@example.com"), &jiff::tz::TimeZone::UTC).unwrap();
+    let options = Options { signers: Some(one), ..options };
+    it.read("the same, to somebody who trusts nobody but the other writer", &options);
+    table::check("taken", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
+}

@@ -1,0 +1,124 @@
+//! True proofs, and verifiers who know better or ask for something else.
+
+use std::rc::Rc;
+
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::Event;
+use git_handoff::model::proof::Proof;
+use git_handoff::sign::{Signer, allowed_signers_line};
+use git_handoff::verify::{
+    Answer, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, Signers, Witness, verify_proof,
+};
+use serde_json::Value;
+
+use super::forger::{Forger, verdict};
+use super::table;
+
+/// A list that holds the key.
+pub(super) fn signers(signer: &Signer) -> Signers {
+    let line = allowed_signers_line("ada@example.com", signer.public()).unwrap();
+    Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()
+}
+
+/// What a place outside answers, which can be given more than once.
+#[derive(Clone)]
+pub(super) enum Says {
+    Seals(Vec<Seal>),
+    Logs(Rc<Logs>),
+    Nothing(&'static str),
+}
+
+fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
+    let answer = match says {
+        Says::Seals(seals) => {
+            let held = |seal: &Seal| Held { key: question.writers[0].clone(), seal: seal.clone() };
+            Answer::Seals(seals.iter().map(held).collect())
+        }
+        Says::Logs(logs) => Answer::Logs(vec![Rc::clone(logs)]),
+        Says::Nothing(why) => Answer::None((*why).to_owned()),
+    };
+    let (anchor, kind, guarantee) = ("vault".to_owned(), "s3", Guarantee::ExternalImmutable);
+    vec![Witness { anchor, kind, guarantee, since: None, notes: Vec::new(), answer }]
+}
+
+/// Checks a proof as it stands for a verifier who asks for something.
+pub(super) fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Logs, says: Option<&Says>) -> Report {
+    let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
+    let ask = |question: &Question<'_>| says.map(|says| witness(says, question)).unwrap_or_default();
+    verify_proof(&read, beside, options, &AtHand { logs, ask: &ask })
+}
+
+#[test]
+fn what_the_verifier_asks_for() {
+    let forger = Forger::new();
+    let lab = &forger.scene.lab;
+    let (own, none) = (lab.signer.fingerprint(), Beside::default());
+    let known = Options { strict_signers: true, signers: Some(signers(&lab.signer)), ..Options::default() };
+    let line = allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
+    let line = line.replace("namespaces=", "valid-before=\"20200101Z\",namespaces=");
+    let expired = Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap();
+    let options: [(&str, Options); 7] = [
+        (
+            "keys that are known, and this one is not",
+            Options { signers: Some(signers(&forger.stranger)), ..known.clone() },
+        ),
+        ("a principal who has another key", Options { signer: Some("eve@example.com".to_owned()), ..known.clone() }),
+        ("keys within their validity", Options { signers: Some(expired), ..known.clone() }),
+        (
+            "keys that are not revoked, and this one is",
+            Options { revoked: [(own.clone(), None)].into(), ..known.clone() },
+        ),
+        ("another base", Options { base: Some("1".repeat(40).parse().unwrap()), ..known.clone() }),
+        ("another plan", Options { plan: Some(b"{}".to_vec()), ..known.clone() }),
+        (
+            "another plan and another principal",
+            Options { plan: Some(b"{}".to_vec()), signer: Some("eve@example.com".to_owned()), ..known.clone() },
+        ),
+    ];
+    let last = forger.links().last().unwrap();
+    let Event::RunSealed(e) = &last.entry.event else { panic!() };
+    let held = Seal { root: e.root, entries: e.entries, seal: last.hash, commit: last.commit };
+    let another = Digest::of(b"another");
+    let places = [
+        ("an anchor, which holds another root", Says::Seals(vec![Seal { root: another, ..held.clone() }])),
+        ("an anchor, which holds another number of entries", Says::Seals(vec![Seal { entries: 3, ..held.clone() }])),
+        ("an anchor, which holds another seal", Says::Seals(vec![Seal { seal: another, ..held.clone() }])),
+        (
+            "an anchor, which holds the same and another",
+            Says::Seals(vec![held.clone(), Seal { root: another, ..held.clone() }]),
+        ),
+        ("an anchor, which holds nothing of the run", Says::Seals(Vec::new())),
+        ("an anchor, which cannot be reached", Says::Nothing("no route to host")),
+        ("an anchor, which holds no log of a writer", Says::Logs(Rc::default())),
+    ];
+    let (no_logs, logs) = (Logs::default(), Rc::new(Logs::read(&lab.store).unwrap()));
+    let mut rows = Vec::new();
+    for (of, proof) in [("a product", &forger.patch), ("an earlier root", &forger.grown)] {
+        let fine = asked(proof, none, &known, &logs, Some(&Says::Seals(vec![held.clone()])));
+        assert!(fine.intact, "{}", fine.to_text(false));
+        let mut row = |what: &str, report: Report| {
+            let mut row = verdict(what, &report);
+            row.insert(0, of.to_owned());
+            rows.push(row);
+        };
+        for (what, options) in &options {
+            row(what, asked(proof, none, options, &no_logs, None));
+        }
+        for (what, says) in &places {
+            row(what, asked(proof, none, &known, &no_logs, Some(says)));
+        }
+        let file = Beside { file: Some((another, 8)), ..none };
+        row("a file, which is another", asked(proof, file, &known, &no_logs, None));
+        let since = Beside { since_root: Some(another), ..none };
+        row("an earlier root, which is another", asked(proof, since, &known, &no_logs, None));
+    }
+    for (what, at_hand, says) in [
+        ("the logs at hand, where the run's log holds the first story", &*logs, None),
+        ("an anchor, which holds the log of the first story", &no_logs, Some(Says::Logs(Rc::clone(&logs)))),
+    ] {
+        let mut row = verdict(what, &asked(&forger.twin, none, &known, at_hand, says.as_ref()));
+        row.insert(0, "a product of the run told anew with the right key".to_owned());
+        rows.push(row);
+    }
+    table::check("proofs: asked", &["a true proof of", "the verifier asks for", "reads", "rows that fail"], &rows);
+}

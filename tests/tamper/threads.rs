@@ -1,0 +1,423 @@
+//! Threads that are forged by whoever has some key: what they go back to, what they are tied to, what logs say of them.
+
+use std::fs;
+
+use git_handoff::chain::{Draft, Head, Link};
+use git_handoff::git::codec;
+use git_handoff::git::refs;
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{
+    AdoptedFrom, Content, Entry, Event, LogThread, Origin, Product, RunTie, Subject, ThreadAdopted, ThreadCheckpointed,
+    ThreadForked,
+};
+use git_handoff::model::format;
+use git_handoff::model::name::{RunId, ThreadId};
+use git_handoff::model::thread::{CheckpointId, STATE};
+use git_handoff::sign::{Signer, allowed_signers_line};
+use git_handoff::verify::{Logs, Options, Signers, State, ThreadReport, thread};
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use super::table;
+use crate::verify::lab::{Lab, key, next};
+use crate::verify::teller::Teller;
+
+/// A repository with three keys: ours, a teammate's, and a stranger's.
+struct Ground {
+    lab: Lab,
+    mate: Signer,
+    stranger: Signer,
+}
+
+/// A thread that was told.
+#[derive(Clone)]
+struct Tale {
+    name: ThreadId,
+    head: Head,
+    links: Vec<Link>,
+    content: Content,
+}
+
+/// The log of a key, as it is kept when it was fetched.
+fn fetched(signer: &Signer) -> String {
+    format::log_ref(&signer.fingerprint()).replacen("refs/handoff/", "refs/handoff/remotes/hub/", 1)
+}
+
+fn id(name: &str) -> ThreadId {
+    ThreadId::parse(name).unwrap()
+}
+
+impl Tale {
+    fn checkpoint(&self) -> CheckpointId {
+        let last = self.links.last().unwrap();
+        CheckpointId::new(last.entry.seq, last.hash)
+    }
+
+    fn commit(&self) -> Oid {
+        self.links.last().unwrap().commit
+    }
+}
+
+impl Ground {
+    fn new() -> Self {
+        let lab = Lab::new();
+        let (mate, stranger) = (key(lab.path(), 2), key(lab.path(), 3));
+        Self { lab, mate, stranger }
+    }
+
+    fn content(&self, bytes: &[u8]) -> Content {
+        let oid = self.lab.store.write_blob(bytes).unwrap();
+        let state = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+        Content { state, summary: None, packet: None, worktree: None, base: None }
+    }
+
+    /// Appends one entry by a key, and moves the ref.
+    fn add(&self, signer: &Signer, tale: Option<&Tale>, name: &str, event: Event, content: &Content) -> Tale {
+        let head = tale.map_or_else(|| Head::unborn(format::thread_ref(&id(name))), |tale| tale.head.clone());
+        let edits = vec![(STATE.to_owned(), Edit::Blob(content.state.oid))];
+        let draft = Draft { about: id(name).into(), event, edits };
+        let appended = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap();
+        let link = appended.links()[0].clone();
+        refs::set(&self.lab.store, &format::thread_ref(&id(name)), link.commit).unwrap();
+        let mut links = tale.map(|tale| tale.links.clone()).unwrap_or_default();
+        let head = next(&head, &link);
+        links.push(link);
+        Tale { name: id(name), head, links, content: content.clone() }
+    }
+
+    fn save(&self, signer: &Signer, tale: Option<&Tale>, name: &str, bytes: &[u8], run: Option<RunTie>) -> Tale {
+        let content = self.content(bytes);
+        let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
+        self.add(signer, tale, name, event, &content)
+    }
+
+    fn adopt(&self, signer: &Signer, source: &Tale, from: &str, name: &str, accepted: bool) -> Tale {
+        let adopted = AdoptedFrom {
+            thread: source.name.clone(),
+            checkpoint: source.checkpoint(),
+            commit: source.commit(),
+            sha256: source.content.state.sha256,
+            descriptor: Digest::of(name.as_bytes()),
+            nonce: "0123456789abcdef".to_owned(),
+            signer: from.to_owned(),
+            accepted_unknown: accepted,
+            accepted_packet: None,
+            to_agent: None,
+        };
+        let event = Event::ThreadAdopted(ThreadAdopted::new(adopted, source.content.clone()));
+        self.add(signer, None, name, event, &source.content)
+    }
+
+    /// Appends what the log of a key says of a thread, to the log at hand under some ref.
+    fn log(&self, signer: &Signer, reference: &str, tale: &Tale) {
+        let log = signer.fingerprint();
+        let head = git_handoff::chain::tip(&self.lab.store, reference).unwrap();
+        let (entries, last) = (tale.links.len() as u64, tale.links.last().unwrap().hash);
+        let record = json!({ "thread": tale.name, "entries": entries, "last": last });
+        let blob = self.lab.store.write_blob(&format::canonical(&record)).unwrap();
+        let edits = vec![(format::log_thread_path(&tale.name), Edit::Blob(blob))];
+        let event = Event::LogThread(LogThread { log, entries, last });
+        let draft = Draft { about: tale.name.clone().into(), event, edits };
+        let appended = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap();
+        refs::set(&self.lab.store, reference, appended.links()[0].commit).unwrap();
+    }
+
+    /// Puts a commit that is no entry on top of a ref, as whoever has no key can.
+    fn garbage(&self, reference: &str) {
+        let tip = refs::read(&self.lab.store, reference).unwrap().unwrap();
+        let tree = format!("{tip}^{{tree}}");
+        let commit = self.lab.git(&["commit-tree", &tree, "-p", &tip.to_string(), "-m", "garbage"]);
+        refs::set(&self.lab.store, reference, commit.parse().unwrap()).unwrap();
+    }
+
+    fn verify(&self, name: &str, options: &Options) -> ThreadReport {
+        let logs = Logs::read(&self.lab.store).unwrap();
+        thread(&self.lab.store, &logs, &id(name), &format::thread_ref(&id(name)), options).unwrap()
+    }
+
+    /// Whom we trust: ourselves and the teammate, and nobody else.
+    fn strict(&self) -> Options {
+        let line = |signer: &Signer, name: &str| allowed_signers_line(name, signer.public()).unwrap();
+        let text = format!("{}\n{}\n", line(&self.lab.signer, "ada"), line(&self.mate, "ben"));
+        let signers = Signers::parse(&text, &TimeZone::UTC).unwrap();
+        Options { signers: Some(signers), strict_signers: true, ..self.lab.options() }
+    }
+
+    /// The file of a loose object.
+    fn file(&self, oid: Oid) -> std::path::PathBuf {
+        let hex = oid.to_string();
+        self.lab.path().join(".git/objects").join(&hex[..2]).join(&hex[2..])
+    }
+
+    /// A run of a key, published where ours are.
+    fn run(&self, signer: &Signer) -> Vec<Link> {
+        let mut teller = Teller::honest(&self.lab);
+        if let Event::RunSubmitted(e) = &mut teller.drafts[0].event {
+            e.writers = vec![signer.fingerprint()];
+        }
+        teller.write(signer).links
+    }
+
+    fn forget_run(&self) {
+        let name = "refs/handoff/runs/handoff-dag-1";
+        let tip = refs::read(&self.lab.store, name).unwrap().unwrap();
+        refs::delete(&self.lab.store, name, tip).unwrap();
+    }
+
+    /// A thread of ours, `t`, that is tied to a commit of a run.
+    fn tie(&self, commit: Oid) -> Tale {
+        let run = RunTie { id: RunId::parse("handoff-dag-1").unwrap(), commit };
+        self.save(&self.lab.signer, None, "t", b"state", Some(run))
+    }
+
+    /// Writes an entry as a commit, signed by nobody or by somebody.
+    fn raw(&self, entry: &Entry, tree: Oid, parents: &[Oid], signer: Option<&Signer>) -> Oid {
+        let payload = codec::payload(entry, tree, parents);
+        let raw = match signer {
+            Some(signer) => codec::signed(entry, tree, parents, &signer.sign(&payload).unwrap()),
+            None => payload,
+        };
+        self.lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()
+    }
+}
+
+/// What reads as what, by whoever knows nobody and by whoever knows whom he trusts.
+#[derive(Default)]
+struct Rows(Vec<Vec<String>>);
+
+impl Rows {
+    fn read(&mut self, what: &str, ground: &Ground, wanted: (&str, &str)) {
+        let word = |report: &ThreadReport| {
+            let failed = report.rows.iter().filter(|row| row.state == State::Failed).map(|row| row.name);
+            let failed = failed.collect::<Vec<_>>().join(", ");
+            match report.failure {
+                None => "`INTACT`".to_owned(),
+                Some("incomplete") => "`INCOMPLETE`".to_owned(),
+                Some(_) if report.distrust => format!("`UNTRUSTED` ({failed})"),
+                Some(_) => format!("`TAMPERED` ({failed})"),
+            }
+        };
+        let plain = ground.verify("t", &ground.lab.options());
+        let strict = ground.verify("t", &ground.strict());
+        let found = (word(&plain), word(&strict));
+        assert!(found.0.contains(wanted.0) && found.1.contains(wanted.1), "{what}: {found:?}\n{plain:#?}\n{strict:#?}");
+        self.0.push(vec![what.to_owned(), found.0, found.1]);
+    }
+}
+
+const INTACT: (&str, &str) = ("INTACT", "INTACT");
+const TAMPERED: (&str, &str) = ("TAMPERED", "TAMPERED");
+const UNTRUSTED: (&str, &str) = ("INTACT", "UNTRUSTED");
+
+#[test]
+fn ties() {
+    let mut rows = Rows::default();
+    let ground = Ground::new();
+    let links = ground.run(&ground.lab.signer);
+    ground.tie(links[2].commit);
+    rows.read("nothing: tied to an entry of a run of ours, which went on", &ground, INTACT);
+    ground.forget_run();
+    rows.read("nothing: the run's ref is gone, its entries are not", &ground, INTACT);
+
+    let ground = Ground::new();
+    let links = ground.run(&ground.lab.signer);
+    let (third, parents) = (&links[3], [links[2].commit]);
+    for (what, commit, forget) in [
+        ("to an entry that nobody signed", ground.raw(&third.entry, third.tree, &parents, None), true),
+        ("the same, beside our own run of that name", ground.raw(&third.entry, third.tree, &parents, None), false),
+        (
+            "to an entry by a key that is no writer of the run",
+            ground.raw(&third.entry, third.tree, &parents, Some(&ground.mate)),
+            true,
+        ),
+        (
+            "to an entry in the middle, without those before it",
+            ground.raw(&third.entry, third.tree, &[], Some(&ground.lab.signer)),
+            true,
+        ),
+    ] {
+        if forget {
+            ground.forget_run();
+        }
+        ground.tie(commit);
+        rows.read(what, &ground, TAMPERED);
+        refs::set(&ground.lab.store, "refs/handoff/runs/handoff-dag-1", links.last().unwrap().commit).unwrap();
+    }
+
+    let ground = Ground::new();
+    let told = ground.lab.honest();
+    let log = format::log_ref(&ground.lab.signer.fingerprint());
+    ground.tie(refs::read(&ground.lab.store, &log).unwrap().unwrap());
+    rows.read("to an entry of a log about the run", &ground, TAMPERED);
+    ground.forget_run();
+    rows.read("the same, where the run is gone", &ground, TAMPERED);
+    let other = RunTie { id: RunId::parse("another").unwrap(), commit: told.links[1].commit };
+    ground.save(&ground.lab.signer, None, "t", b"state", Some(other));
+    rows.read("to an entry of another run", &ground, TAMPERED);
+
+    let ground = Ground::new();
+    let strange = ground.run(&ground.stranger);
+    ground.tie(strange[2].commit);
+    ground.forget_run();
+    rows.read("to a stranger's run", &ground, UNTRUSTED);
+    ground.run(&ground.lab.signer);
+    rows.read("the same, where a run of that name is ours", &ground, TAMPERED);
+    ground.forget_run();
+    let ground = Ground::new();
+    ground.lab.honest();
+    ground.forget_run();
+    let strange = ground.run(&ground.stranger);
+    ground.forget_run();
+    ground.tie(strange[2].commit);
+    rows.read("the same, where only our log names a run of ours", &ground, TAMPERED);
+
+    let ground = Ground::new();
+    let told = ground.lab.honest();
+    ground.tie(told.links[2].commit);
+    rows.read("nothing: to an entry of a run that our log saw sealed", &ground, INTACT);
+    ground.tie(told.links.last().unwrap().commit);
+    rows.read("nothing: to its seal", &ground, INTACT);
+    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    teller.fire("edit-a");
+    teller.fail("edit-a");
+    teller.skip("edit-b");
+    teller.seal();
+    let links = teller.write(&ground.lab.signer).links;
+    ground.forget_run();
+    ground.tie(links.last().unwrap().commit);
+    rows.read("to one that began like it and ended otherwise, where the run is gone", &ground, TAMPERED);
+
+    let ground = Ground::new();
+    let links = ground.run(&ground.lab.signer);
+    ground.tie(links[2].commit);
+    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    teller.fire("edit-a");
+    teller.fail("edit-a");
+    teller.write(&ground.lab.signer);
+    rows.read("to a run of ours that was told anew afterwards", &ground, TAMPERED);
+    let ground = Ground::new();
+    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    teller.fire("edit-b");
+    let links = teller.write(&ground.lab.signer).links;
+    ground.tie(links[1].commit);
+    rows.read("to a run of ours in which an item ran before its dependencies", &ground, TAMPERED);
+    table::check("ties", &["a tie", "reads", "and to whoever says whom he trusts"], &rows.0);
+}
+
+#[test]
+fn lineages() {
+    let mut rows = Rows::default();
+    let ground = Ground::new();
+    let own = &ground.lab.signer;
+    let source = ground.save(&ground.mate, None, "source", b"state", None);
+    let middle = ground.adopt(own, &source, &ground.mate.fingerprint(), "t2", false);
+    ground.adopt(own, &middle, &own.fingerprint(), "t", false);
+    rows.read("nothing: a teammate's thread, adopted twice", &ground, ("INTACT", "INTACT"));
+    let again = ground.adopt(&ground.mate, &middle, &own.fingerprint(), "source", false);
+    ground.adopt(own, &again, &ground.mate.fingerprint(), "t", false);
+    rows.read("nothing: to and fro, under names that were there before", &ground, INTACT);
+
+    let ground = Ground::new();
+    let own = &ground.lab.signer;
+    let source = ground.save(&ground.stranger, None, "source", b"state", None);
+    let strange = ground.stranger.fingerprint();
+    for accepted in [true, false] {
+        let middle = ground.adopt(&ground.mate, &source, &strange, "middle", accepted);
+        ground.adopt(own, &middle, &ground.mate.fingerprint(), "t", false);
+        let said = if accepted { "which the teammate accepted as unknown" } else { "which the teammate says he knew" };
+        rows.read(&format!("a stranger's thread, {said}, adopted on"), &ground, UNTRUSTED);
+        assert_eq!(ground.verify("t", &ground.lab.options()).accepted_unknown(), accepted);
+    }
+    let middle = ground.adopt(&ground.mate, &source, &strange, "middle", true);
+    let from = Origin { thread: id("middle"), checkpoint: middle.checkpoint(), commit: middle.commit() };
+    ground.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, middle.content.clone())), &middle.content);
+    rows.read("the same, forked on", &ground, UNTRUSTED);
+    let revoked = Options { revoked: [(strange, None)].into(), ..ground.lab.options() };
+    let report = ground.verify("t", &revoked);
+    assert!(report.distrust && report.failure == Some("lineage"), "{report:#?}");
+
+    let ground = Ground::new();
+    let own = &ground.lab.signer;
+    let first = ground.save(&ground.mate, None, "source", b"before", None);
+    let source = ground.save(&ground.mate, Some(&first), "source", b"state", None);
+    let mate = ground.mate.fingerprint();
+    let middle = ground.adopt(own, &source, &mate, "middle", false);
+    ground.adopt(own, &middle, &own.fingerprint(), "t", false);
+    let path = ground.file(first.content.state.oid);
+    let honest = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    rows.read("a state that the source of the source held before is gone", &ground, TAMPERED);
+    fs::copy(ground.file(ground.lab.store.write_blob(b"after!").unwrap()), &path).unwrap();
+    rows.read("the same, with other bytes in its place", &ground, TAMPERED);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, honest).unwrap();
+    rows.read("nothing: the bytes are back", &ground, INTACT);
+
+    let bent = |what: &str, bend: &dyn Fn(&mut Origin), rows: &mut Rows| {
+        let mut from = Origin { thread: id("source"), checkpoint: source.checkpoint(), commit: source.commit() };
+        bend(&mut from);
+        let event = Event::ThreadForked(ThreadForked::new(from, source.content.clone()));
+        ground.add(own, None, "t", event, &source.content);
+        rows.read(what, &ground, TAMPERED);
+    };
+    bent("a fork that names another thread than its commit is of", &|from| from.thread = id("middle"), &mut rows);
+    bent("a fork that names another checkpoint", &|from| from.checkpoint = first.checkpoint(), &mut rows);
+    bent("a fork of an earlier commit under the later one's name", &|from| from.commit = first.commit(), &mut rows);
+    let other = ground.save(&ground.mate, None, "source", b"another state", None);
+    let from = Origin { thread: id("source"), checkpoint: other.checkpoint(), commit: other.commit() };
+    ground.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, source.content.clone())), &source.content);
+    rows.read("a fork that holds something else than its source", &ground, TAMPERED);
+    ground.adopt(own, &source, &own.fingerprint(), "t", false);
+    rows.read("an adoption whose source is by another key than it says", &ground, TAMPERED);
+    let taken = ground.save(&ground.stranger, Some(&source), "source", b"taken over", None);
+    ground.adopt(own, &taken, &mate, "t", false);
+    rows.read("a source whose last entry is by another key", &ground, TAMPERED);
+    let last = source.links.last().unwrap();
+    let unsigned = ground.raw(&last.entry, last.tree, &[first.commit()], None);
+    let mut nobody = source.clone();
+    nobody.links.last_mut().unwrap().commit = unsigned;
+    ground.adopt(own, &nobody, &mate, "t", false);
+    rows.read("a source whose last entry nobody signed", &ground, TAMPERED);
+    assert!(matches!(last.entry.about, Subject::Thread(_)));
+    table::check("lineages", &["what a thread goes back to", "reads", "and to whoever says whom he trusts"], &rows.0);
+}
+
+#[test]
+fn logs() {
+    let mut rows = Rows::default();
+    let ground = Ground::new();
+    let (own, mate) = (&ground.lab.signer, &ground.mate);
+    let first = ground.save(mate, None, "source", b"first", None);
+    let second = ground.save(mate, Some(&first), "source", b"second", None);
+    let log = fetched(mate);
+    ground.log(mate, &log, &first);
+    ground.log(mate, &log, &second);
+    ground.adopt(own, &first, &mate.fingerprint(), "t", false);
+    rows.read("nothing: adopted from a thread that went on, as its log says", &ground, INTACT);
+    let retold = ground.save(mate, None, "source", b"first, told anew", None);
+    ground.adopt(own, &retold, &mate.fingerprint(), "t", false);
+    rows.read("adopted from a thread that its key told anew, shorter than its log knew it", &ground, TAMPERED);
+    ground.garbage(&log);
+    rows.read("the same, with garbage on top of that log", &ground, TAMPERED);
+    let again = ground.save(mate, Some(&retold), "source", b"second, told anew", None);
+    ground.adopt(own, &again, &mate.fingerprint(), "t", false);
+    rows.read("adopted from one that was told anew, as long as its log knew it", &ground, TAMPERED);
+    let middle = ground.adopt(own, &again, &mate.fingerprint(), "middle", false);
+    ground.adopt(own, &middle, &own.fingerprint(), "t", false);
+    rows.read("the same, one adoption further on", &ground, TAMPERED);
+
+    let ground = Ground::new();
+    let own = &ground.lab.signer;
+    let log = format::log_ref(&own.fingerprint());
+    let first = ground.save(own, None, "t", b"first", None);
+    ground.log(own, &log, &first);
+    let second = ground.save(own, Some(&first), "t", b"second", None);
+    ground.log(own, &log, &second);
+    rows.read("nothing: a thread of ours and our log", &ground, INTACT);
+    refs::set(&ground.lab.store, "refs/handoff/threads/t", first.commit()).unwrap();
+    rows.read("a thread of ours whose end was cut off", &ground, TAMPERED);
+    ground.garbage(&log);
+    rows.read("the same, with garbage on top of our log", &ground, TAMPERED);
+    table::check("thread-logs", &["what logs say", "reads", "and to whoever says whom he trusts"], &rows.0);
+}

@@ -1,0 +1,94 @@
+//! The chains at hand are the record of what was used: nonces of offers, and resume tokens of packets.
+
+use serde_json::json as value;
+
+use super::{adopt_in, json, packet, repository, save, traces};
+use crate::common::Environment;
+
+/// A sender in `repo` with a thread that has a packet, and a clone of it in `other`, which the sender can fetch from.
+fn two_repositories() -> Environment {
+    let env = repository();
+    packet(&env, &value!({}));
+    save(&env, "t", b"the state", &["--packet", "packet.json"]);
+    env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
+    env.git(["remote", "add", "theirs", "../other"]).success();
+    env
+}
+
+/// Asserts that a command ends like this, says this, and changes nothing.
+#[track_caller]
+fn stopped(env: &Environment, dir: &str, args: &[&str], code: i32, said: &str) {
+    let before = traces(env, dir);
+    let output = env.handoff_in(dir, ["--json"].iter().chain(args)).exit(code);
+    assert!(output.stderr.contains(said), "{output}");
+    assert_eq!(traces(env, dir), before);
+}
+
+#[test]
+fn a_nonce_is_used_where_an_entry_says_so_whatever_became_of_the_files() {
+    let env = two_repositories();
+    let descriptor = json(&env.handoff(["offer", "t"]).success());
+    adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
+    std::fs::remove_dir_all(env.path().join("other/.git/handoff/nonces")).expect("it is there");
+    stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "\"used\"");
+    // Behind another thread that began as this one, too.
+    env.handoff_in("other", ["fork", "u", "--as", "w"]).success();
+    env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/u"]).success();
+    stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "\"used\"");
+    // Elsewhere it is not, until that thread is fetched.
+    env.handoff(["adopt", "../descriptor.json", "--as", "mine"]).success();
+    let descriptor = json(&env.handoff(["offer", "t"]).success());
+    adopt_in(&env, "other", &descriptor, &["--as", "x"]).success();
+    env.handoff(["fetch", "theirs"]).success();
+    stopped(&env, "repo", &["adopt", "../descriptor.json", "--as", "again"], 1, "\"used\"");
+    // An entry that nobody signed says nothing.
+    let descriptor = json(&env.handoff(["offer", "t"]).success());
+    let script = format!(
+        "
+        commit=$(git cat-file commit refs/handoff/remotes/theirs/threads/x | sed 's/\"nonce\":\"[^\"]*\"/\"nonce\":{}/' \
+            | git hash-object -w -t commit --stdin)
+        git update-ref refs/handoff/remotes/theirs/threads/x $commit",
+        descriptor["nonce"]
+    );
+    env.shell("repo", &script).success();
+    adopt_in(&env, "repo", &descriptor, &["--as", "still-mine"]).success();
+}
+
+#[test]
+fn a_token_is_used_once_through_whichever_thread() {
+    let env = two_repositories();
+    env.handoff(["fork", "t", "--as", "f"]).success();
+    save(&env, "another", b"x", &["--packet", "packet.json"]);
+    env.handoff(["resume", "t"]).success();
+    for thread in ["f", "another"] {
+        stopped(&env, "repo", &["resume", thread], 3, "already consumed");
+        stopped(&env, "repo", &["offer", thread], 3, "already consumed");
+        env.handoff(["check", thread]).ends(3);
+    }
+    env.handoff(["resume", "f", "--accept", "operational"]).success();
+    // A packet of its own is free.
+    packet(&env, &value!({"resume_token": "handoff-next"}));
+    save(&env, "f", b"y", &["--packet", "packet.json"]);
+    env.handoff(["resume", "f"]).success();
+}
+
+#[test]
+fn a_token_that_was_used_elsewhere_is_used_once_that_is_fetched() {
+    let env = two_repositories();
+    let descriptor = json(&env.handoff(["offer", "t"]).success());
+    adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
+    env.handoff_in("other", ["resume", "u"]).success();
+    env.handoff(["fetch", "theirs"]).success();
+    stopped(&env, "repo", &["resume", "t"], 3, "already consumed");
+}
+
+#[test]
+fn what_cannot_be_read_of_ours_is_not_taken_for_unused() {
+    let env = two_repositories();
+    let first = save(&env, "broken", b"1", &[]);
+    save(&env, "broken", b"2", &[]);
+    let commit = super::text(&first["commit"]);
+    let file = env.path().join(format!("repo/.git/objects/{}/{}", &commit[..2], &commit[2..]));
+    std::fs::remove_file(file).expect("it is loose");
+    stopped(&env, "repo", &["offer", "t"], 1, "unreadable-thread");
+}

@@ -1,0 +1,101 @@
+//! Runs that happened.
+
+use git_handoff::model::entry::{Again, Event, ItemDropped, RunEnded};
+use git_handoff::model::name::ItemId;
+
+use super::Vector;
+use crate::tamper::run::{End, story};
+use crate::verify::lab::PLAN;
+use crate::verify::teller::Teller;
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("clean-done", "two items, the second of which takes the first one's patch and an artifact", |lab| {
+        lab.honest();
+    }),
+    Vector::new("clean-done-sha256", "the same in a repository of object format sha256", |lab| {
+        lab.honest();
+    })
+    .sha256(),
+    Vector::new("clean-failed", "the first item failed, the second was skipped, the run closed", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.fail("edit-a");
+        run.skip("edit-b");
+        run.close();
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new(
+        "clean-retried",
+        "the first item failed, was tried again, and then crashed and was asked for by an operator",
+        |lab| {
+            let mut run = Teller::submit(lab, PLAN);
+            run.fire("edit-a");
+            run.requeue("edit-a", Again::Failure);
+            run.fire("edit-a");
+            run.requeue("edit-a", Again::Crash);
+            run.fire("edit-a");
+            run.fail("edit-a");
+            run.requeue("edit-a", Again::Operator);
+            rest(&mut run);
+            lab.finish(run);
+        },
+    ),
+    Vector::new("clean-cancelled", "a running item and a waiting one were cancelled, and the run with them", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        for (item, attempt) in [("edit-a", 1), ("edit-b", 0)] {
+            let dropped = ItemDropped { item: ItemId::parse(item).unwrap(), attempt, reason: "no need".to_owned() };
+            run.add(Event::ItemCancelled(dropped), Vec::new());
+        }
+        run.add(Event::RunCancelled(RunEnded { reason: "no need".to_owned() }), Vec::new());
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new(
+        "clean-everything",
+        "every kind of entry: documents with revisions, an item that a rule added, every way in which an item ends, closed",
+        |lab| {
+            lab.finish(story(lab, End::Closed));
+        },
+    ),
+    Vector::new("clean-everything-sha256", "the same in a repository of object format sha256", |lab| {
+        lab.finish(story(lab, End::Closed));
+    })
+    .sha256(),
+    Vector::new("clean-everything-cancelled", "the same, cancelled at the end", |lab| {
+        lab.finish(story(lab, End::Cancelled));
+    }),
+    Vector::new("clean-open-ended", "a plan that is open-ended, with an item that the actor added", |lab| {
+        let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
+        rest(&mut run);
+        let more = br#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["edit-b"]}"#;
+        let more = git_handoff::plan::parse_item(more).unwrap();
+        run.extend(git_handoff::model::entry::Cause::Actor, &[more]);
+        run.fire("more");
+        run.done("more", &[]);
+        run.close();
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("clean-open", "a run that goes on: the first item is done", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+        lab.finish(run);
+    }),
+    Vector::new("clean-without-log", "a sealed run without the log that anchors it", |lab| {
+        Teller::honest(lab).write(&lab.signer);
+    }),
+];
+
+/// Dispatches both items, both are done.
+fn rest(run: &mut Teller<'_>) {
+    run.fire("edit-a");
+    run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+    run.fire("edit-b");
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    if !run.plan.open_ended {
+        run.seal();
+    }
+}

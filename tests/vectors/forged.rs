@@ -1,0 +1,271 @@
+//! Runs that did not happen like that. Where nothing else is said, the forger has the right key and writes the log anew.
+
+use git_handoff::chain::Draft;
+use git_handoff::git::codec;
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::time::Moment;
+
+use super::{Vector, stranger};
+use crate::verify::lab::{Lab, PLAN, blob, relink};
+use crate::verify::teller::{Teller, Told};
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("commit-author", "another author in the commit of the last entry", |lab| {
+        commit(lab, |raw| raw.replace("author human:ada", "author human:eve"));
+    }),
+    Vector::new(
+        "commit-entry",
+        "another actor in the last entry and its commit, with the signature as it was",
+        |lab| {
+            commit(lab, |raw| raw.replace("human:ada", "human:eve"));
+        },
+    ),
+    Vector::new("commit-header", "one more header in the commit of the last entry", |lab| {
+        commit(lab, |raw| raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"));
+    }),
+    Vector::new("commit-spelling", "the last entry with a blank that its canonical form does not have", |lab| {
+        commit(lab, |raw| raw.replace("{\"actor\":", "{ \"actor\":"));
+    }),
+    Vector::new("commit-two-parents", "an earlier entry as a second parent of the last", |lab| {
+        let told = lab.honest();
+        let (before, other) = (told.links[4].commit, told.links[2].commit);
+        point(lab, &told, |raw| {
+            raw.replace(&format!("parent {before}\n"), &format!("parent {before}\nparent {other}\n"))
+        });
+    }),
+    Vector::new("signature-none", "the last entry is not signed", |lab| {
+        let told = lab.honest();
+        let last = &told.links[5];
+        write(lab, &codec::payload(&last.entry, last.tree, &[told.links[4].commit]));
+    }),
+    Vector::new("signature-of-another", "the last entry has the signature of another commit", |lab| {
+        let told = lab.honest();
+        let last = &told.links[5];
+        let other = codec::payload(&told.links[4].entry, last.tree, &[]);
+        let signature = lab.signer.sign(&other).unwrap();
+        write(lab, &codec::signed(&last.entry, last.tree, &[told.links[4].commit], &signature));
+    }),
+    Vector::new("signature-by-no-writer", "every entry is signed by a key that entry 0 does not name", |lab| {
+        let told = Teller::honest(lab).write(&stranger(lab));
+        lab.log(&told, &lab.signer);
+    }),
+    Vector::new(
+        "signature-by-a-stranger",
+        "a whole run by a key that the signers do not name, with a log of its own",
+        |lab| {
+            let stranger = stranger(lab);
+            let mut run = Teller::honest(lab);
+            let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+            e.writers = vec![stranger.fingerprint()];
+            let told = run.write(&stranger);
+            lab.log(&told, &stranger);
+        },
+    ),
+    Vector::new("entry-dropped", "an entry left out, the others as they were", |lab| {
+        linked(lab, |entries| drop(entries.remove(2)));
+    }),
+    Vector::new(
+        "entry-dropped-and-told-anew",
+        "the dispatch of an item left out, everything after it made to fit",
+        |lab| {
+            bent(lab, |drafts| drop(drafts.remove(1)));
+        },
+    ),
+    Vector::new("entry-doubled", "the end of an item told twice, everything after it made to fit", |lab| {
+        bent(lab, |drafts| {
+            let again = again(&drafts[2]);
+            drafts.insert(2, again);
+        });
+    }),
+    Vector::new("entries-reordered", "an item is dispatched before the one that it waits for is done", |lab| {
+        bent(lab, |drafts| drafts.swap(2, 3));
+    }),
+    Vector::new("entry-after-the-seal", "an entry behind the seal", |lab| {
+        let mut run = Teller::honest(lab);
+        run.close();
+        lab.finish(run);
+    }),
+    Vector::new("entry-prev", "`prev` names another entry", |lab| {
+        linked(lab, |entries| entries[3].0.prev = entries[1].0.prev);
+    }),
+    Vector::new("entry-seq", "a number left out in `seq`", |lab| {
+        linked(lab, |entries| entries[5].0.seq = 6);
+    }),
+    Vector::new("entry-time", "an entry that is dated before the one before it", |lab| {
+        linked(lab, |entries| entries[5].0.at = Moment::from_millis(0));
+    }),
+    Vector::new("tree-extra-file", "a file in the tree that no entry put there", |lab| {
+        bent(lab, |drafts| drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), blob(lab, b"evil\n"))));
+    }),
+    Vector::new("tree-mode", "a file in the tree that is executable", |lab| {
+        linked(lab, |entries| {
+            let (_, mut tree) = lab.store.read(entries[5].1).unwrap();
+            let script = oid(&blob(lab, b"x"));
+            tree.extend([b"100755 run.sh\0".as_slice(), script.0.as_slice()].concat());
+            entries[5].1 = lab.store.write(gix::objs::Kind::Tree, &tree).unwrap();
+        });
+    }),
+    Vector::new("plan-in-the-tree", "a plan that entry 0 does not name", |lab| {
+        bent(lab, |drafts| put(lab, &mut drafts[0], "plan.json", &PLAN.replace("[\"true\"]", "[\"evil\"]")));
+    }),
+    Vector::new("plan-named", "a plan of another command, named by entry 0", |lab| {
+        bent(lab, |drafts| {
+            let plan = PLAN.replace("[\"true\"]", "[\"evil\"]");
+            put(lab, &mut drafts[0], "plan.json", &plan);
+            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+            e.plan = Digest::of(plan.as_bytes());
+        });
+    }),
+    Vector::new("artifact-in-the-tree", "an artifact that entry 0 does not name", |lab| {
+        bent(lab, |drafts| put(lab, &mut drafts[0], "artifacts/docs/spec.md", "# Another\n"));
+    }),
+    Vector::new("manifest-in-the-tree", "a manifest that its entry does not name", |lab| {
+        bent(lab, |drafts| put(lab, &mut drafts[1], "items/edit-a/manifest.json", "{}"));
+    }),
+    Vector::new("manifest-named", "a manifest of another command, named by its entry", |lab| {
+        fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.argv = vec!["evil".to_owned()]));
+    }),
+    Vector::new("input-exchanged", "an item that consumed other bytes than those that it needs", |lab| {
+        fired(lab, |run| {
+            run.fire_with("edit-b", |manifest| {
+                let patch = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "patch").unwrap();
+                patch.1.digest = Digest::of(b"evil\n");
+            });
+        });
+    }),
+    Vector::new("input-left-out", "an item that did not consume what it needs", |lab| {
+        fired(lab, |run| run.fire_with("edit-b", |manifest| drop(manifest.input_refs.pop_last())));
+    }),
+    Vector::new("state-exchanged", "a `state.json` that the entries do not give", |lab| {
+        bent(lab, |drafts| {
+            put(lab, &mut drafts[2], "items/edit-a/state.json", r#"{"attempts":2,"products":{},"status":"done"}"#);
+        });
+    }),
+    Vector::new("product-in-the-tree", "the tree holds another patch than the entry names", |lab| {
+        bent(lab, |drafts| put(lab, &mut drafts[2], "items/edit-a/patch", "evil\n"));
+    }),
+    Vector::new("product-bytes", "a product whose bytes are not those of its SHA-256", |lab| {
+        bent(lab, |drafts| {
+            let Event::ItemReconciled(e) = &mut drafts[4].event else { panic!() };
+            let (fine, evil) = (oid(&blob(lab, b"fine\n")), oid(&blob(lab, b"evil\n")));
+            e.products.values_mut().for_each(|product| product.oid = evil);
+            for (path, edit) in &mut drafts[4].edits {
+                if path.ends_with("report.md") {
+                    *edit = Edit::Blob(evil);
+                } else if path.ends_with("state.json") {
+                    let state = String::from_utf8(lab.store.read_blob(oid(edit)).unwrap()).unwrap();
+                    *edit = blob(lab, state.replace(&fine.to_string(), &evil.to_string()).as_bytes());
+                }
+            }
+        });
+    }),
+    Vector::new("seal-root", "a seal of another root", |lab| {
+        sealed(lab, |seal| seal.root = Digest::of(b"evil"));
+    }),
+    Vector::new("seal-entries", "a seal of another number of entries", |lab| {
+        sealed(lab, |seal| seal.entries = 4);
+    }),
+    Vector::new("seal-counts", "a seal that counts the items otherwise", |lab| {
+        bent(lab, |drafts| {
+            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
+            e.counts = [("failed".to_owned(), 2)].into_iter().collect();
+        });
+    }),
+    Vector::new("seal-too-early", "a seal although an item waits", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n")]);
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("log-of-another-root", "the log says another root", |lab| {
+        let told = Teller::honest(lab).write(&lab.signer);
+        lab.log_as(&told, &lab.signer, |sealed| sealed.root = Digest::of(b"evil"));
+    }),
+    Vector::new("log-of-another-story", "the run told anew, the log as it was", |lab| {
+        lab.honest();
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.fail("edit-a");
+        run.skip("edit-b");
+        run.close();
+        run.seal();
+        run.write(&lab.signer);
+    }),
+    Vector::new("cut-back", "the run's ref moved back to before the seal, the log as it was", |lab| {
+        let told = lab.honest();
+        lab.point_at(told.links[4].commit);
+    }),
+];
+
+/// Rewrites the commit of the last entry, as text.
+fn commit(lab: &Lab, bend: impl FnOnce(String) -> String) {
+    let told = lab.honest();
+    point(lab, &told, bend);
+}
+
+fn point(lab: &Lab, told: &Told, bend: impl FnOnce(String) -> String) {
+    let raw = String::from_utf8(lab.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
+    let forged = bend(raw.clone());
+    assert_ne!(raw, forged);
+    write(lab, forged.as_bytes());
+}
+
+/// Points the run at a commit of these bytes.
+fn write(lab: &Lab, raw: &[u8]) {
+    lab.point_at(lab.store.write(gix::objs::Kind::Commit, raw).unwrap());
+}
+
+/// Bends entries and trees, and links and signs them as they are; the log is as it was.
+fn linked(lab: &Lab, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
+    let told = lab.honest();
+    let mut entries = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
+    bend(&mut entries);
+    lab.point_at(relink(lab, &entries));
+}
+
+/// Bends the story before it is written; links, seal, signatures and log are true to it.
+fn bent(lab: &Lab, bend: impl FnOnce(&mut Vec<Draft>)) {
+    let mut run = Teller::honest(lab);
+    bend(&mut run.drafts);
+    lab.finish(run);
+}
+
+/// Tells the story with another dispatch of the second item.
+fn fired(lab: &Lab, fire: impl FnOnce(&mut Teller<'_>)) {
+    let mut run = Teller::submit(lab, PLAN);
+    run.fire("edit-a");
+    run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+    fire(&mut run);
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.seal();
+    lab.finish(run);
+}
+
+/// Tells the story with another seal.
+fn sealed(lab: &Lab, bend: impl FnOnce(&mut git_handoff::model::entry::RunSealed)) {
+    let honest = Teller::honest(lab).write(&lab.signer);
+    let Event::RunSealed(mut seal) = honest.links[5].entry.event.clone() else { panic!() };
+    bend(&mut seal);
+    let mut run = Teller::honest(lab);
+    run.true_seal = false;
+    run.drafts[5].event = Event::RunSealed(seal);
+    lab.finish(run);
+}
+
+fn again(draft: &Draft) -> Draft {
+    Draft { about: draft.about.clone(), event: draft.event.clone(), edits: draft.edits.clone() }
+}
+
+/// Puts other bytes into a file that the entry writes.
+fn put(lab: &Lab, draft: &mut Draft, path: &str, text: &str) {
+    let edit = draft.edits.iter_mut().find(|(written, _)| written == path).unwrap();
+    edit.1 = blob(lab, text.as_bytes());
+}
+
+fn oid(edit: &Edit) -> Oid {
+    let Edit::Blob(oid) = edit else { panic!("it is a blob") };
+    *oid
+}
