@@ -186,14 +186,16 @@ fn allowed_signers() {
         let lab = Lab::new();
         let line = sign::allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
         let dated = line.replace("namespaces", "valid-after=\"20260101\",valid-before=\"202701010000Z\",namespaces");
-        vec![format!("# team\n\n{line}\n\"bo, of course\",{dated}\n").into_bytes()]
+        let dated = dated.replacen("ada@example.com", "\"bo,ada@example.com\"", 1);
+        vec![format!("# team\n\n{line}\n{dated}\n").into_bytes()]
     };
     feed("fuzz::targets::allowed_signers", samples, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let read = Signers::parse(&text, &TimeZone::UTC);
         // A file of nothing but comments and blank lines knows nobody, and is no error.
         let empty = text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#'));
-        assert!(!empty || text.contains('\r') || read.is_ok(), "{:?}", read.err());
+        let plain = text.chars().all(|c| c == '\n' || c == ' ' || c.is_ascii_graphic());
+        assert!(!empty || !plain || read.is_ok(), "{:?}", read.err());
         read.is_ok()
     });
 }
