@@ -18,6 +18,7 @@ use crate::worker::workspace::{self, Workspace};
 
 /// What to look for, and whether to remove it.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Request {
     /// Transcripts of sealed runs as well.
     pub transcripts: bool,

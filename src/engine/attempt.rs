@@ -106,14 +106,14 @@ pub(super) struct Finished {
     pub(super) verify: Option<Verified>,
     pub(super) transcript: Option<Kept>,
     /// The work of an attempt without products, as a tree.
-    pub(super) salvaged: Option<Oid>,
+    pub(super) salvaged: Option<Salvaged>,
     /// The worktree, to be removed once the end of the attempt is recorded.
     pub(super) spent: Option<Workspace>,
     /// Whether all work in the worktree is salvaged, so that it may go even if the end cannot be recorded.
     pub(super) saved: bool,
     /// What to tell the operator.
     pub(super) notes: Vec<String>,
-    /// Keeps the products, the transcript and the salvaged work until refs reach them.
+    /// Keeps the products and the transcript until refs reach them.
     pub(super) kept: store::Kept,
 }
 
@@ -346,13 +346,7 @@ fn wind_up(
     }
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, site) {
-            Ok(salvaged) => {
-                finished.salvaged = salvaged.map(|Salvaged { tree, kept }| {
-                    finished.kept.join(kept);
-                    tree
-                });
-                finished.saved = true;
-            }
+            Ok(salvaged) => (finished.salvaged, finished.saved) = (salvaged, true),
             Err(error) => {
                 let note = format!(
                     "{}: the work of attempt {} could not be saved: {}",

@@ -17,8 +17,8 @@ pub(super) fn file(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
         if let Some(oid) = one.transcript.as_ref().and_then(|kept| kept.oid) {
             transcripts.push((path.clone(), Edit::Blob(oid)));
         }
-        if let Some(oid) = one.salvaged {
-            salvage.push((path, Edit::Tree(oid)));
+        if let Some(salvaged) = &one.salvaged {
+            salvage.push((path, Edit::Tree(salvaged.tree)));
         }
     }
     add(run, &format::transcripts_ref(run.run()), &transcripts)?;

@@ -257,14 +257,13 @@ impl Git {
                 })
             };
             let said = threads();
-            let piped = match &said {
-                Ok(_) => pump(&mut stdout, sink),
-                Err(_) => {
-                    group.end();
-                    // It may have ended by itself in this moment.
-                    let _ = child.kill();
-                    Ok(())
-                }
+            let piped = if said.is_ok() {
+                pump(&mut stdout, sink)
+            } else {
+                group.end();
+                // It may have ended by itself in this moment.
+                let _ = child.kill();
+                Ok(())
             };
             // A sink that gave up must not leave git blocked on a full pipe.
             drop(stdout);
