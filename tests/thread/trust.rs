@@ -244,9 +244,10 @@ fn a_name_that_two_remotes_have_is_asked_back() {
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
     env.git_in("other", ["remote", "add", "second", "../repo"]).success();
     env.handoff_in("other", ["fetch", "origin"]).success();
-    env.handoff_in("other", ["fetch", "second"]).success();
-    // The same chain is one thread.
     env.handoff_in("other", ["thread", "cat", "t"]).success();
+    env.handoff_in("other", ["fetch", "second"]).success();
+    // Also where they have the same now: one of them may go on.
+    refused(&env, "other", &["thread", "cat", "t"], "ambiguous");
     save(&env, "t", b"2", &[]);
     env.handoff_in("other", ["fetch", "second"]).success();
     refused(&env, "other", &["thread", "cat", "t"], "ambiguous");
