@@ -74,6 +74,8 @@ pub struct Config {
     pub allowed_signers: Option<PathBuf>,
     /// `handoff.durability`
     pub durability: Durability,
+    /// `handoff.maxCrashes`: how many attempts of an item a crash of the conductor may take before the item fails.
+    pub max_crashes: u32,
     /// `handoff.maxItems`
     pub max_items: usize,
     /// `handoff.maxProductSize`, in bytes.
@@ -116,6 +118,7 @@ impl Default for Config {
             durability: Durability::Strict,
             max_items: 10_000,
             max_product_size: 100 << 20,
+            max_crashes: 10,
             max_fetch_size: 2 << 30,
             workspace_root: None,
             keep: false,
@@ -230,6 +233,7 @@ impl Config {
                     _ => return Err(Error::bad(setting, "is neither `strict` nor `relaxed`")),
                 }
             }
+            "maxcrashes" => self.max_crashes = number(setting)?,
             "maxitems" => self.max_items = number(setting)?,
             "maxproductsize" => self.max_product_size = number(setting)?,
             "maxfetchsize" => self.max_fetch_size = number(setting)?,

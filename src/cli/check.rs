@@ -7,7 +7,7 @@ use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable
 use git_handoff::packet::facts::{self, Absent};
 use git_handoff::packet::{self, Classification, Report, Terms};
 use git_handoff::run::Vetted;
-use git_handoff::thread::{gate as attached, steps};
+use git_handoff::thread::{gate as attached, steps, vouch};
 use git_handoff::verify::Gate;
 
 use super::context::{self, Surroundings};
@@ -103,11 +103,13 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
     let store = gate.store;
     let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
     // A thread that nothing can be resumed from is an answer and no failure of the command.
-    let sound = match target.sound(store) {
-        Ok(sound) => sound,
+    let trust = vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted };
+    let vouched = match target.vouched_by(store, &trust) {
+        Ok(vouched) => vouched,
         Err(failure) => return Ok(Some(report(&Err(absent(&failure)), Some(gate), terms))),
     };
-    let read = steps::find(&sound, target.checkpoint.as_ref())
+    let sound = vouched.sound();
+    let read = steps::find(sound, target.checkpoint.as_ref())
         .map_err(Failure::from)
         .and_then(|checkpoint| attached::read(store, checkpoint).map_err(Failure::from));
     let read = match read {

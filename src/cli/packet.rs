@@ -9,7 +9,7 @@ use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{Classification, Terms, auto};
 use git_handoff::run::View;
-use git_handoff::thread::steps;
+use git_handoff::thread::{steps, vouch};
 use git_handoff::verify::Gate;
 
 use super::context::{Context, Surroundings};
@@ -222,10 +222,14 @@ fn first_words(objective: &str, now: Moment) -> String {
 fn of_thread(context: &Context, gate: &Gate<'_>, text: &str, output: &mut Output) -> Result<Draft, Failure> {
     let store = &context.store;
     let target = ThreadTarget::find(store, text)?;
-    let sound = target.sound(store)?;
-    let latest = steps::find(&sound, None)?;
+    let trust = vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted };
+    let vouched = target.vouched_by(store, &trust)?;
+    vouched.warnings().iter().for_each(|warning| output.warn(warning));
+    let sound = vouched.sound();
+    let latest = steps::find(sound, None)?;
     let run = auto::thread::tie(&sound.trail);
-    let run = run.and_then(|run| Target::find(store, run.as_str()).ok());
+    // A run that is not here is no fact; one that two remotes tell of is for a person to name.
+    let run = run.map(|run| Target::look_up(store, run.as_str())).transpose()?.flatten();
     let run = run.map(|run| gate::believed(gate, &run, output)).transpose()?;
     let around = surroundings(context, latest.content.base, run.as_deref())?;
     let ours =

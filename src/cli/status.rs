@@ -49,7 +49,11 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
             "skipped" | "cancelled" => "─",
             _ => "·",
         };
-        let attempts = if state.attempts == 1 { "1 attempt".into() } else { format!("{} attempts", state.attempts) };
+        let counted = |count: u32, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+        let mut attempts = counted(state.attempts, "attempt", "attempts");
+        if state.crashes > 0 {
+            attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
+        }
         let said = match &state.reason {
             Some(reason) => reason.clone(),
             None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
@@ -89,6 +93,9 @@ pub(crate) fn item(view: &View, at: usize) -> Value {
     value["outputRefs"] = Value::Object(outputs);
     if !documents.is_empty() {
         value["documentRefs"] = Value::Object(documents);
+    }
+    if state.crashes > 0 {
+        value["crashes"] = json!(state.crashes);
     }
     if let Some(reason) = &state.reason {
         value["reason"] = json!(reason);

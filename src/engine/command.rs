@@ -77,7 +77,8 @@ pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
     item.max_attempts.or(of_executor).or(of_queue).unwrap_or(ATTEMPTS)
 }
 
-/// Returns whether the item at a position gets another attempt, counted from when an operator last asked for it.
+/// Returns whether the item at a position gets another attempt, counted from when an operator last asked for it, and without
+/// those that a crash of the conductor took.
 pub fn attempts_left(state: &RunState, at: usize, config: &Config) -> bool {
     let most = max_attempts(state.graph.item(at), &state.submitted.queue, config);
     state.items[at].attempts - state.items[at].granted_at < most

@@ -136,10 +136,13 @@ impl Conductor<'_> {
         for at in stranded {
             let detail = "the conductor died while the attempt ran".to_owned();
             let state = &self.run.state;
-            if command::attempts_left(state, at, &self.setting.config) {
+            // This one included.
+            let crashes = state.items[at].crashes + 1;
+            if crashes <= self.setting.config.max_crashes {
                 batch.crashed(state, at, detail);
             } else {
-                batch.failed(state, at, state.items[at].attempts, format!("{detail}, and no attempt is left"));
+                let detail = format!("{detail}, as {} did before it", state.items[at].crashes);
+                batch.failed(state, at, state.items[at].attempts, detail);
             }
         }
         self.record(&batch.happenings)?;

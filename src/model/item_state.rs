@@ -55,8 +55,11 @@ pub struct ItemState {
     pub phase: Phase,
     /// How many attempts were dispatched.
     pub attempts: u32,
-    /// How many attempts there were when an operator last asked for the item again; `maxAttempts` counts from here.
+    /// How many of them `maxAttempts` does not count: all until an operator last asked for the item again, and those that a crash
+    /// took since.
     pub granted_at: u32,
+    /// How many attempts a crash took since an operator last asked for the item.
+    pub crashes: u32,
     /// The moment before which the next attempt is not dispatched.
     pub not_before: Option<Moment>,
     /// Why it stands where it stands.
@@ -87,6 +90,7 @@ impl ItemState {
             phase: Phase::Waiting,
             attempts: 0,
             granted_at: 0,
+            crashes: 0,
             not_before: None,
             reason: None,
             products: BTreeMap::new(),

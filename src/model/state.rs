@@ -287,6 +287,8 @@ impl RunState {
             Again::Crash => {
                 self.expect_attempt(at, e.attempt, false)?;
                 self.wait_again(at, e);
+                self.items[at].granted_at += 1;
+                self.items[at].crashes += 1;
             }
             Again::Operator => {
                 // From `running`: an operator interrupted the conductor, which is not the item's fault.
@@ -298,6 +300,7 @@ impl RunState {
                 self.open += usize::from(self.items[at].phase.is_terminal());
                 self.wait_again(at, e);
                 self.items[at].granted_at = self.items[at].attempts;
+                self.items[at].crashes = 0;
             }
             Again::Failure => return Err(Illegal::WrongReason(e.item.clone())),
         }

@@ -161,13 +161,29 @@ fn is_listed(list: &str, text: &str) -> bool {
 }
 
 /// Matches one of OpenSSH's patterns, with `*` and `?`.
+///
+/// What the last `*` stands for is all that is ever tried again, so that many of them cost no more than text times pattern.
 fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.chars().next() {
-        None => text.is_empty(),
-        Some('*') => (0..=text.len()).any(|at| text.is_char_boundary(at) && matches(&pattern[1..], &text[at..])),
-        Some(c) => {
-            let mut rest = text.chars();
-            rest.next().is_some_and(|found| c == '?' || c == found) && matches(&pattern[c.len_utf8()..], rest.as_str())
+    let (mut pattern, mut text) = (pattern, text);
+    let mut star: Option<(&str, &str)> = None;
+    loop {
+        let (mut wanted, mut found) = (pattern.chars(), text.chars());
+        match (wanted.next(), found.next()) {
+            (Some('*'), _) => {
+                pattern = wanted.as_str();
+                star = Some((pattern, text));
+            }
+            (Some(c), Some(here)) if c == '?' || c == here => (pattern, text) = (wanted.as_str(), found.as_str()),
+            (None, None) => return true,
+            _ => {
+                let Some((after, from)) = star else { return false };
+                let mut rest = from.chars();
+                if rest.next().is_none() {
+                    return false;
+                }
+                (pattern, text) = (after, rest.as_str());
+                star = Some((after, text));
+            }
         }
     }
 }

@@ -158,14 +158,46 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
 }
 
 #[test]
-fn an_attempt_that_a_dead_conductor_left_running_is_requeued_or_fails_for_good() {
+fn an_attempt_that_a_dead_conductor_left_running_is_requeued_and_costs_the_item_nothing() {
+    let (ground, open) = stranded();
+    ground.env.handoff(["run", "r"]).success();
+    let seen = ground.items("r");
+    // The plan allows one attempt; the crash was not the item's.
+    assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("done", 2));
+    assert_eq!((seen["again"].status.as_str(), seen["again"].attempts), ("done", 2));
+    assert_eq!(seen["next"].status, "done");
+    let status = ground.env.handoff(["status", "r"]).success();
+    assert!(status.contains("2 attempts, 1 crash"), "{status}");
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.run()).unwrap();
+    assert!(record.unwrap().root.is_some());
+    ground.is_clean();
+    ground.is_intact("r");
+}
+
+#[test]
+fn an_item_that_takes_its_conductor_with_it_too_often_fails_for_good() {
+    let (ground, open) = stranded();
+    ground.config("handoff.maxCrashes", "0");
+    ground.env.handoff(["run", "r"]).ends(4);
+    let seen = ground.items("r");
+    assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
+    assert!(seen["once"].reason.contains("the conductor died"), "{}", seen["once"].reason);
+    assert_eq!(seen["next"].status, "skipped");
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.run()).unwrap();
+    assert!(record.unwrap().root.is_none());
+    ground.is_clean();
+    ground.ends_intact("r");
+}
+
+/// A run of which two items were recorded as dispatched when the process died, before it made a worktree.
+fn stranded() -> (Ground, OpenRun) {
     let ground = Ground::new();
     let mut again = item("again", "test $HANDOFF_ATTEMPT = 2");
     again["maxAttempts"] = serde_json::json!(2);
-    ground.submit("r", &[again, item("once", "true"), after("next", &["once"], "true")]);
-    let writer = writer(&ground);
-    let mut open = OpenRun::open(writer, &RunId::parse("r").unwrap()).unwrap();
-    // Recorded as dispatched; then the process died before it made a worktree.
+    let mut once = item("once", "true");
+    once["maxAttempts"] = serde_json::json!(1);
+    ground.submit("r", &[again, once, after("next", &["once"], "true")]);
+    let mut open = OpenRun::open(writer(&ground), &RunId::parse("r").unwrap()).unwrap();
     let head = open.head().clone();
     let output = ground.env.handoff(["run", "r"]);
     let fired: Vec<_> = ground.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
@@ -179,14 +211,5 @@ fn an_attempt_that_a_dead_conductor_left_running_is_requeued_or_fails_for_good()
     let first = chain::read(open.store(), &log).unwrap().unwrap().1[0].commit;
     refs::set(open.store(), &log, first).unwrap();
     assert_eq!(head.entries, 1);
-    ground.env.handoff(["run", "r"]).ends(4);
-    let seen = ground.items("r");
-    assert_eq!((seen["again"].status.as_str(), seen["again"].attempts), ("done", 2));
-    assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
-    assert!(seen["once"].reason.contains("the conductor died"), "{}", seen["once"].reason);
-    assert_eq!(seen["next"].status, "skipped");
-    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.run()).unwrap();
-    assert!(record.unwrap().root.is_none());
-    ground.is_clean();
-    ground.ends_intact("r");
+    (ground, open)
 }

@@ -71,11 +71,10 @@ const BROKEN: &[(&str, &str, Story)] = &[
         failed(run, 2);
         done(run, &[]);
     }),
-    ("the same, the attempts lost to crashes", TWO, |run| {
-        for _ in 0..2 {
-            run.fire("a");
-            run.requeue("a", Again::Crash);
-        }
+    ("the same, one more lost to a crash", TWO, |run| {
+        run.fire("a");
+        run.requeue("a", Again::Crash);
+        failed(run, 2);
         done(run, &[]);
     }),
     ("the same, after an operator asked again", ONE, |run| {
@@ -134,6 +133,13 @@ const BROKEN: &[(&str, &str, Story)] = &[
 const KEPT: &[(&str, &str, Story)] = &[
     ("as many attempts as the plan allows", TWO, |run| {
         failed(run, 1);
+        done(run, &[]);
+    }),
+    ("attempts lost to crashes, more than the plan allows", ONE, |run| {
+        for _ in 0..3 {
+            run.fire("a");
+            run.requeue("a", Again::Crash);
+        }
         done(run, &[]);
     }),
     ("a crash and a failure, and the last attempt fails", r#","maxAttempts":3"#, |run| {

@@ -246,7 +246,7 @@ fn a_name_that_two_remotes_have_is_asked_back() {
     env.handoff_in("other", ["fetch", "origin"]).success();
     env.handoff_in("other", ["thread", "cat", "t"]).success();
     env.handoff_in("other", ["fetch", "second"]).success();
-    // Also where they have the same now: one of them may go on.
+    // Of both the same, but they may go on apart.
     refused(&env, "other", &["thread", "cat", "t"], "ambiguous");
     save(&env, "t", b"2", &[]);
     env.handoff_in("other", ["fetch", "second"]).success();

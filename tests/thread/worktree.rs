@@ -22,7 +22,9 @@ fn changed() -> Environment {
         chmod +x script && ln -sf crlf link && printf '\\0\\377\\r\\n' >'new \\303\\244 name' && mkdir -p deep/er && printf 'n' >deep/er/new
         rm turned && mkdir turned && printf 'inside' >turned/inside && printf 'mixed\\r\\nends\\n' >mixed.txt
         printf 'staged then changed' >both && git add both && printf 'changed' >both && printf 'secret' >secret.env
-        mkdir build && printf 'object' >build/out && printf 'changed' >forced.env && git config filter.bad.clean 'touch ../pwned'";
+        mkdir build && printf 'object' >build/out && printf 'changed' >forced.env && git config filter.bad.clean 'touch ../pwned'
+        # So that git looks at it again, and does not by chance take it for unchanged.
+        touch -d '2001-01-01 00:00:00' filtered";
     env.shell("repo", change).success();
     env
 }

@@ -80,15 +80,20 @@ impl ThreadTarget {
         output: &mut Output,
     ) -> Result<Vouched, Failure> {
         let options = trust(&verify::Trust::default(), context, output)?;
+        let vouched = self.vouched_by(&context.store, &Trust { options, accept_untrusted })?;
+        vouched.warnings().iter().for_each(|warning| output.warn(warning));
+        Ok(vouched)
+    }
+
+    /// Verifies the thread and judges its keys as a reader does, before any of its bytes are taken out.
+    pub(crate) fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<Vouched, Failure> {
         let at = (&self.thread, self.reference.as_str(), self.tip);
-        let vouched = vouch(&context.store, at, &Trust { options, accept_untrusted }).map_err(|error| match error {
+        vouch(store, at, trust).map_err(|error| match error {
             vouch::Error::Tampered(_) | vouch::Error::Untrusted { .. } => {
                 Failure::from(error).hint(format!("git handoff thread verify {}", quoted(&self.name())))
             }
             vouch::Error::Logs(_) => error.into(),
-        })?;
-        vouched.warnings().iter().for_each(|warning| output.warn(warning));
-        Ok(vouched)
+        })
     }
 
     /// Returns what the thread is called here.
