@@ -48,7 +48,7 @@ fn runs() {
     report(&format!("git handoff run, {ITEMS} items"), ours, Some(peak));
     ratio("run / loop", ours, shell, 0.5);
     let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
-    report("verify, loose", verify, Some(peak));
+    report("verify, as written", verify, Some(peak));
     bench.git(&["gc", "-q"]);
     let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
     report("verify, packed", verify, Some(peak));

@@ -57,7 +57,7 @@ fn measure(run: &Run) {
         &["-c", "user.name=Bench", "-c", "user.email=bench@localhost", "commit", "-q", "--allow-empty", "-m", "x"],
     );
     record(dir, run);
-    for state in ["loose", "packed"] {
+    for state in ["written", "packed"] {
         if state == "packed" {
             git(dir, &["gc", "-q"]);
         }

@@ -1,12 +1,12 @@
 //! The chain of entries: append, publish, read.
 //!
 //! An append writes objects only. Nothing is visible before [`Appended::publish`] swaps the one ref, and a crash before that
-//! leaves nothing but objects that git will prune.
+//! leaves nothing but objects that git will prune, once their `.keep` file is gone.
 
 use crate::clock::Clock;
 use crate::git::codec;
 use crate::git::refs;
-use crate::git::store::{self, Edit, Store};
+use crate::git::store::{self, Batch, Edit, Kept, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Subject};
 use crate::model::time::Moment;
@@ -84,21 +84,27 @@ impl Head {
 impl Writer {
     /// Writes entries onto a head, without making them visible.
     pub fn append(&self, head: &Head, drafts: Vec<Draft>) -> Result<Appended, Error> {
+        self.append_with(self.store.batch(), head, drafts)
+    }
+
+    /// Writes entries onto a head, together with what was written for them already.
+    pub fn append_with(&self, batch: Batch, head: &Head, drafts: Vec<Draft>) -> Result<Appended, Error> {
         let mut appended = Appended {
             expected: head.commit,
             head: head.clone(),
             links: Vec::with_capacity(drafts.len()),
             store: self.store.clone(),
+            batch,
         };
         for draft in drafts {
-            let link = self.write(&appended.head, draft)?;
+            let link = self.write(&mut appended.batch, &appended.head, draft)?;
             appended.head.push(&link);
             appended.links.push(link);
         }
         Ok(appended)
     }
 
-    fn write(&self, head: &Head, draft: Draft) -> Result<Link, Error> {
+    fn write(&self, batch: &mut Batch, head: &Head, draft: Draft) -> Result<Link, Error> {
         let now = self.clock.now();
         let entry = Entry {
             about: draft.about,
@@ -111,12 +117,12 @@ impl Writer {
         };
         let tree = match head.tree {
             Some(unchanged) if draft.edits.is_empty() => unchanged,
-            base => self.store.edit_tree(base, &draft.edits)?,
+            base => batch.edit_tree(base, &draft.edits)?,
         };
         let parents: Vec<Oid> = head.commit.into_iter().chain(entry.event.further_parent()).collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
-        let commit = self.store.write(gix::objs::Kind::Commit, &raw)?;
+        let commit = batch.write(gix::objs::Kind::Commit, &raw)?;
         Ok(Link { commit, tree, hash: entry.hash(), entry })
     }
 }
@@ -128,6 +134,7 @@ pub struct Appended {
     head: Head,
     links: Vec<Link>,
     store: Store,
+    batch: Batch,
 }
 
 impl Appended {
@@ -136,30 +143,32 @@ impl Appended {
         &self.links
     }
 
-    /// Forces the objects to disk, then swaps the ref.
+    /// Puts the objects in place, on disk and out of reach of any prune while what is returned lives; the ref stays where it is.
+    pub fn place(self) -> Result<(Kept, Vec<Link>), Error> {
+        Ok((self.batch.keep()?, self.links))
+    }
+
+    /// Puts the objects in place, on disk and out of reach of any prune, then swaps the ref.
     ///
     /// On [`Error::LostRace`] nothing has happened: somebody else appended first.
     pub fn publish(self) -> Result<(Head, Vec<Link>), Error> {
         let Some(new) = self.links.last().map(|link| link.commit) else {
             return Ok((self.head, self.links));
         };
-        self.store.sync()?;
-        // A crash here leaves unreachable objects and the chain as it was.
-        match self.expected {
-            Some(old) => refs::advance(&self.store, &self.head.name, old, new),
-            None => refs::create(&self.store, &self.head.name, new),
+        let Self { expected, head, links, store, batch } = self;
+        let kept = batch.keep()?;
+        // A crash here leaves unreachable objects, a `.keep` file that holds no lock, and the chain as it was.
+        match expected {
+            Some(old) => refs::advance(&store, &head.name, old, new),
+            None => refs::create(&store, &head.name, new),
         }
         .map_err(|error| match error {
             refs::Error::LostRace(name) => Error::LostRace(name),
             other => Error::Ref(other),
         })?;
-        // A `git gc` that started before the swap may not have seen it: what it took away is missed now, not later.
-        for link in &self.links {
-            if !self.store.contains(link.commit) || !self.store.contains(link.tree) {
-                return Err(Error::Pruned(link.commit));
-            }
-        }
-        Ok((self.head, self.links))
+        // Only now may git have them: a `git gc` from here on sees the ref. What somebody took away by force is written again.
+        kept.put_back().map_err(store::Error::Pack)?;
+        Ok((head, links))
     }
 }
 
@@ -242,7 +251,4 @@ pub enum Error {
     /// Somebody else appended first.
     #[error("{0} was moved by someone else in the meantime")]
     LostRace(String),
-    /// A prune took what was just written.
-    #[error("entry {0} was pruned while it was being written; do not run `git gc --prune=now` during a run")]
-    Pruned(Oid),
 }

@@ -1,5 +1,6 @@
 //! What is half-done, missing or dangerous in a repository, and the mending of what can be mended safely.
 
+mod leftovers;
 mod repository;
 mod runs;
 
@@ -76,9 +77,12 @@ pub struct Patient {
 
 /// Looks at everything; with `fix`, mends what cannot lose anything.
 ///
-/// One unreadable thing does not hide the others. Nothing is ever deleted but the lock files of dead processes.
+/// One unreadable thing does not hide the others. Nothing is ever deleted but what dead processes left: lock files, and packs
+/// and objects that they did not finish.
 pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let mut findings = repository::examine(patient, fix)?;
+    // A lock that was left would keep everything else from being mended.
+    findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);
     Ok(findings)
 }

@@ -178,8 +178,7 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
             return Ok(());
         }
         let event = record.event(fingerprint.clone()).ok_or(Error::Record)?;
-        let blob = writer.store.write_blob(&format::canonical(record))?;
-        let edits = vec![(format::log_path(&record.run), Edit::Blob(blob))];
+        let edits = vec![(format::log_path(&record.run), Edit::Bytes(format::canonical(record)))];
         let drafted = writer.append(&head, vec![Draft { about: record.run.clone().into(), event, edits }])?;
         match drafted.publish() {
             Err(chain::Error::LostRace(_)) => {}
@@ -217,8 +216,7 @@ pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error
             return Ok(());
         }
         let event = LogThread { log: fingerprint.clone(), entries: record.entries, last: record.last };
-        let blob = writer.store.write_blob(&format::canonical(record))?;
-        let edits = vec![(format::log_thread_path(&record.thread), Edit::Blob(blob))];
+        let edits = vec![(format::log_thread_path(&record.thread), Edit::Bytes(format::canonical(record)))];
         let draft = Draft { about: record.thread.clone().into(), event: Event::LogThread(event), edits };
         match writer.append(&head, vec![draft])?.publish() {
             Err(chain::Error::LostRace(_)) => {}

@@ -219,7 +219,7 @@ impl OpenRun {
                 continue;
             }
             match happening.apply(&mut self.state) {
-                Ok(event) => drafts.push(self.draft(happening, event)?),
+                Ok(event) => drafts.push(self.draft(happening, event)),
                 Err(_) if raced => {}
                 Err(why) => return Err(Error::Illegal(why)),
             }
@@ -281,13 +281,12 @@ impl OpenRun {
     }
 
     /// Returns the entry of an event, and what it changes in the run's tree.
-    fn draft(&self, happening: &Happening, event: Event) -> Result<Draft, Error> {
+    fn draft(&self, happening: &Happening, event: Event) -> Draft {
         let layout = self.state.layout();
-        let store = &self.writer.store;
         let mut edits = Vec::new();
         if let Some((item, _)) = event.item() {
             if let Happening::Fired(_, manifest) = happening {
-                edits.push((layout.manifest(item), Edit::Blob(store.write_blob(&manifest.canonical())?)));
+                edits.push((layout.manifest(item), Edit::Bytes(manifest.canonical())));
             }
             if let Event::ItemReconciled(e) = &event {
                 edits.push((layout.patch(item), Edit::Remove));
@@ -302,18 +301,17 @@ impl OpenRun {
                 }
             }
             let at = self.state.graph.position(item).expect("the event was applied to the state");
-            edits.push((layout.state(item), Edit::Blob(store.write_blob(&self.state.items[at].canonical())?)));
+            edits.push((layout.state(item), Edit::Bytes(self.state.items[at].canonical())));
         }
         if let Happening::Extended(_, items) = happening {
             for item in items {
-                let blob = store.write_blob(&extension::definition(item))?;
-                edits.push((layout.definition(&item.id), Edit::Blob(blob)));
+                edits.push((layout.definition(&item.id), Edit::Bytes(extension::definition(item))));
             }
         }
         if let Event::DocumentWritten(e) = &event {
             edits.push((format::document_path(&e.name), Edit::Blob(e.oid)));
         }
-        Ok(Draft { about: self.run.clone().into(), event, edits })
+        Draft { about: self.run.clone().into(), event, edits }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::chain::{self, Draft, Head, Writer};
-use crate::git::store::{self, Edit, Store};
+use crate::git::store::{self, Batch, Edit, Store};
 use crate::git::{program, refs};
 use crate::log::{self, Record};
 use crate::model::digest::{Digest, Oid};
@@ -49,9 +49,10 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
         return Err(Error::Used(run));
     }
-    let (event, edits) = first_entry(writer, valid, request)?;
+    let mut batch = writer.store.batch();
+    let (event, edits) = first_entry(writer, &mut batch, valid, request)?;
     let draft = Draft { about: run.clone().into(), event: Event::RunSubmitted(event), edits };
-    let appended = writer.append(&Head::unborn(name), vec![draft])?;
+    let appended = writer.append_with(batch, &Head::unborn(name), vec![draft])?;
     let first = appended.links()[0].hash;
     match appended.publish() {
         // Two submissions raced: the other one counts, and is the same plan or refused.
@@ -112,20 +113,21 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
 
 fn first_entry(
     writer: &Writer,
+    batch: &mut Batch,
     valid: &ValidPlan,
     request: &Request,
 ) -> Result<(RunSubmitted, Vec<(String, Edit)>), Error> {
     let plan = valid.plan();
-    let mut edits = vec![(format::PLAN.to_owned(), Edit::Blob(writer.store.write_blob(valid.bytes())?))];
+    let mut edits = vec![(format::PLAN.to_owned(), Edit::Bytes(valid.bytes().to_vec()))];
     let mut artifacts = BTreeMap::new();
     for (path, file) in &plan.artifacts {
-        let (oid, digest) = seal_file(&writer.store, path, &request.folder.join(file))?;
+        let (oid, digest) = seal_file(batch, path, &request.folder.join(file))?;
         artifacts.insert(path.clone(), digest);
         edits.push((format::artifact_path(path), Edit::Blob(oid)));
     }
     let rules = valid.queue_rules();
     if let Some(bytes) = rules {
-        edits.push((format::RULES.to_owned(), Edit::Blob(writer.store.write_blob(bytes)?)));
+        edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
     }
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
@@ -148,13 +150,13 @@ fn fans_out(plan: &Plan) -> bool {
     plan.items.len() > format::FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty()
 }
 
-fn seal_file(store: &Store, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
+fn seal_file(batch: &mut Batch, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
     let failed = |source| Error::Artifact { path: path.clone(), file: file.to_owned(), source };
     let mut opened = std::fs::File::open(file).map_err(failed)?;
     if !opened.metadata().map_err(failed)?.is_file() {
         return Err(failed(std::io::Error::other("it is not a regular file")));
     }
-    let (oid, digest, _) = store.write_file(&mut opened)?;
+    let (oid, digest, _) = batch.write_file(&mut opened)?;
     Ok((oid, digest))
 }
 

@@ -4,7 +4,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -173,4 +173,106 @@ fn a_conductor_that_was_killed_leaves_a_run_that_is_named_and_continued() {
     let (code, _, stderr) = place.handoff(&["run", "r"]);
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(found(&place), (0, vec![]));
+}
+
+/// Makes a file look as if nobody had written to it for so many minutes.
+fn age(path: &Path, minutes: u64) {
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(minutes * 60);
+    std::fs::File::open(path).unwrap().set_modified(then).unwrap();
+}
+
+#[test]
+fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old_and_nobody_has_it_open() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.git(&["pack-refs", "--all"]);
+    let locks = ["packed-refs.lock", "packed-refs.new", "refs/heads/main.lock", "refs/handoff/remotes/o/runs/x.lock"];
+    let files = ["objects/pack/tmp_pack_x", "objects/.tmpAbC", "objects/ab/tmp_obj_x", "objects/pack/.tmp-handoff-y"];
+    let git = place.root().join(".git");
+    let mut paths: Vec<PathBuf> = locks.iter().chain(&files).map(|name| git.join(name)).collect();
+    for path in &paths {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    }
+    paths.push(git.join("objects/tmp_objdir-handoff-x"));
+    std::fs::create_dir_all(git.join("objects/tmp_objdir-handoff-x/pack")).unwrap();
+    // Young ones are named, and stay.
+    paths.iter().for_each(|path| age(path, 30));
+    let (code, young) = findings(&place, &["--fix"]);
+    assert_eq!((code, young.len()), (0, paths.len()), "{young:?}");
+    assert!(paths.iter().all(|path| path.exists()) && young.iter().all(|(_, fixed)| !fixed));
+    // One that somebody has open stays, however old.
+    paths.iter().for_each(|path| age(path, 61));
+    let open = std::fs::File::open(&paths[4]).unwrap();
+    let (code, old) = found(&place);
+    assert_eq!((code, old.len()), (3, paths.len() - 1), "{old:?}");
+    let (code, fixed) = findings(&place, &["--fix"]);
+    assert_eq!((code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
+    assert!(fixed.iter().all(|(_, fixed)| *fixed));
+    assert_eq!(paths.iter().filter(|path| path.exists()).collect::<Vec<_>>(), [&paths[4]]);
+    drop(open);
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("temporary-left".into(), true)]));
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn a_lock_left_on_packed_refs_stops_nobody_who_need_not_change_that_file() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.git(&["pack-refs", "--all"]);
+    let lock = place.root().join(".git/packed-refs.lock");
+    std::fs::write(&lock, "").unwrap();
+    place.done("other", &[EDIT]);
+    // Only that takes a ref out of the file; what fails names what really stands in the way, and the way out.
+    let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(code, 5, "{stderr}");
+    assert!(stderr.contains(&format!("{} exists", lock.display())), "{stderr}");
+    assert!(stderr.contains("hint: git handoff doctor --fix"), "{stderr}");
+    age(&lock, 61);
+    assert_eq!(found(&place), (3, vec!["lock-left".into()]));
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("lock-left".into(), true)]));
+    let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn packs_that_a_dead_process_kept_from_git_are_let_go() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let folder = place.root().join(".git/objects/pack");
+    let pack = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let stem = pack().find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
+    let keep = stem.with_extension("keep");
+    for mend in [&["doctor", "--fix"][..], &["clean", "--force"]] {
+        std::fs::write(&keep, "git-handoff: process 1 keeps this until a ref reaches it\n").unwrap();
+        assert_eq!(found(&place), (3, vec!["keep-left".into()]));
+        place.handoff(&["clean"]);
+        assert!(keep.exists(), "clean only lists without --force");
+        // Its process lives: the lock says so, whatever number stands there.
+        let held = std::fs::File::open(&keep).unwrap();
+        held.lock().unwrap();
+        assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
+        place.handoff(&["clean", "--force"]);
+        assert!(keep.exists());
+        drop(held);
+        place.handoff(mend);
+        assert!(!keep.exists(), "{mend:?}");
+    }
+    // One of git's own is nobody's business.
+    std::fs::write(&keep, "").unwrap();
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
+    assert!(keep.exists());
+}
+
+#[test]
+fn an_object_that_is_gone_is_found() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    crate::common::loosen(&place.root());
+    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let (folder, name) = patch.trim().split_at(2);
+    std::fs::remove_file(place.root().join(".git/objects").join(folder).join(name)).unwrap();
+    assert_eq!(found(&place), (3, vec!["objects-missing".into()]));
+    let (code, _, _) = place.handoff(&["verify", "r"]);
+    assert_eq!(code, 3);
 }

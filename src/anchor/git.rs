@@ -106,7 +106,7 @@ impl GitPlace {
         if !new.is_empty() {
             let scratch = seen.scratch.store();
             let heads: Vec<Oid> = new.iter().map(|(_, head)| *head).collect();
-            remote::fetch(scratch, &self.reach(means)?, &self.url, &heads, Depth::History)?;
+            let _kept = remote::fetch(scratch, &self.reach(means)?, &self.url, &heads, Depth::History)?;
             for (log, head) in new {
                 let name = log.reference();
                 refs::create(scratch, &name, head)?;

@@ -77,7 +77,11 @@ pub(super) fn make(
     let run = besides.run.map(|run| tie(context, run)).transpose()?;
     let writer = context.writer()?;
     let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;
-    let save_worktree = || worktree::save(&context.store, context.config.max_product_size);
+    let save_worktree = || {
+        let (saved, kept) = worktree::save(&context.store, context.config.max_product_size)?;
+        context.keep(kept);
+        Ok::<_, worktree::Error>(saved)
+    };
     let (state, packet) = bytes()?;
     let content = Content {
         state,

@@ -1,6 +1,7 @@
 //! `git handoff clean`
 
 use git_handoff::clean::{self as stage, Piece, Request, What};
+use git_handoff::git::{kept, store};
 use git_handoff::model::format;
 use serde_json::{Value, json};
 
@@ -52,11 +53,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     if arguments.runs.is_empty() {
         runs = own_runs(&context.store)?;
     }
+    let (mut pieces, mut notes) = (Vec::new(), forsaken(context, remove)?);
     if runs.is_empty() {
-        return Ok(tell(&[], &[], remove, output));
+        return Ok(tell(&[], &notes, remove, output));
     }
     let (writer, site) = (context.writer()?, context.site()?);
-    let (mut pieces, mut notes) = (Vec::new(), Vec::new());
     for run in &runs {
         match stage::clean(&writer, &site, run, request) {
             Ok(cleaned) => {
@@ -69,6 +70,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         }
     }
     Ok(tell(&pieces, &notes, remove, output))
+}
+
+/// Lets git have the packs that dead processes kept from it; returns what to tell.
+fn forsaken(context: &Context, remove: bool) -> Result<Vec<String>, Failure> {
+    let found = kept::forsaken(&context.store).map_err(store::Error::Pack)?;
+    let freed = found.iter().filter(|path| !remove || kept::release(path)).count();
+    let verb = if remove { "are" } else { "would be" };
+    let note = format!("{freed} pack(s) that a dead process kept from git {verb} git's again");
+    Ok((freed > 0).then_some(note).into_iter().collect())
 }
 
 fn tell(pieces: &[Piece], notes: &[String], remove: bool, output: &mut Output) -> Ending {

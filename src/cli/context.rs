@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use git_handoff::anchor::{Environment, Means};
 use git_handoff::chain::Writer;
@@ -14,7 +14,7 @@ use git_handoff::engine::tick::Setting;
 use git_handoff::git::remote::{PROTOCOLS, Reach};
 use git_handoff::git::save;
 use git_handoff::git::scratch::Scratch;
-use git_handoff::git::store::{self, Store};
+use git_handoff::git::store::{self, Kept, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
@@ -48,6 +48,8 @@ pub(crate) struct Context {
     pub(crate) clock: Clock,
     ambient: Arc<BTreeMap<String, OsString>>,
     actor: Option<String>,
+    /// What was saved and may not be named by any ref before the command is over.
+    kept: Mutex<Kept>,
 }
 
 /// What is there before any repository: the environment, the clock, the current directory.
@@ -103,7 +105,7 @@ impl Context {
         };
         let config = Config::read(&store)?;
         let store = store.with_durability(config.durability);
-        Ok(Self { store, outside, config: Arc::new(config), clock, ambient, actor })
+        Ok(Self { store, outside, config: Arc::new(config), clock, ambient, actor, kept: Mutex::default() })
     }
 
     /// Returns who acts: `--actor`, else `HANDOFF_ACTOR`, else the person at the keyboard.
@@ -249,10 +251,13 @@ impl Context {
         let file = if path == Path::new("-") { stdin_file() } else { std::fs::File::open(path) };
         let name = path.display();
         let file = file.map_err(|e| Failure::io(&format!("{name} could not be read"), &e))?;
-        save::save(&self.store, file, self.config.max_product_size).map_err(|error| {
+        let saved = save::save(&self.store, file, self.config.max_product_size).map_err(|error| {
             let failure = Failure::from(error);
             Failure { message: format!("{name}: {}", failure.message), ..failure }
-        })
+        });
+        let (product, kept) = saved?;
+        self.keep(kept);
+        Ok(product)
     }
 
     /// Writes bytes that came by another way into the repository.
@@ -261,7 +266,15 @@ impl Context {
         if size > limit {
             return Err(save::Error::TooLarge(limit).into());
         }
-        Ok(Product { sha256: Digest::of(bytes), oid: self.store.write_blob(bytes)?, size })
+        let mut batch = self.store.batch();
+        let oid = batch.write_blob(bytes)?;
+        self.keep(batch.keep()?);
+        Ok(Product { sha256: Digest::of(bytes), oid, size })
+    }
+
+    /// Keeps objects until the command is over.
+    pub(crate) fn keep(&self, kept: Kept) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
     }
 
     /// Returns the schemas of documents that are registered.

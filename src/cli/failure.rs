@@ -99,6 +99,11 @@ impl Failure {
         failure
     }
 
+    /// A lock file is in the way, of a process that is alive or of one that was killed.
+    fn locked(self) -> Self {
+        self.hint("git handoff doctor --fix   # or, if git is at work here, the same command again").race()
+    }
+
     fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint("run the same command again")
     }
@@ -141,7 +146,8 @@ impl From<refs::Error> for Failure {
     fn from(error: refs::Error) -> Self {
         let failure = Self::of("ref", &error);
         match error {
-            refs::Error::LostRace(_) | refs::Error::Locked(_) => failure.race(),
+            refs::Error::LostRace(_) => failure.race(),
+            refs::Error::Locked { .. } => failure.locked(),
             refs::Error::Packed(inner) => inner.into(),
             _ => failure,
         }
@@ -187,7 +193,7 @@ impl From<chain::Error> for Failure {
             chain::Error::Ref(inner) => inner.into(),
             chain::Error::Sign(inner) => inner.into(),
             chain::Error::LostRace(_) => Self::of("lost-race", &error).race(),
-            chain::Error::Entry(..) | chain::Error::Broken(..) | chain::Error::Pruned(_) => Self::of("chain", &error),
+            chain::Error::Entry(..) | chain::Error::Broken(..) => Self::of("chain", &error),
         }
     }
 }
@@ -354,7 +360,8 @@ impl From<apply::Error> for Failure {
             apply::Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
                 failure.hint("git config user.name 'Your Name' && git config user.email you@example.com")
             }
-            apply::Error::Ref(refs::Error::LostRace(_) | refs::Error::Locked(_)) => failure.race(),
+            apply::Error::Ref(refs::Error::LostRace(_)) => failure.race(),
+            apply::Error::Ref(refs::Error::Locked { .. }) => failure.locked(),
             _ => failure,
         }
     }

@@ -134,7 +134,7 @@ async fn drive_one(
     }
     if settled.sealed.is_some() && view.head.entries >= LARGE && context.config.maintenance {
         // What cannot be packed now is packed by git sooner or later; the run is not the worse for it.
-        if let Err(error) = context.store.pack_loose() {
+        if let Err(error) = context.store.pack_up() {
             output.warn(&format!("the new objects were not packed: {error}"));
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Error, Finding, Patient, restrict};
 use crate::clock::Clock;
+use crate::git::history;
 use crate::git::program;
 use crate::git::refs;
 use crate::git::store::Store;
@@ -16,7 +17,7 @@ const OLDEST_GIT: (u32, u32) = (2, 38);
 const LITTLE_SPACE: u64 = 256 << 20;
 /// Transcripts larger than this are worth a word, in bytes.
 const MANY_TRANSCRIPTS: u64 = 256 << 20;
-/// Objects younger than this must survive a prune, in seconds: an entry's objects stand for moments before its ref does.
+/// Objects younger than this must survive a prune, in seconds: those of a commit stand for moments before its branch does.
 const PRUNE_AFTER: i64 = 3600;
 
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
@@ -27,6 +28,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     findings.extend(prune(store)?);
     findings.extend(space(&[&store.common_dir(), &patient.site.root]));
     findings.extend(replacements(store)?);
+    findings.extend(missing(store)?);
     findings.extend(worktrees_in_tree(patient)?);
     findings.extend(shallow(store)?);
     findings.extend(unchecked_fetches(store)?);
@@ -73,7 +75,7 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
     // `now` is written as the end of time.
     let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
     Ok(soon.then(|| {
-        let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a run is about to use";
+        let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a commit is about to use";
         Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
     }))
 }
@@ -118,6 +120,26 @@ fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
         Finding::problem("replaced", message).hint(format!("git replace -d {id}"))
     });
     Ok(findings.collect())
+}
+
+/// Finds objects that are gone from below our refs; in a partial clone they are elsewhere.
+fn missing(store: &Store) -> Result<Option<Finding>, Error> {
+    if history::is_partial(store) {
+        return Ok(None);
+    }
+    let call = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").args(["rev-list", "--objects", "--no-object-names"]);
+    let call = call.args(["--missing=print", "--exclude=refs/handoff/bases/*", "--glob=refs/handoff/*"]);
+    let listed = match call.run() {
+        Ok(listed) => String::from_utf8_lossy(&listed).into_owned(),
+        // Without a commit git goes no further: whoever looks at that run or log tells of it.
+        Err(program::Error::Failed { .. }) => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    let mut gone = listed.lines().filter_map(|line| line.strip_prefix('?'));
+    let Some(first) = gone.next() else { return Ok(None) };
+    let count = gone.count() + 1;
+    let message = format!("{count} object(s) that runs, threads or logs refer to are gone, such as {first}");
+    Ok(Some(Finding::problem("objects-missing", message).hint("git handoff verify --all")))
 }
 
 fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {

@@ -15,7 +15,7 @@ use crate::verify::{Refusal, continuable};
 use crate::worker::workspace::Workspace;
 
 /// The folders below `refs/handoff/` whose refs only the holder of a run writes.
-const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
+pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
 
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     // A lock left on a ref would keep everything else from being mended.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::command::Resolved;
 use super::products;
+use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
@@ -19,7 +20,7 @@ use crate::model::plan::{Declared, ProductKey};
 use crate::schemas::Schemas;
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
 use crate::worker::inputs;
-use crate::worker::salvage;
+use crate::worker::salvage::{self, Salvaged};
 use crate::worker::site::Site;
 use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{self, Workspace};
@@ -105,13 +106,15 @@ pub(super) struct Finished {
     pub(super) verify: Option<Verified>,
     pub(super) transcript: Option<Kept>,
     /// The work of an attempt without products, as a tree.
-    pub(super) salvaged: Option<Oid>,
+    pub(super) salvaged: Option<Salvaged>,
     /// The worktree, to be removed once the end of the attempt is recorded.
     pub(super) spent: Option<Workspace>,
     /// Whether all work in the worktree is salvaged, so that it may go even if the end cannot be recorded.
     pub(super) saved: bool,
     /// What to tell the operator.
     pub(super) notes: Vec<String>,
+    /// Keeps the products and the transcript until refs reach them.
+    pub(super) kept: store::Kept,
 }
 
 impl Finished {
@@ -131,6 +134,7 @@ impl Finished {
             spent: None,
             saved: false,
             notes: Vec::new(),
+            kept: store::Kept::default(),
         }
     }
 
@@ -327,22 +331,22 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    match keep_transcript(site, transcript) {
+    match keep_transcript(site, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),
     }
     if matches!(finished.verdict, Verdict::Done) {
         match products::take(&workspace, site, job) {
-            Ok(products) => finished.products = products,
+            Ok((products, kept)) => {
+                finished.products = products;
+                finished.kept.join(kept);
+            }
             Err(verdict) => finished.verdict = verdict,
         }
     }
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, site) {
-            Ok(salvaged) => {
-                finished.salvaged = salvaged;
-                finished.saved = true;
-            }
+            Ok(salvaged) => (finished.salvaged, finished.saved) = (salvaged, true),
             Err(error) => {
                 let note = format!(
                     "{}: the work of attempt {} could not be saved: {}",
@@ -370,15 +374,17 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
 }
 
 /// Writes the transcript into the repository, from the open file: by no name that a worker could have given to something else.
-fn keep_transcript(site: &Site, transcript: TranscriptWriter) -> Result<Kept, String> {
+fn keep_transcript(site: &Site, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, String> {
     let (transcript, mut file) = transcript.finish().map_err(|e| in_words(&e))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
-    let (oid, sha256, size) = site.store.write_file(&mut file).map_err(|e| in_words(&e))?;
+    let mut batch = site.store.batch();
+    let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| in_words(&e))?;
     if (sha256, size) != (transcript.sha256, transcript.size) {
         return Err("the transcript was changed while it was kept".to_owned());
     }
+    kept.join(batch.keep().map_err(|e| in_words(&e))?);
     Ok(Kept { transcript, oid: Some(oid) })
 }
 

@@ -17,8 +17,8 @@ pub(super) fn file(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
         if let Some(oid) = one.transcript.as_ref().and_then(|kept| kept.oid) {
             transcripts.push((path.clone(), Edit::Blob(oid)));
         }
-        if let Some(oid) = one.salvaged {
-            salvage.push((path, Edit::Tree(oid)));
+        if let Some(salvaged) = &one.salvaged {
+            salvage.push((path, Edit::Tree(salvaged.tree)));
         }
     }
     add(run, &format::transcripts_ref(run.run()), &transcripts)?;
@@ -31,8 +31,9 @@ pub(super) fn add(run: &OpenRun, name: &str, edits: &[(String, Edit)]) -> Result
         return Ok(());
     }
     let before = refs::read(run.store(), name)?;
-    let tree = run.store().edit_tree(before, edits)?;
-    run.store().sync()?;
+    let mut batch = run.store().batch();
+    let tree = batch.edit_tree(before, edits)?;
+    let _kept = batch.keep()?;
     Ok(refs::set(run.store(), name, tree)?)
 }
 

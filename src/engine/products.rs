@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::attempt::{Job, Verdict};
+use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::plan::ProductKey;
@@ -12,8 +13,11 @@ use crate::worker::capture::{self, Captured};
 use crate::worker::site::Site;
 use crate::worker::workspace::Workspace;
 
+/// The products of an attempt, kept until a ref reaches them.
+type Taken = (BTreeMap<ProductKey, Product>, Kept);
+
 /// Takes the products of an attempt; what is not as the plan says fails it.
-pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<BTreeMap<ProductKey, Product>, Verdict> {
+pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<Taken, Verdict> {
     let captured = capture::capture(workspace, site).map_err(|error| match error {
         capture::Error::Refused(why) => Verdict::failed(why),
         error => Verdict::failed(format!("the products could not be taken: {}", in_words(&error))),
@@ -24,7 +28,7 @@ pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<BTre
     let products: BTreeMap<ProductKey, Product> = outputs.chain(patch).chain(documents).collect();
     match job.promised.iter().find(|key| !products.contains_key(key)) {
         Some(key) => Err(Verdict::failed(format!("the product {key} is missing, which the item declares"))),
-        None => Ok(products),
+        None => Ok((products, captured.kept)),
     }
 }
 

@@ -8,8 +8,9 @@ use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::state::Phase;
 use crate::run::OpenRun;
+use crate::worker::salvage::{self, Salvaged};
 use crate::worker::workspace::{UNSAVED, Workspace};
-use crate::worker::{salvage, site::Site, survivors};
+use crate::worker::{site::Site, survivors};
 
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
 ///
@@ -36,7 +37,7 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
         // Nothing of it is saved, and room may be short.
         workspace.remove_tmp()?;
         match salvage::salvage(&workspace, site) {
-            Ok(Some(tree)) => {
+            Ok(Some(Salvaged { tree, kept: _kept })) => {
                 save(run, &format::transcript_path(&item, attempt), tree)?;
                 notes.push(format!(
                     "{item}: the work of attempt {attempt} was saved to {}",

@@ -12,8 +12,10 @@ pub enum Durability {
 }
 
 /// One change to a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
+    /// Sets a file with mode 100644 to these bytes, which are written with the tree.
+    Bytes(Vec<u8>),
     /// Sets a file with mode 100644.
     Blob(Oid),
     /// Sets a folder.

@@ -1,16 +1,22 @@
 //! A place for packs that are still coming in, so that one that is refused leaves nothing behind.
 
 use std::fs;
-use std::io;
+use std::io::{self, Seek as _, Write as _};
 
 use tempfile::TempDir;
 
-use super::program::Git;
+use super::kept::Kept;
+use super::pack::UNFINISHED;
+use super::program::{self, Git};
 use super::store::Store;
+use crate::model::digest::Oid;
 
-/// A folder inside the object database that git fetches into instead; removed when dropped.
+/// The number of bytes before the objects of a pack, the last four of which say how many there are.
+const PACK_HEADER: usize = 12;
+
+/// A folder inside the object database that git writes into instead; removed when dropped.
 ///
-/// Its name is one that `git prune` knows, should we be killed.
+/// Its name is none that `git prune` knows, which would take it away while it fills; `doctor` finds it, should we be killed.
 pub(super) struct Incoming {
     folder: TempDir,
     store: Store,
@@ -18,7 +24,7 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new(store: &Store) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("tmp_objdir-handoff-").tempdir_in(store.objects_dir())?;
+        let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(store.objects_dir())?;
         fs::create_dir(folder.path().join("info"))?;
         fs::create_dir(folder.path().join("pack"))?;
         let line = [store.objects_dir().as_os_str().as_encoded_bytes(), b"\n"].concat();
@@ -31,21 +37,56 @@ impl Incoming {
         call.env("GIT_OBJECT_DIRECTORY", self.folder.path())
     }
 
-    /// Takes the packs over into the object database, each index last: it is what makes a pack be seen.
-    pub(super) fn release(self) -> io::Result<()> {
-        let to = self.store.objects_dir().join("pack");
-        fs::create_dir_all(&to)?;
-        let mut files = Vec::new();
+    /// Takes the packs over into the object database, where they are kept until a ref reaches them.
+    pub(super) fn release(self) -> io::Result<Kept> {
+        let mut kept = Kept::default();
         for entry in fs::read_dir(self.folder.path().join("pack"))? {
-            files.push(entry?.path());
-        }
-        files.sort_by_key(|path| path.extension().is_some_and(|extension| extension == "idx"));
-        for path in files {
-            let name = path.file_name().expect("it was listed by name");
-            if name.as_encoded_bytes().starts_with(b"pack-") && path.extension().is_none_or(|e| e != "keep") {
-                fs::rename(&path, to.join(name))?;
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "pack") {
+                kept.join(Kept::adopt(&self.store, &path)?);
             }
         }
-        Ok(())
+        Ok(kept)
     }
+}
+
+/// Takes what `tip` reaches into a repository, as far as `known` does not reach it, kept until a ref reaches it.
+///
+/// `from` is a call of git that sees the objects. What the repository has already is taken as well: nothing may reach it there.
+/// With `strict`, everything is checked as a host checks what is pushed to it.
+pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: bool) -> Result<Kept, Error> {
+    let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
+    let mut header = Vec::new();
+    let wanted = format!("{tip}\n{}", known.map(|known| format!("^{known}\n")).unwrap_or_default());
+    let call = from.args(["pack-objects", "--revs", "--stdout", "-q"]).input(wanted);
+    call.stream(&mut |chunk| {
+        header.extend(chunk.iter().take(PACK_HEADER - header.len().min(PACK_HEADER)));
+        pack.write_all(chunk)
+    })?;
+    if header.get(8..PACK_HEADER) == Some(&[0; 4]) {
+        return Ok(Kept::default());
+    }
+    pack.rewind().map_err(Error::Folder)?;
+    let incoming = Incoming::new(store).map_err(Error::Folder)?;
+    let call = incoming.around(store.git()).args(["index-pack", "--stdin"]);
+    let call = if strict { call.arg("--strict") } else { call };
+    match call.stdin(pack).run() {
+        Ok(_) => incoming.release().map_err(Error::Folder),
+        Err(program::Error::Failed { said, .. }) if strict => Err(Error::Refused(said)),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Why objects were not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The objects are not what a host would take.
+    #[error("git refuses the objects: {0}")]
+    Refused(String),
+    /// A temporary file or folder could not be used.
+    #[error("a temporary folder could not be used")]
+    Folder(#[source] io::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
 }

@@ -1,16 +1,21 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
 pub mod apart;
+pub mod batch;
 pub mod checked;
 pub mod codec;
 pub mod edit;
+mod gather;
 pub mod history;
-mod incoming;
+pub mod incoming;
+pub mod kept;
 pub mod merge;
+mod pack;
 pub mod packed;
 pub mod porcelain;
 pub mod program;
 pub mod quarantine;
+mod ref_lock;
 pub mod refs;
 pub mod remote;
 pub mod save;

@@ -4,18 +4,16 @@
 //! until it is promoted: packed, checked like something that a host receives, and only then stored.
 
 use std::fs::{self, File};
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::incoming;
 use super::program;
 use super::remote::{self, Reach};
-use super::store::{self, Store};
+use super::store::{self, Kept, Store};
 use crate::model::digest::Oid;
-
-/// The number of bytes before the objects of a pack, the last four of which say how many there are.
-const PACK_HEADER: usize = 12;
 
 /// Objects outside the repository, gone when it is dropped.
 pub struct Quarantine {
@@ -59,26 +57,15 @@ impl Quarantine {
         Ok(tip)
     }
 
-    /// Moves what `tip` reaches, and the repository does not have, into the repository.
+    /// Takes what `tip` reaches into the repository, as far as `known` does not, kept until a ref reaches it.
     ///
     /// Everything is checked as a host checks what is pushed to it; [`Error::Refused`] says what it would not take.
-    pub fn promote(&self, tip: Oid) -> Result<(), Error> {
-        let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
-        let mut header = Vec::new();
-        let call = self.store.git().args(["pack-objects", "--revs", "--local", "--stdout", "-q"]);
-        call.input(format!("{tip}\n")).stream(&mut |chunk| {
-            header.extend(chunk.iter().take(PACK_HEADER - header.len().min(PACK_HEADER)));
-            pack.write_all(chunk)
-        })?;
-        if header.get(8..PACK_HEADER) == Some(&[0; 4]) {
-            return Ok(());
-        }
-        pack.rewind().map_err(Error::Folder)?;
-        match self.repository.git().args(["index-pack", "--stdin", "--strict"]).stdin(pack).run() {
-            Ok(_) => Ok(()),
-            Err(program::Error::Failed { said, .. }) => Err(Error::Refused(said)),
-            Err(other) => Err(other.into()),
-        }
+    pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<Kept, Error> {
+        incoming::take_in(&self.repository, self.store.git(), tip, known, true).map_err(|error| match error {
+            incoming::Error::Refused(said) => Error::Refused(said),
+            incoming::Error::Folder(error) => Error::Folder(error),
+            incoming::Error::Git(error) => Error::Git(error),
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
+use gix::refs::transaction::{Change, PreviousValue, RefEdit};
 use gix::refs::{FullName, Target};
 
 use super::packed;
-use super::store::Store;
+use super::ref_lock::{RefLock, lock_of};
+use super::store::{Durability, Store};
 use crate::model::digest::Oid;
 
 /// Where nobody but us writes.
@@ -82,22 +83,38 @@ pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Resu
 ///
 /// Creating it with the value it already has succeeds as well, so success does not prove who created it.
 pub fn create(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
-    swap(store, name, Some(new), PreviousValue::MustNotExist)
+    swap(store, name, new, Expected::Nothing)
 }
 
 /// Moves a ref from `old` to `new`; fails with [`Error::LostRace`] if it is anywhere else.
 pub fn advance(store: &Store, name: &str, old: Oid, new: Oid) -> Result<(), Error> {
-    swap(store, name, Some(new), PreviousValue::MustExistAndMatch(Target::Object(old.0)))
+    swap(store, name, new, Expected::This(old))
 }
 
 /// Sets a ref that nobody's safety depends on, such as one that keeps objects from being pruned.
 pub fn set(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
-    swap(store, name, Some(new), PreviousValue::Any)
+    swap(store, name, new, Expected::Anything)
 }
 
 /// Deletes a ref if it is still at `old`.
 pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
-    swap(store, name, None, PreviousValue::MustExistAndMatch(Target::Object(old.0)))
+    packed::check(store)?;
+    let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
+    let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
+    let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
+    let edit = RefEdit { change, name: full, deref: false };
+    let repo = store.local();
+    let attempt = || {
+        let mut result = repo.edit_references_as([edit.clone()], None);
+        for _ in 0..GC_RETRIES {
+            if !result.as_ref().is_err_and(lost_its_folder) {
+                break;
+            }
+            result = repo.edit_references_as([edit.clone()], None);
+        }
+        result.map(drop).map_err(|e| Error::deleting(store, name, e))
+    };
+    unlocked(store, name, attempt)
 }
 
 /// Moves a branch of the user's from `old`, or from not being there, to `new`, with its reflog, as git itself does it.
@@ -116,7 +133,7 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
 /// Only for refs below `refs/handoff/`, which nobody but us writes. Whoever steers a run writes its ref without holding the
 /// run, so a lock file is taken for stale only once it is older than any of ours gets; this waits for that if need be.
 pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error> {
-    let path = lock_path(store, name);
+    let path = lock_of(&path_of(store, name));
     loop {
         let made = match std::fs::metadata(&path).and_then(|meta| meta.modified()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -135,33 +152,61 @@ pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error>
     }
 }
 
-fn lock_path(store: &Store, name: &str) -> PathBuf {
-    store.common_dir().join(format!("{name}.lock"))
+fn path_of(store: &Store, name: &str) -> PathBuf {
+    store.common_dir().join(name)
 }
 
-fn swap(store: &Store, name: &str, new: Option<Oid>, expected: PreviousValue) -> Result<(), Error> {
+/// What a ref must be before it is moved.
+#[derive(Clone, Copy)]
+enum Expected {
+    /// Whatever it is.
+    Anything,
+    /// Not there, or there already with the new value.
+    Nothing,
+    /// Here.
+    This(Oid),
+}
+
+fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), Error> {
     packed::check(store)?;
-    let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
-    let change = match new {
-        Some(new) => Change::Update { log: LogChange::default(), expected, new: Target::Object(new.0) },
-        None => Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference },
-    };
-    let edit = RefEdit { change, name: full, deref: false };
-    let repo = store.local();
-    let attempt = || repo.edit_references_as([edit.clone()], None);
-    let mut result = attempt();
-    for _ in 0..GC_RETRIES {
-        if !result.as_ref().is_err_and(lost_its_folder) {
-            break;
+    FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
+    let path = path_of(store, name);
+    unlocked(store, name, || {
+        let other = |e| Error::Other(name.to_owned(), Box::new(e));
+        let lock = RefLock::take(&path).map_err(other)?;
+        let lock = lock.ok_or_else(|| Error::Locked { name: name.to_owned(), lock: lock_of(&path) })?;
+        let is = match expected {
+            Expected::Anything => None,
+            // Nobody can change it now.
+            Expected::Nothing | Expected::This(_) => read(store, name)?,
+        };
+        match (expected, is) {
+            (Expected::Nothing, Some(is)) if is == new => Ok(()),
+            (Expected::Anything, _) | (Expected::Nothing, None) => {
+                lock.set(new, store.durability() == Durability::Strict).map_err(other)
+            }
+            (Expected::This(old), Some(is)) if is == old => {
+                lock.set(new, store.durability() == Durability::Strict).map_err(other)
+            }
+            (Expected::Nothing | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
         }
-        result = attempt();
+    })
+}
+
+/// Tries what a lock stands in the way of again, if that lock turns out to be a dead process's.
+///
+/// A process that was killed between taking the lock and the swap leaves its lock file, whatever ref it was about.
+fn unlocked(store: &Store, name: &str, attempt: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
+    match attempt() {
+        Err(Error::Locked { lock, .. })
+            if name.starts_with(OURS)
+                && lock == lock_of(&path_of(store, name))
+                && clear_stale_lock(store, name).is_ok() =>
+        {
+            attempt()
+        }
+        other => other,
     }
-    let mut result = result.map_err(|e| Error::new(name, e));
-    // A process that was killed between taking the lock and the swap leaves its lock file, whatever ref it was about.
-    if matches!(result, Err(Error::Locked(_))) && name.starts_with(OURS) && clear_stale_lock(store, name).is_ok() {
-        result = attempt().map_err(|e| Error::new(name, e));
-    }
-    result.map(drop)
 }
 
 /// Returns whether a ref could not be locked because its folder went away: packing refs removes empty ones, and may do so
@@ -182,9 +227,14 @@ pub enum Error {
     /// Somebody else moved it first.
     #[error("{0} was moved by someone else in the meantime")]
     LostRace(String),
-    /// Another process holds the ref's lock file.
-    #[error("{0} is locked by another process (`{0}.lock` exists)")]
-    Locked(String),
+    /// Another process holds a lock file, or left it.
+    #[error("{name} is locked: {} exists", lock.display())]
+    Locked {
+        /// The ref.
+        name: String,
+        /// The lock file.
+        lock: PathBuf,
+    },
     /// It is a symbolic one, which nobody who keeps to the format makes.
     #[error("{0} is a symbolic ref, to {1}")]
     Symbolic(String, String),
@@ -198,12 +248,19 @@ pub enum Error {
 
 impl Error {
     fn new(name: &str, error: gix::Error) -> Self {
+        Self::Other(name.to_owned(), Box::new(error))
+    }
+
+    /// Returns what kept a ref from being deleted; only for that is `packed-refs` locked.
+    fn deleting(store: &Store, name: &str, error: gix::Error) -> Self {
         if error.is_conflict() {
-            Self::LostRace(name.to_owned())
-        } else if error.is_retryable() {
-            Self::Locked(name.to_owned())
-        } else {
-            Self::Other(name.to_owned(), Box::new(error))
+            return Self::LostRace(name.to_owned());
         }
+        if !error.is_retryable() {
+            return Self::new(name, error);
+        }
+        let packed = lock_of(&store.common_dir().join("packed-refs"));
+        let lock = if packed.exists() { packed } else { lock_of(&path_of(store, name)) };
+        Self::Locked { name: name.to_owned(), lock }
     }
 }

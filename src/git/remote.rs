@@ -14,7 +14,7 @@ use super::apart::Apart;
 use super::incoming::Incoming;
 use super::porcelain::{self, Answer};
 use super::program::{self, Git};
-use super::store::Store;
+use super::store::{Kept, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
 use crate::model::printable;
@@ -188,8 +188,8 @@ pub enum Depth {
     Only,
 }
 
-/// Brings objects by id, checked by git as they come in, all of them or none. No ref moves.
-pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<(), Error> {
+/// Brings objects by id, checked by git as they come in, all of them or none, and kept until a ref reaches them. No ref moves.
+pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<Kept, Error> {
     let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
     let mut call = quarantine.around(receiving(store, reach));
     if depth == Depth::Only {

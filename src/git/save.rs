@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use super::store::{self, Store};
+use super::store::{self, Kept, Store};
 use crate::model::entry::Product;
 
 /// Writes bytes of any number up to a limit into the repository without holding them in memory.
 ///
 /// A plain file is read where it lies; anything else is copied to a temporary file first, because git has to know the size.
-pub fn save(store: &Store, mut file: File, limit: u64) -> Result<Product, Error> {
+///
+/// They are kept until a ref reaches them.
+pub fn save(store: &Store, mut file: File, limit: u64) -> Result<(Product, Kept), Error> {
     let mut spooled = if file.metadata().map_err(Error::Read)?.is_file() {
         file
     } else {
@@ -21,8 +23,9 @@ pub fn save(store: &Store, mut file: File, limit: u64) -> Result<Product, Error>
     if bytes > limit {
         return Err(Error::TooLarge(limit));
     }
-    let (oid, sha256, size) = store.write_file(&mut spooled)?;
-    Ok(Product { sha256, oid, size })
+    let mut batch = store.batch();
+    let (oid, sha256, size) = batch.write_file(&mut spooled)?;
+    Ok((Product { sha256, oid, size }, batch.keep()?))
 }
 
 /// Why bytes were not saved.

@@ -1,22 +1,33 @@
-//! The object database: the only place that reads and writes objects.
+//! The object database: the only place that reads objects, and where batches of new ones begin.
 //!
 //! gix never syncs what it writes and never freshens what it finds; both are done here (see `docs/architecture.md`).
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use gix::objs::Write as _;
-use gix::objs::tree::EntryKind;
+use gix::odb::store::init::Slots;
 
+pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
+use super::gather;
+use super::kept;
+pub use super::kept::Kept;
 use super::program::{self, Git};
 use crate::model::digest::{Digest, Hasher, Oid};
 
 /// Blobs above this size are streamed instead of being held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
+
+/// How many packs gix has room for in a repository that is open. It gives each new one another slot, and where the slots have
+/// all been used once, it can lose a pack that comes while another goes.
+const SLOTS: Slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 2048 };
+
+/// After so many packs that we wrote the repository is opened anew, well before the slots are used up.
+const RENEW_AFTER: usize = 1000;
 
 /// How often a write that lost to a concurrent `git gc` is tried again.
 const GC_RETRIES: usize = 8;
@@ -36,6 +47,8 @@ struct Known {
     common_dir: PathBuf,
     objects_dir: PathBuf,
     hash: gix::hash::Kind,
+    /// How many packs had been written when the repository was opened last, and what was opened then, if not at first.
+    renewed: Mutex<(usize, Option<gix::ThreadSafeRepository>)>,
 }
 
 impl Store {
@@ -43,7 +56,11 @@ impl Store {
     pub fn discover(dir: &Path) -> Result<Self, Error> {
         // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
         let options = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
-        let trust = gix::sec::trust::Mapping::default();
+        let trust = gix::sec::trust::Mapping::<gix::open::Options>::default();
+        let trust = gix::sec::trust::Mapping {
+            full: trust.full.object_store_slots(SLOTS),
+            reduced: trust.reduced.object_store_slots(SLOTS),
+        };
         let repo = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(dir, options, trust)
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
         Self::accept(repo)
@@ -51,7 +68,7 @@ impl Store {
 
     /// Opens the git directory at `dir`, and no other, whatever the environment says.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let repo = gix::ThreadSafeRepository::open_opts(dir, gix::open::Options::isolated())
+        let repo = gix::ThreadSafeRepository::open_opts(dir, gix::open::Options::isolated().object_store_slots(SLOTS))
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
         Self::accept(repo)
     }
@@ -67,6 +84,7 @@ impl Store {
             common_dir: absolute(local.common_dir()),
             objects_dir: absolute(local.objects.store_ref().path()),
             hash: local.object_hash(),
+            renewed: Mutex::new((kept::written(), None)),
         };
         Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }
@@ -80,10 +98,24 @@ impl Store {
 
     /// Returns a handle for one thread.
     pub fn local(&self) -> gix::Repository {
-        let mut repo = self.repo.to_thread_local();
+        let mut repo = self.current().to_thread_local();
         // Evidence is read as it is stored: `git replace` must not stand in for it.
         repo.objects.ignore_replacements = true;
         repo
+    }
+
+    /// Returns the repository, opened anew after many packs.
+    fn current(&self) -> gix::ThreadSafeRepository {
+        let written = kept::written();
+        let mut renewed = self.known.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if written - renewed.0 > RENEW_AFTER {
+            let mut repo = self.repo.to_thread_local();
+            // One that cannot be opened now is still open as it was.
+            if repo.reload().is_ok() {
+                *renewed = (written, Some(repo.into_sync()));
+            }
+        }
+        renewed.1.clone().unwrap_or_else(|| self.repo.clone())
     }
 
     /// Returns the git directory that linked worktrees share.
@@ -134,14 +166,15 @@ impl Store {
         Git::new(&self.git_dir())
     }
 
-    /// Writes a blob.
+    /// Writes a blob by itself; see [`Store::write`].
     pub fn write_blob(&self, bytes: &[u8]) -> Result<Oid, Error> {
         self.write(gix::objs::Kind::Blob, bytes)
     }
 
-    /// Writes an object from its bytes without the header.
+    /// Writes an object by itself, from its bytes without the header.
     ///
-    /// An object that is there already is freshened instead, so that a prune in progress spares it.
+    /// Until a ref reaches it `git prune --expire=now` takes it, so what is to stay goes into a [`Batch`]. One that is there
+    /// already is freshened instead, so that a prune in progress that goes by age spares it.
     pub fn write(&self, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
         let oid = object_oid(self.hash_kind(), kind, bytes)?;
         if self.freshen(oid) {
@@ -151,50 +184,17 @@ impl Store {
         retry(|| repo.objects.write_buf(kind, bytes).map(Oid).map_err(write_error))
     }
 
-    /// Writes a file as a blob in one pass, without holding it in memory; returns its names and size.
-    pub fn write_file(&self, file: &mut fs::File) -> Result<(Oid, Digest, u64), Error> {
-        let size = file.metadata().map_err(Error::Read)?.len();
-        let repo = self.local();
-        retry(|| {
-            io::Seek::rewind(file).map_err(Error::Read)?;
-            let mut reader = crate::model::digest::HashingReader::new(Read::by_ref(file).take(size));
-            let oid = repo.objects.write_stream(gix::objs::Kind::Blob, size, &mut reader).map_err(write_error)?;
-            let (digest, read) = reader.finish();
-            if read != size {
-                return Err(Error::Read(io::Error::other("the file changed while it was read")));
-            }
-            Ok((Oid(oid), digest, size))
-        })
+    /// Begins objects that are to be there together, and that no prune takes before a ref reaches them.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self)
     }
 
-    /// Returns a tree that is `base` with the given edits, made in order.
-    ///
-    /// Paths are slash-separated and already encoded. Removing a folder removes what is in it.
-    pub fn edit_tree(&self, base: Option<Oid>, edits: &[(String, Edit)]) -> Result<Oid, Error> {
-        let repo = self.local();
-        let root = match base {
-            Some(oid) => self.tree(&repo, oid)?,
-            None => gix::objs::Tree::empty(),
-        };
-        let mut editor = gix::objs::tree::Editor::new(root, &repo.objects, self.hash_kind());
-        for (path, edit) in edits {
-            let segments = path.split('/');
-            let edited = match edit {
-                Edit::Blob(oid) => editor.upsert(segments, EntryKind::Blob, oid.0),
-                Edit::Tree(oid) => editor.upsert(segments, EntryKind::Tree, oid.0),
-                Edit::Remove => editor.remove(segments),
-            };
-            edited.map_err(|e| Error::Tree(path.clone(), Box::new(e)))?;
-        }
-        let written = editor.write(|tree| {
-            let mut bytes = Vec::new();
-            gix::objs::WriteTo::write_to(tree, &mut bytes).map_err(Error::Read)?;
-            self.write(gix::objs::Kind::Tree, &bytes).map(|oid| oid.0)
-        })?;
-        Ok(Oid(written))
+    /// Returns how far objects are forced to disk before a ref may show them.
+    pub fn durability(&self) -> Durability {
+        self.durability
     }
 
-    fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
+    pub(super) fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
         let object =
             repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
         let tree = gix::objs::TreeRef::from_bytes(&object.data, self.hash_kind())
@@ -296,9 +296,7 @@ impl Store {
         Ok(total)
     }
 
-    /// Forces everything written so far to disk, if durability is strict.
-    ///
-    /// One `syncfs` costs less than one `fsync` for each of the handful of objects of an entry, and covers their folders.
+    /// Forces what git wrote to disk, if durability is strict; what a [`Batch`] keeps is there already.
     pub fn sync(&self) -> Result<(), Error> {
         if self.durability == Durability::Relaxed {
             return Ok(());
@@ -311,13 +309,11 @@ impl Store {
         Ok(())
     }
 
-    /// Packs loose objects, so that after a large run the next `git gc` is not the one to pay.
+    /// Packs what gathered, so that after a large run the next `git gc` is not the one to pay.
     ///
-    /// Nothing is pruned but what is packed; objects that nobody refers to stay as long as git's own rules say.
-    pub fn pack_loose(&self) -> Result<(), Error> {
-        let program = |e| Error::Program(Box::new(e));
-        self.git().args(["maintenance", "run", "--quiet", "--task=loose-objects"]).run().map_err(program)?;
-        self.git().args(["prune-packed", "-q"]).run().map(drop).map_err(program)
+    /// Nothing is pruned; objects that nobody refers to stay as long as git's own rules say.
+    pub fn pack_up(&self) -> Result<(), Error> {
+        gather::pack_up(self).map_err(|e| Error::Program(Box::new(e)))
     }
 
     /// Gives a loose object the present time; returns whether it is there.
@@ -370,6 +366,9 @@ pub enum Error {
     /// An object could not be written.
     #[error("an object could not be written")]
     Object(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A pack could not be written.
+    #[error("a pack of objects could not be written")]
+    Pack(#[source] io::Error),
     /// A tree could not be edited.
     #[error("the tree could not be edited at {0}")]
     Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),

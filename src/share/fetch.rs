@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Kind, Place, Space, evidence, stamps};
 use crate::git::remote::{self, Depth, Reach, Remote};
-use crate::git::store::{self, Store};
+use crate::git::store::{self, Kept, Store};
 use crate::git::{history, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -101,7 +101,8 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let folder = format!("refs/handoff/remotes/{}/", request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
-    let unsound = bring_history(store, reach, request, absent.into_iter().collect())?;
+    let mut kept = Kept::default();
+    let unsound = bring_history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
     let mut fetched = Fetched { skipped, ..Fetched::default() };
     for (place, shown) in wanted {
         let reference = place.below(&folder);
@@ -113,9 +114,8 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         };
         fetched.taken.push(Taken { place, reference, old, new, status });
     }
-    fetched.blobs = bring_evidence(store, reach, request, &fetched.taken)?;
-    fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken))?;
-    store.sync()?;
+    fetched.blobs = bring_evidence(store, reach, request, &fetched.taken, &mut kept)?;
+    fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut kept))?;
     // From here on what was fetched is seen, ref by ref.
     for taken in &fetched.taken {
         match (&taken.status, taken.old) {
@@ -133,6 +133,7 @@ fn bring_history(
     reach: &Reach,
     request: &Request,
     absent: Vec<Oid>,
+    kept: &mut Kept,
 ) -> Result<BTreeMap<Oid, String>, Error> {
     let mut unsound = BTreeMap::new();
     let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
@@ -140,7 +141,7 @@ fn bring_history(
     while let Some(batch) = batches.pop() {
         tries += 1;
         match remote::fetch(store, reach, &request.remote.given, &batch, Depth::History) {
-            Ok(()) => {}
+            Ok(brought) => kept.join(brought),
             // Whose fault it is can only be found out by asking for less.
             Err(remote::Error::Unsound(..)) if batch.len() > 1 && tries < MOST_TRIES => {
                 let (one, other) = batch.split_at(batch.len() / 2);
@@ -229,11 +230,12 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
 }
 
 /// Makes of a remote's time stamps those and what was here: a remote cannot take any back.
-fn unite(store: &Store, taken: &mut Taken) -> Result<(), Error> {
+fn unite(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
     if taken.place.kind != Kind::Stamps || taken.status == Status::UpToDate || taken.status.is_refused() {
         return Ok(());
     }
-    let united = stamps::united(store, taken.old, taken.new)?;
+    let (united, written) = stamps::united(store, taken.old, taken.new)?;
+    kept.join(written);
     if taken.old == Some(united) {
         taken.status = Status::UpToDate;
     } else if united == store.empty_tree() {
@@ -244,7 +246,13 @@ fn unite(store: &Store, taken: &mut Taken) -> Result<(), Error> {
 }
 
 /// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.
-fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Taken]) -> Result<usize, Error> {
+fn bring_evidence(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    taken: &[Taken],
+    kept: &mut Kept,
+) -> Result<usize, Error> {
     if !history::is_partial(store) {
         return Ok(0);
     }
@@ -254,21 +262,27 @@ fn bring_evidence(store: &Store, reach: &Reach, request: &Request, taken: &[Take
         let old = taken.old.filter(|_| !request.content);
         wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
     }
-    let first = bring(store, reach, request, wanted)?;
+    let first = bring(store, reach, request, wanted, kept)?;
     // Which documents the rules look into stands in what just came.
     let mut wanted = Vec::new();
     for taken in here().filter(|taken| taken.place.kind == Kind::Run) {
         wanted.extend(evidence::looked_into(store, taken.new)?);
     }
-    Ok(first + bring(store, reach, request, wanted)?)
+    Ok(first + bring(store, reach, request, wanted, kept)?)
 }
 
 /// Brings blobs, each once, in one batch; returns how many.
-fn bring(store: &Store, reach: &Reach, request: &Request, mut wanted: Vec<Oid>) -> Result<usize, Error> {
+fn bring(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    mut wanted: Vec<Oid>,
+    kept: &mut Kept,
+) -> Result<usize, Error> {
     wanted.sort_unstable();
     wanted.dedup();
     if !wanted.is_empty() {
-        remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?;
+        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?);
     }
     Ok(wanted.len())
 }

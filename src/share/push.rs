@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::rival::{Found, Remotely, Rival};
 use super::{Kind, Place, Space};
 use crate::git::remote::{self, Reach, Remote, Spec};
-use crate::git::store::{self, Edit, Store};
+use crate::git::store::{self, Edit, Kept, Store};
 use crate::git::{refs, tree};
 use crate::log;
 use crate::model::digest::Oid;
@@ -115,9 +115,12 @@ fn deliver(
     let url = remote::push_url(store, &request.remote)?;
     let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
+    let mut kept = Kept::default();
     let mut named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
     if bring_along {
-        let grown = |place: &Place, new: Oid| matches!(there.look(place, new), Ok((Found::Stands(Status::Updated), _)));
+        let mut grown = |place: &Place, new: Oid| {
+            matches!(there.look(place, new, &mut kept), Ok((Found::Stands(Status::Updated), _)))
+        };
         let chains = |place: &Place| matches!(place.kind, Kind::Run | Kind::Thread) && there.has.contains_key(place);
         let more = ours(store)?.into_iter().filter(|(place, _)| chains(place) && !named.contains(place));
         let more: Vec<(Place, Oid)> = more.filter(|(place, new)| grown(place, *new)).collect();
@@ -127,8 +130,8 @@ fn deliver(
     }
     for (place, ours) in wanted {
         let old = there.has.get(&place).copied();
-        let new = united(store, &place, old, ours)?;
-        let (found, rival) = there.look(&place, new)?;
+        let new = united(store, &place, old, ours, &mut kept)?;
+        let (found, rival) = there.look(&place, new, &mut kept)?;
         pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
@@ -219,12 +222,15 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> 
     }
 }
 
-/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here.
-fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid) -> Result<Oid, Error> {
+/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.
+fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, kept: &mut Kept) -> Result<Oid, Error> {
     match theirs.filter(|_| place.kind == Kind::Stamps) {
         Some(theirs) if store.kind(theirs)? == Some(gix::objs::Kind::Tree) => {
             let more = tree::files(store, ours)?.into_iter().map(|(name, blob)| (name, Edit::Blob(blob)));
-            Ok(store.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?)
+            let mut batch = store.batch();
+            let united = batch.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?;
+            kept.join(batch.keep()?);
+            Ok(united)
         }
         _ => Ok(ours),
     }

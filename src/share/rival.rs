@@ -9,7 +9,7 @@ use super::push::{Error, Status};
 use super::{Kind, Place};
 use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
-use crate::git::store::Store;
+use crate::git::store::{Kept, Store};
 use crate::log;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -49,10 +49,10 @@ pub(super) struct Remotely<'a> {
 }
 
 impl Remotely<'_> {
-    /// Holds what we have in a place against what lies there.
-    pub(super) fn look(&self, place: &Place, ours: Oid) -> Result<(Found, Option<Rival>), Error> {
+    /// Holds what we have in a place against what lies there; what is brought for that is kept as long as `kept`.
+    pub(super) fn look(&self, place: &Place, ours: Oid, kept: &mut Kept) -> Result<(Found, Option<Rival>), Error> {
         let Some(theirs) = self.has.get(place).copied() else { return Ok((Found::Stands(Status::New), None)) };
-        let (status, fault) = match self.bring(place, theirs)? {
+        let (status, fault) = match self.bring(place, theirs, kept)? {
             Some(why) => (None, Some(why)),
             None => self.compare(place, theirs, ours),
         };
@@ -87,12 +87,15 @@ impl Remotely<'_> {
     }
 
     /// Brings the log that lies in the place of ours, so that the two can be compared; returns why that cannot be, if it is its fault.
-    fn bring(&self, place: &Place, theirs: Oid) -> Result<Option<String>, Error> {
+    fn bring(&self, place: &Place, theirs: Oid, kept: &mut Kept) -> Result<Option<String>, Error> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
         }
         match remote::fetch(self.store, self.reach, self.url, &[theirs], Depth::History) {
-            Ok(()) => Ok(None),
+            Ok(brought) => {
+                kept.join(brought);
+                Ok(None)
+            }
             Err(remote::Error::Unsound(_, why)) => Ok(Some(format!("git finds what it holds unsound: {why}"))),
             Err(error @ remote::Error::TooLarge(..)) => Ok(Some(error.to_string())),
             Err(error) => Err(error.into()),

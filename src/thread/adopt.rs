@@ -89,9 +89,8 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     }
     // Nobody else can adopt now, so a thread that is not there yet can only be made by a checkpoint or a fork.
     vacant(writer, &request.new)?;
-    if found.fetched {
-        found.quarantine.promote(descriptor.commit)?;
-    }
+    let promote = || found.quarantine.promote(descriptor.commit, None);
+    let _kept = found.fetched.then(promote).transpose()?;
     let content = &found.checkpoint.content;
     let accepted_unknown = accepted.unknown || found.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::path_of;
 use crate::git::program::{self, Git};
 use crate::git::quarantine::{self, Quarantine};
-use crate::git::store::{self, Store};
+use crate::git::store::{self, Kept, Store};
 use crate::model::digest::{Digest, HashingReader, Oid};
 use crate::model::entry::{Ignored, Worktree};
 
@@ -38,19 +38,24 @@ pub struct Snapshot<'q> {
 
 /// Saves the working tree into the repository: tracked and untracked files as they stand, staged or not, ignored ones by name.
 ///
-/// What a host would refuse is refused here, before anything is in the repository. Empty folders are nothing to git.
-pub fn save(store: &Store, limit: u64) -> Result<Worktree, Error> {
+/// What a host would refuse is refused here, before anything is in the repository. Empty folders are nothing to git. The objects
+/// are kept until a ref reaches them.
+pub fn save(store: &Store, limit: u64) -> Result<(Worktree, Kept), Error> {
     let quarantine = Quarantine::new(store)?;
     let snapshot = Snapshot::take(store, &quarantine)?;
     snapshot.check_sizes(limit)?;
     let ignored = snapshot.ignored()?;
-    if snapshot.tree == store.empty_tree() {
+    let kept = if snapshot.tree == store.empty_tree() {
         // git knows it without an object, but not everybody does.
-        store.write(gix::objs::Kind::Tree, b"")?;
+        let mut batch = store.batch();
+        batch.write(gix::objs::Kind::Tree, b"")?;
+        batch.keep()?
     } else {
-        quarantine.promote(snapshot.tree)?;
-    }
-    Ok(Worktree { tree: snapshot.tree, ignored })
+        // What HEAD reaches stays without us.
+        let known = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line();
+        quarantine.promote(snapshot.tree, known.ok().and_then(|tree| tree.parse().ok()))?
+    };
+    Ok((Worktree { tree: snapshot.tree, ignored }, kept))
 }
 
 impl<'q> Snapshot<'q> {

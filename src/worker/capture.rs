@@ -16,18 +16,21 @@ use std::path::{Path, PathBuf};
 
 use super::site::Site;
 use super::workspace::{self, Workspace};
+use crate::git::incoming;
 use crate::git::program;
-use crate::git::store::{self, Store};
+use crate::git::store::{self, Batch, Kept};
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
 
 /// What an attempt hands over; its bytes are in the repository's object database.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Captured {
     /// The change to the worktree; none where nothing changed.
     pub patch: Option<Product>,
     /// The files below `outputs/`.
     pub outputs: BTreeMap<FilePath, Product>,
+    /// Keeps their bytes until a ref reaches them.
+    pub kept: Kept,
 }
 
 /// Captures the patch and the outputs of an attempt.
@@ -37,14 +40,15 @@ pub struct Captured {
 pub fn capture(workspace: &Workspace, site: &Site) -> Result<Captured, Error> {
     let base = site.base(workspace.base).map_err(Error::Workspace)?;
     let walked = walk::walk(workspace, site, &base)?;
-    let patch = if walked.changed { patch::capture(workspace, site, &base, &walked)? } else { None };
-    let outputs = outputs::capture(workspace, site)?;
-    Ok(Captured { patch, outputs })
+    let mut batch = site.store.batch();
+    let patch = if walked.changed { patch::capture(workspace, site, &base, &walked, &mut batch)? } else { None };
+    let outputs = outputs::capture(workspace, site, &mut batch)?;
+    Ok(Captured { patch, outputs, kept: batch.keep().map_err(Error::Store)? })
 }
 
-/// Writes a file into the repository.
-fn store(store: &Store, file: &mut File) -> Result<Product, Error> {
-    let (oid, sha256, size) = store.write_file(file).map_err(Error::Store)?;
+/// Writes a file into what is to be kept.
+fn store(batch: &mut Batch, file: &mut File) -> Result<Product, Error> {
+    let (oid, sha256, size) = batch.write_file(file).map_err(Error::Store)?;
     Ok(Product { sha256, oid, size })
 }
 
@@ -63,6 +67,9 @@ pub enum Error {
     /// git failed for a reason that the worktree does not explain.
     #[error("the worktree could not be captured")]
     Git(#[source] Box<program::Error>),
+    /// What is saved could not be taken into the repository.
+    #[error("the worktree could not be taken into the repository")]
+    TakeIn(#[from] incoming::Error),
     /// A product could not be written to the repository.
     #[error("a product could not be stored")]
     Store(#[source] store::Error),

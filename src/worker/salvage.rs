@@ -11,18 +11,29 @@ use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
 use super::site::Site;
 use super::workspace::Workspace;
+use crate::git::incoming;
+use crate::git::store::Kept;
 use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
 
 /// The most files that are left out one by one.
 const MOST_LEFT_OUT: usize = 1000;
 
+/// The work of an attempt as a tree of the repository.
+#[derive(Clone, Debug)]
+pub struct Salvaged {
+    /// The tree.
+    pub tree: Oid,
+    /// Keeps what it reaches until a ref does.
+    pub kept: Kept,
+}
+
 /// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
 ///
 /// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
 /// that are too large for a product, what cannot be read, and the largest files beyond the limit of all together are left out.
 /// A failure leaves at most unreferenced objects.
-pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error> {
+pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, Error> {
     if !workspace.was_started() {
         // Not all was in place, so nothing ever ran here.
         return Ok(None);
@@ -37,7 +48,7 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
         let path = workspace.tree().join(std::ffi::OsStr::from_bytes(trap));
         fs::remove_file(&path).map_err(Error::at(&path))?;
     }
-    let scratch = Scratch::new(workspace, site, &base, Some(site.store.objects_dir()))?;
+    let scratch = Scratch::new(workspace, site, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
     let (beyond, taken) = beyond(&walked, &scratch, &skip, site.max_salvage)?;
@@ -51,7 +62,12 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Oid>, Error>
         add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
     }
     let tree = scratch.write()?;
-    Ok((tree != base.tree).then_some(tree))
+    if tree == base.tree {
+        return Ok(None);
+    }
+    // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
+    let kept = incoming::take_in(&site.store, scratch.git(), tree, Some(base.tree), false)?;
+    Ok(Some(Salvaged { tree, kept }))
 }
 
 /// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.

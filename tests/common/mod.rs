@@ -250,3 +250,22 @@ fn copy_tree(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Takes the objects of a repository out of their packs, for tests that change or remove the file of one.
+pub(crate) fn loosen(repository: &Path) {
+    let objects = repository.join(".git/objects");
+    let aside = repository.join(".git/loosened");
+    fs::create_dir_all(objects.join("pack")).expect("the folder of packs can be made");
+    fs::rename(objects.join("pack"), &aside).expect("the packs can be moved");
+    fs::create_dir(objects.join("pack")).expect("the folder of packs can be made");
+    for entry in fs::read_dir(&aside).expect("the packs can be listed") {
+        let path = entry.expect("the packs can be listed").path();
+        if path.extension().is_some_and(|extension| extension == "pack") {
+            let pack = fs::File::open(path).expect("the pack can be read");
+            let mut git = Command::new("git");
+            git.args(["unpack-objects", "-q"]).current_dir(repository).stdin(pack);
+            assert!(git.status().expect("git runs").success(), "the pack can be unpacked");
+        }
+    }
+    fs::remove_dir_all(aside).expect("the packs can be removed");
+}

@@ -19,7 +19,7 @@ use git_handoff::sign::Signer;
 
 use crate::bad_days::ground::{Ground, after, item};
 
-fn writer(ground: &Ground) -> Writer {
+pub(super) fn writer(ground: &Ground) -> Writer {
     Writer {
         store: Store::discover(&ground.env.repo()).unwrap(),
         signer: Signer::from_file(Path::new(&ground.path("home/signing_key"))).unwrap(),

@@ -22,6 +22,14 @@ struct Object {
     file: PathBuf,
 }
 
+/// Tells the run with each of its objects in a file of its own, and with no pack open any more.
+fn loose() -> Scene {
+    let mut scene = Scene::new(End::Closed);
+    crate::common::loosen(scene.lab.path());
+    scene.lab.store = Store::discover(scene.lab.path()).unwrap();
+    scene
+}
+
 fn objects(scene: &Scene) -> Vec<Object> {
     let mut found: Vec<Object> = Vec::new();
     for (reference, of_log) in [(RUN.to_owned(), false), (log_ref(&scene.lab), true)] {
@@ -93,7 +101,7 @@ impl Outcome {
 fn each(work: impl Fn(&Scene, &Object) -> Outcome + Sync) -> BTreeMap<&'static str, Outcome> {
     const THREADS: usize = 2;
     let one = |nth: usize| {
-        let scene = Scene::new(End::Closed);
+        let scene = loose();
         let mut outcomes: BTreeMap<&'static str, Outcome> = BTreeMap::new();
         for object in objects(&scene).iter().skip(nth).step_by(THREADS) {
             outcomes.entry(object.role).or_default().add(work(&scene, object));
@@ -201,7 +209,7 @@ fn every_byte_of_the_index_of_the_pack() {
 }
 
 fn every_byte_of_packed(extension: &str) {
-    let scene = Scene::new(End::Closed);
+    let scene = loose();
     let objects = objects(&scene);
     let file = pack(&scene, &objects, extension);
     let kept = fs::read(&file).unwrap();

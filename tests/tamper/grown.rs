@@ -158,6 +158,7 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
         top = it.garbage(&[top], &at.to_string());
     }
     it.scene.lab.git(&["update-ref", "refs/keep/garbage", &top.to_string()]);
+    it.scene.lab.git(&["update-ref", "refs/keep/honest", &honest.to_string()]);
     it.scene.lab.git(&["repack", "-a", "-d", "-q"]);
     it.push(top, &own);
     it.read("the same with 4,200 commits of garbage", &options);

@@ -164,6 +164,7 @@ fn elsewhere(scene: &Scene, tried: &mut Tried) {
 /// Objects that come from another repository's store.
 fn beside(scene: &Scene, tried: &mut Tried) {
     let lab = &scene.lab;
+    crate::common::loosen(lab.path());
     let before = lab.verify().to_text(false);
     let other = lab.path().join(".git/beside.git");
     git(lab.path(), &["init", "-q", "--bare", other.to_str().unwrap()]);

@@ -77,8 +77,9 @@ impl Ground {
         let head = tale.map_or_else(|| Head::unborn(format::thread_ref(&id(name))), |tale| tale.head.clone());
         let edits = vec![(STATE.to_owned(), Edit::Blob(content.state.oid))];
         let draft = Draft { about: id(name).into(), event, edits };
-        let appended = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap();
-        let link = appended.links()[0].clone();
+        // Nobody prunes here before the ref is set.
+        let (_, written) = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
+        let link = written[0].clone();
         refs::set(&self.lab.store, &format::thread_ref(&id(name)), link.commit).unwrap();
         let mut links = tale.map(|tale| tale.links.clone()).unwrap_or_default();
         let head = next(&head, &link);
@@ -119,8 +120,8 @@ impl Ground {
         let edits = vec![(format::log_thread_path(&tale.name), Edit::Blob(blob))];
         let event = Event::LogThread(LogThread { log, entries, last });
         let draft = Draft { about: tale.name.clone().into(), event, edits };
-        let appended = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap();
-        refs::set(&self.lab.store, reference, appended.links()[0].commit).unwrap();
+        let (_, written) = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
+        refs::set(&self.lab.store, reference, written[0].commit).unwrap();
     }
 
     /// Puts a commit that is no entry on top of a ref, as whoever has no key can.

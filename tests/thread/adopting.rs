@@ -437,6 +437,7 @@ fn a_source_is_reached_as_the_settings_say_and_sends_no_more_than_they_allow() {
 fn altered_bytes_at_the_source_are_refused() {
     let env = two_repositories();
     let descriptor = offer(&env, &[]);
+    crate::common::loosen(&env.repo());
     let blob = text(&descriptor["blob_id"]);
     let evil = env.shell("repo", "printf 'The state' | git hash-object -w --stdin").success();
     let path = |oid: &str| env.path().join(format!("repo/.git/objects/{}/{}", &oid[..2], &oid[2..]));

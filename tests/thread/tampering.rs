@@ -115,6 +115,7 @@ fn an_entry_by_another_key_is_refused() {
 fn a_missing_or_damaged_state_is_found() {
     let env = repository();
     let saved = save(&env, "t", b"1", &[]);
+    crate::common::loosen(&env.repo());
     let blob = text(&saved["blob_id"]).to_owned();
     let file = format!("repo/.git/objects/{}/{}", &blob[..2], &blob[2..]);
     std::fs::remove_file(env.path().join(&file)).expect("the blob is loose");

@@ -178,6 +178,7 @@ fn nobody_can_insist_on_a_thread_that_was_tampered_with() {
     env.git(["update-ref", "refs/handoff/threads/t", clean.trim()]).success();
     // Damaged bytes, also of a checkpoint that is not asked for.
     let blob = text(&first["blob_id"]);
+    crate::common::loosen(&env.repo());
     let file = env.path().join(format!("repo/.git/objects/{}/{}", &blob[..2], &blob[2..]));
     std::fs::remove_file(file).expect("it is loose");
     all_refused("unsound");
@@ -243,6 +244,7 @@ fn a_name_that_two_remotes_have_is_asked_back() {
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
     env.git_in("other", ["remote", "add", "second", "../repo"]).success();
     env.handoff_in("other", ["fetch", "origin"]).success();
+    env.handoff_in("other", ["thread", "cat", "t"]).success();
     env.handoff_in("other", ["fetch", "second"]).success();
     // Of both the same, but they may go on apart.
     refused(&env, "other", &["thread", "cat", "t"], "ambiguous");

@@ -88,6 +88,7 @@ fn what_cannot_be_read_of_ours_is_not_taken_for_unused() {
     let first = save(&env, "broken", b"1", &[]);
     save(&env, "broken", b"2", &[]);
     let commit = super::text(&first["commit"]);
+    crate::common::loosen(&env.repo());
     let file = env.path().join(format!("repo/.git/objects/{}/{}", &commit[..2], &commit[2..]));
     std::fs::remove_file(file).expect("it is loose");
     stopped(&env, "repo", &["offer", "t"], 1, "unreadable-thread");

@@ -118,7 +118,7 @@ fn a_folder_is_what_git_would_write() {
     let hex = |oid: Oid| oid.0.as_slice().to_vec();
     let tip = told.links[5].tree;
     let (_, root) = lab.store.read(tip).unwrap();
-    let empty = lab.store.edit_tree(None, &[]).unwrap();
+    let empty = lab.store.write(gix::objs::Kind::Tree, b"").unwrap();
     let mut with_empty = [b"40000 aaa\0".to_vec(), hex(empty)].concat();
     with_empty.extend(&root);
     let blob = lab.store.write_blob(b"x").unwrap();

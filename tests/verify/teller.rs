@@ -289,8 +289,9 @@ impl<'a> Teller<'a> {
             if let (Event::RunSealed(seal), true) = (&mut draft.event, self.true_seal) {
                 (seal.root, seal.entries) = (frontier.root(), frontier.len());
             }
-            let appended = writer.append(&head, vec![draft]).unwrap();
-            let link = appended.links()[0].clone();
+            // Nobody prunes here before the ref is set.
+            let (_, written) = writer.append(&head, vec![draft]).unwrap().place().unwrap();
+            let link = written[0].clone();
             head = next(&head, &link);
             frontier.push(link.hash);
             links.push(link);

@@ -86,7 +86,7 @@ fn a_worktree_that_is_gone_is_the_workers_doing() {
         repo.script(&workspace, script);
         let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!("{script}") };
         assert!(sentence.contains("its own worktree"), "{sentence}");
-        assert_eq!(salvage(&workspace, &site).unwrap(), None);
+        assert!(salvage(&workspace, &site).unwrap().is_none());
         workspace.remove().unwrap();
     }
 }
@@ -129,7 +129,7 @@ fn pipes_where_git_would_read_hold_nobody_up() {
         let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!("{script}") };
         assert!(sentence.contains(named), "{script}: {sentence}");
         repo.script(&workspace, "echo work >saved");
-        let tree = salvage(&workspace, &site).unwrap().unwrap();
+        let tree = salvage(&workspace, &site).unwrap().unwrap().tree;
         assert_eq!(repo.git(&["show", &format!("{tree}:saved")]), "work", "{script}");
         workspace.remove().unwrap();
     }
@@ -239,7 +239,7 @@ fn no_more_unfinished_work_is_saved_than_there_is_room_for() {
         mkdir -p target; head -c 900000 /dev/zero >target/ignored
         head -c 60000 /dev/zero >outputs/big; echo out >outputs/small";
     repo.script(&workspace, script);
-    let tree = salvage(&workspace, &site).unwrap().unwrap();
+    let tree = salvage(&workspace, &site).unwrap().unwrap().tree;
     let names = repo.git(&["ls-tree", "-r", "--name-only", &tree.to_string()]);
     let saved = |name: &str| names.lines().any(|line| line == name);
     assert!(saved("small") && saved("outputs/small") && !saved("outputs/big") && !saved("target/ignored"), "{names}");

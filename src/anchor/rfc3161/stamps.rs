@@ -70,9 +70,10 @@ pub(super) fn keep(store: &Store, run: &RunId, token: &[u8]) -> Result<(), Error
     let name = format::stamps_ref(run);
     for _ in 0..RACES {
         let old = refs::read(store, &name)?;
-        let blob = store.write_blob(token)?;
-        let tree = store.edit_tree(old, &[(format!("{}.tst", Digest::of(token).hex()), Edit::Blob(blob))])?;
-        store.sync()?;
+        let mut batch = store.batch();
+        let tree =
+            batch.edit_tree(old, &[(format!("{}.tst", Digest::of(token).hex()), Edit::Bytes(token.to_vec()))])?;
+        let _kept = batch.keep()?;
         let moved = match old {
             Some(old) => refs::advance(store, &name, old, tree),
             None => refs::create(store, &name, tree),

@@ -6,6 +6,7 @@ use std::io;
 use rustix::fs::FileType;
 
 use super::{Error, store};
+use crate::git::store::Batch;
 use crate::model::entry::Product;
 use crate::model::name::{FilePath, clashes};
 use crate::worker::folder::{Folder, is_no_folder};
@@ -18,7 +19,11 @@ const MOST: usize = 10_000;
 /// Writes every file below `outputs/` into the repository.
 ///
 /// Nothing is dropped: what cannot be a product refuses all of them, before any is written.
-pub(super) fn capture(workspace: &Workspace, site: &Site) -> Result<BTreeMap<FilePath, Product>, Error> {
+pub(super) fn capture(
+    workspace: &Workspace,
+    site: &Site,
+    batch: &mut Batch,
+) -> Result<BTreeMap<FilePath, Product>, Error> {
     let Some(root) = root(workspace, site)? else { return Ok(BTreeMap::new()) };
     let names = list(&root, &site.outputs)?;
     if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).first() {
@@ -35,7 +40,7 @@ pub(super) fn capture(workspace: &Workspace, site: &Site) -> Result<BTreeMap<Fil
     }
     let mut outputs = BTreeMap::new();
     for name in names {
-        let product = store(&site.store, &mut open(&name)?)?;
+        let product = store(batch, &mut open(&name)?)?;
         outputs.insert(name, product);
     }
     Ok(outputs)

@@ -10,6 +10,7 @@ use super::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::walk::{Walked, shown};
 use super::{Error, store};
 use crate::git::program;
+use crate::git::store::Batch;
 use crate::model::digest::Oid;
 use crate::model::entry::Product;
 use crate::worker::site::Site;
@@ -21,11 +22,12 @@ pub(super) fn capture(
     site: &Site,
     base: &Base,
     walked: &Walked,
+    batch: &mut Batch,
 ) -> Result<Option<Product>, Error> {
     if let Some(path) = walked.traps.first() {
         return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
     }
-    let scratch = Scratch::new(workspace, site, base, None)?;
+    let scratch = Scratch::new(workspace, site, base)?;
     check(site, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
@@ -36,7 +38,7 @@ pub(super) fn capture(
     if tree == base.tree {
         return Ok(None);
     }
-    write(site, &scratch, base.tree, tree).map(Some)
+    write(site, &scratch, base.tree, tree, batch).map(Some)
 }
 
 /// Refuses what git would drop silently, choke on, or enter.
@@ -66,7 +68,7 @@ fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     Ok(())
 }
 
-fn write(site: &Site, scratch: &Scratch, base: Oid, tree: Oid) -> Result<Product, Error> {
+fn write(site: &Site, scratch: &Scratch, base: Oid, tree: Oid, batch: &mut Batch) -> Result<Product, Error> {
     let path = scratch.file("patch");
     let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
     let mut out = io::BufWriter::new(file);
@@ -85,5 +87,5 @@ fn write(site: &Site, scratch: &Scratch, base: Oid, tree: Oid) -> Result<Product
     }
     streamed.map_err(Error::git)?;
     let mut file = out.into_inner().map_err(|e| Error::Io(path, e.into_error()))?;
-    store(&site.store, &mut file)
+    store(batch, &mut file)
 }

@@ -29,8 +29,6 @@ pub(in crate::worker) struct Scratch {
     dir: PathBuf,
     tree: PathBuf,
     attributes: Oid,
-    /// Where new objects go; none keeps them here.
-    objects: Option<PathBuf>,
     stop: Stop,
     /// Where filters are looked for.
     path: Option<OsString>,
@@ -38,16 +36,11 @@ pub(in crate::worker) struct Scratch {
 
 impl Scratch {
     /// Makes it; what an earlier capture of this attempt left is removed.
-    pub(in crate::worker) fn new(
-        workspace: &Workspace,
-        site: &Site,
-        base: &Base,
-        objects: Option<PathBuf>,
-    ) -> Result<Self, Error> {
+    pub(in crate::worker) fn new(workspace: &Workspace, site: &Site, base: &Base) -> Result<Self, Error> {
         let dir = workspace.dir.join(CAPTURE);
         let folder = Arc::clone(workspace.folder());
         let (tree, stop, path) = (workspace.tree(), site.stop.clone(), site.path.clone());
-        let scratch = Self { folder, dir, tree, attributes: base.tree, objects, stop, path };
+        let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
         scratch.clear();
         base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         let index = walk::index(workspace, base)?;
@@ -96,15 +89,11 @@ impl Scratch {
             None => git,
         };
         // An older git reads the files of the worktree: a capture is refused where those are not the base's.
-        let git = if program::takes_attributes_from_trees() {
+        if program::takes_attributes_from_trees() {
             // As a flag and not as a variable, which a git that does not know it would ignore.
             git.arg(format!("--attr-source={}", self.attributes))
         } else {
             git
-        };
-        match &self.objects {
-            Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
-            None => git,
         }
     }
 

@@ -1,0 +1,175 @@
+//! Files that a killed process left inside the repository: locks that nobody holds, packs and objects that nobody finishes.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Error, Finding, Patient};
+use crate::git::kept;
+use crate::model::quote::quoted;
+
+/// What no process holds open is taken for left behind once it is so old: git closes lock files that it goes on holding.
+const OLD: Duration = Duration::from_secs(3600);
+
+/// One that is younger than this is somebody's at work.
+const YOUNG: Duration = Duration::from_secs(2);
+
+/// What a file stands in the way of, or only takes up.
+#[derive(Clone, Copy)]
+enum Kind {
+    Lock,
+    Temporary,
+}
+
+/// Finds them; with `fix`, removes those that are old and that no process holds open.
+pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+    let common = patient.store.common_dir();
+    let objects = patient.store.objects_dir();
+    let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
+    left.extend(temporaries(&objects).into_iter().map(|path| (Kind::Temporary, path)));
+    let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
+    let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
+    let mut findings = Vec::new();
+    if !left.is_empty() {
+        let open = open_files();
+        for (kind, age, path) in left {
+            findings.extend(judge(kind, age, &path, open.as_ref(), fix));
+        }
+    }
+    findings.extend(keeps(patient, fix)?);
+    Ok(findings)
+}
+
+fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix: bool) -> Option<Finding> {
+    let in_use = open.map(|open| identities(path).iter().any(|id| open.contains(id)));
+    if in_use == Some(true) {
+        return None;
+    }
+    let shown = path.display();
+    let by_hand = || format!("rm -r {}   # if no git is at work here", quoted(&path.to_string_lossy()));
+    let (code, message) = match kind {
+        Kind::Lock => {
+            ("lock-left", format!("{shown} was left by a process that died, and locks what it is named after"))
+        }
+        Kind::Temporary => ("temporary-left", format!("{shown} was left by a process that died")),
+    };
+    if age >= OLD && in_use == Some(false) {
+        let remove = || if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        let removed = fix && remove().is_ok();
+        return Some(Finding::problem(code, message).hint("git handoff doctor --fix").fixed(removed));
+    }
+    let wait =
+        if in_use.is_none() { "whether it is in use cannot be told here" } else { "it is less than an hour old" };
+    Some(Finding::note(code, format!("{shown} may have been left by a process that died; {wait}")).hint(by_hand()))
+}
+
+/// Finds packs that a dead process of ours kept from git.
+fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+    let forsaken = kept::forsaken(&patient.store).map_err(crate::git::store::Error::Pack)?;
+    let found = forsaken.into_iter().map(|path| {
+        let message = format!("{} keeps a pack from git for a process that died", path.display());
+        Finding::problem("keep-left", message).hint("git handoff doctor --fix").fixed(fix && kept::release(&path))
+    });
+    Ok(found.collect())
+}
+
+/// Returns the lock files of refs and of `packed-refs`, and what git writes the latter to.
+fn locks(common: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ["packed-refs.lock", "packed-refs.new"]
+        .iter()
+        .map(|name| common.join(name))
+        .filter(|path| path.exists())
+        .collect();
+    let mut folders = vec![common.join("refs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "lock") && !is_held(common, &path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns whether the runs' own look finds it: whose run is not held by anybody need not get old.
+fn is_held(common: &Path, path: &Path) -> bool {
+    super::runs::HELD.iter().any(|folder| path.starts_with(common.join("refs/handoff").join(folder)))
+}
+
+/// Returns objects and packs under the names that git, gix and we give to those that are not finished.
+fn temporaries(objects: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(objects).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if is_temporary(&name) {
+            found.push(entry.path());
+        } else if name == "pack" || (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            let inside = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            let inside = inside.filter(|entry| is_temporary(&entry.file_name().to_string_lossy()));
+            found.extend(inside.map(|entry| entry.path()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.starts_with("tmp_") || name.starts_with(".tmp")
+}
+
+/// Returns how long nothing was changed there; none where it is gone.
+fn age(path: &Path) -> Option<Duration> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    // What is from the future is not being written now.
+    Some(meta.modified().ok()?.elapsed().unwrap_or(OLD))
+}
+
+/// A file, whatever its name.
+type Id = (u64, u64);
+
+fn id(meta: &Metadata) -> Id {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        (meta.dev(), meta.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = meta;
+        (0, 0)
+    }
+}
+
+/// Returns a file, or a folder with all that is in it.
+fn identities(path: &Path) -> Vec<Id> {
+    let mut found = Vec::new();
+    let mut paths = vec![path.to_owned()];
+    while let Some(path) = paths.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        found.push(id(&meta));
+        if meta.is_dir() {
+            paths.extend(fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+    }
+    found
+}
+
+/// Returns the files that processes hold open, as far as we may look; none where the system does not list them.
+fn open_files() -> Option<HashSet<Id>> {
+    let mut open = HashSet::new();
+    for process in fs::read_dir("/proc").ok()?.flatten() {
+        let is_process = process.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
+        if !is_process {
+            continue;
+        }
+        let descriptors = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        open.extend(descriptors.filter_map(|descriptor| Some(id(&fs::metadata(descriptor.path()).ok()?))));
+    }
+    (!open.is_empty()).then_some(open)
+}

@@ -1,0 +1,115 @@
+//! Objects that are written together, and are there together.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind, Write as _};
+
+use super::edit::Edit;
+use super::gather;
+use super::kept::{self, Kept};
+use super::pack::PackWriter;
+use super::store::{Error, Store};
+use crate::model::digest::{Digest, HashingReader, Oid};
+
+/// Objects being written; nobody sees any of them before [`Batch::keep`], and none is there if this is dropped.
+///
+/// Every object is written, also one that is in the repository already: nothing may reach that one, and then the next prune
+/// takes it. Where a ref reaches it, the next `git gc` drops the second one.
+pub struct Batch {
+    store: Store,
+    /// Reads what is in the repository and what was written here; small objects stay in its memory.
+    repo: gix::Repository,
+    /// Takes the large ones as they come.
+    pack: Option<PackWriter>,
+}
+
+impl Batch {
+    pub(super) fn new(store: &Store) -> Self {
+        Self { store: store.clone(), repo: store.local().with_object_memory(), pack: None }
+    }
+
+    /// Writes an object from its bytes without the header.
+    pub fn write(&mut self, kind: Kind, bytes: &[u8]) -> Result<Oid, Error> {
+        self.repo.objects.write_buf(kind, bytes).map(Oid).map_err(|e| Error::Name(Box::new(e)))
+    }
+
+    /// Writes a blob.
+    pub fn write_blob(&mut self, bytes: &[u8]) -> Result<Oid, Error> {
+        self.write(Kind::Blob, bytes)
+    }
+
+    /// Writes a file as a blob in one pass, without holding it in memory; returns its names and size.
+    pub fn write_file(&mut self, file: &mut File) -> Result<(Oid, Digest, u64), Error> {
+        let size = file.metadata().map_err(Error::Read)?.len();
+        io::Seek::rewind(file).map_err(Error::Read)?;
+        let mut reader = HashingReader::new(Read::by_ref(file).take(size));
+        let streamed = self.pack()?.stream(size, &mut reader);
+        let (digest, read) = reader.finish();
+        if read != size {
+            return Err(Error::Read(io::Error::other("the file changed while it was read")));
+        }
+        Ok((Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), digest, size))
+    }
+
+    /// Returns a tree that is `base` with the given edits, made in order.
+    ///
+    /// Paths are slash-separated and already encoded. Removing a folder removes what is in it.
+    pub fn edit_tree(&mut self, base: Option<Oid>, edits: &[(String, Edit)]) -> Result<Oid, Error> {
+        let mut blobs = Vec::with_capacity(edits.len());
+        for (_, edit) in edits {
+            blobs.push(match edit {
+                Edit::Bytes(bytes) => Some(self.write_blob(bytes)?.0),
+                Edit::Blob(oid) => Some(oid.0),
+                Edit::Tree(_) | Edit::Remove => None,
+            });
+        }
+        let root = match base {
+            Some(oid) => self.store.tree(&self.repo, oid)?,
+            None => gix::objs::Tree::empty(),
+        };
+        let mut editor = gix::objs::tree::Editor::new(root, &self.repo.objects, self.store.hash_kind());
+        for ((path, edit), blob) in edits.iter().zip(blobs) {
+            let segments = path.split('/');
+            let edited = match (edit, blob) {
+                (Edit::Tree(oid), _) => editor.upsert(segments, EntryKind::Tree, oid.0),
+                (_, Some(blob)) => editor.upsert(segments, EntryKind::Blob, blob),
+                (_, None) => editor.remove(segments),
+            };
+            edited.map_err(|e| Error::Tree(path.clone(), Box::new(e)))?;
+        }
+        let written = editor.write(|tree| {
+            let mut bytes = Vec::new();
+            gix::objs::WriteTo::write_to(tree, &mut bytes).map_err(Error::Read)?;
+            self.repo.objects.write_buf(Kind::Tree, &bytes).map_err(|e| Error::Name(Box::new(e)))
+        })?;
+        Ok(Oid(written))
+    }
+
+    /// Puts everything in place, forced to disk where that is asked for, and keeps it until a ref reaches it.
+    pub fn keep(mut self) -> Result<Kept, Error> {
+        let memory = self.repo.objects.reset_object_memory().unwrap_or_default();
+        if memory.is_empty() && self.pack.is_none() {
+            return Ok(Kept::default());
+        }
+        let mut objects: Vec<_> = memory.iter().collect();
+        objects.sort_by_key(|(oid, _)| **oid);
+        let pack = self.pack()?;
+        for (oid, (kind, bytes)) in objects {
+            pack.add(*oid, *kind, bytes).map_err(Error::Pack)?;
+        }
+        let finished = self.pack.take().expect("it was made above").finish().map_err(Error::Pack)?;
+        // Before there is one more, those that gathered become fewer. What cannot be merged now can be the next time.
+        let _ = gather::gather(&self.store);
+        Kept::install(&self.store, finished).map_err(Error::Pack)
+    }
+
+    fn pack(&mut self) -> Result<&mut PackWriter, Error> {
+        if self.pack.is_none() {
+            let begun = kept::folder(&self.store).and_then(|folder| PackWriter::new(&folder, self.store.hash_kind()));
+            self.pack = Some(begun.map_err(Error::Pack)?);
+        }
+        Ok(self.pack.as_mut().expect("it was made above"))
+    }
+}

@@ -1,0 +1,303 @@
+//! A pack as it is being written, with its index.
+//!
+//! Every object stands in it whole, none as the difference to another: an entry then means the same in any pack, and can be
+//! copied from one to the next as it is. Blobs of any size pass through without being held in memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use gix::hash::{Hasher, Kind as HashKind, ObjectId};
+use gix::objs::Kind;
+use gix::odb::pack::data::entry::Header;
+use gix::odb::pack::data::{Version, header};
+use gix::zlib::Compression;
+use gix::zlib::stream::deflate;
+use tempfile::{Builder, NamedTempFile};
+
+/// What the names of files begin with that are not packs yet; git passes over them, and `doctor` finds them.
+pub(super) const UNFINISHED: &str = ".tmp-handoff-";
+
+/// The first four bytes of an index, and its version.
+const INDEX: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
+
+/// Offsets from here on do not fit the index's table of small ones.
+const LARGE_OFFSET: u64 = 1 << 31;
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Where an object stands in a pack, and the checksum of its entry.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u64,
+    crc: u32,
+}
+
+/// A pack being written to a temporary file beside the others; gone if it is dropped.
+pub(super) struct PackWriter {
+    out: BufWriter<NamedTempFile>,
+    hash: HashKind,
+    /// The number of bytes so far.
+    end: u64,
+    places: BTreeMap<ObjectId, Place>,
+}
+
+/// A pack and its index, complete under temporary names.
+pub(super) struct Finished {
+    pub(super) pack: NamedTempFile,
+    pub(super) index: NamedTempFile,
+    /// The checksum that the pack ends with.
+    pub(super) checksum: ObjectId,
+}
+
+impl PackWriter {
+    /// Begins one in the folder of packs.
+    pub(super) fn new(folder: &Path, hash: HashKind) -> io::Result<Self> {
+        let mut out = BufWriter::new(temporary(folder)?);
+        // The number of objects is known in the end.
+        out.write_all(&header::encode(Version::V2, 0))?;
+        Ok(Self { out, hash, end: header::encode(Version::V2, 0).len() as u64, places: BTreeMap::new() })
+    }
+
+    /// Returns whether it holds an object.
+    pub(super) fn contains(&self, oid: ObjectId) -> bool {
+        self.places.contains_key(&oid)
+    }
+
+    /// Adds an object whose name is known.
+    pub(super) fn add(&mut self, oid: ObjectId, kind: Kind, bytes: &[u8]) -> io::Result<()> {
+        if self.contains(oid) {
+            return Ok(());
+        }
+        let mut entry = self.entry(kind, bytes.len() as u64)?;
+        entry.push(bytes)?;
+        let place = entry.finish()?;
+        self.place(oid, place);
+        Ok(())
+    }
+
+    /// Adds exactly `size` bytes as a blob and returns its name; a reader that ends sooner leaves the pack as it was.
+    pub(super) fn stream(&mut self, size: u64, from: &mut dyn Read) -> Result<ObjectId, gix::Error> {
+        let streamed = self.try_stream(size, from);
+        if streamed.is_err() {
+            self.take_back().map_err(gix::error::ErrorExt::raise)?;
+        }
+        streamed
+    }
+
+    fn try_stream(&mut self, size: u64, from: &mut dyn Read) -> Result<ObjectId, gix::Error> {
+        let mut named = gix::hash::hasher(self.hash);
+        named.update(&gix::objs::encode::loose_header(Kind::Blob, size));
+        let io = gix::error::ErrorExt::raise;
+        let mut entry = self.entry(Kind::Blob, size).map_err(io)?;
+        let (mut left, mut chunk) = (size, vec![0; CHUNK]);
+        while left > 0 {
+            let most = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
+            let read = from.read(&mut chunk[..most]).map_err(io)?;
+            if read == 0 {
+                return Err(io(io::ErrorKind::UnexpectedEof.into()));
+            }
+            named.update(&chunk[..read]);
+            entry.push(&chunk[..read]).map_err(io)?;
+            left -= read as u64;
+        }
+        let place = entry.finish().map_err(io)?;
+        let oid = named.try_finalize()?;
+        if self.contains(oid) {
+            self.take_back().map_err(io)?;
+        } else {
+            self.place(oid, place);
+        }
+        Ok(oid)
+    }
+
+    /// Copies an entry of another pack as it stands there; returns false for one that means nothing in any other.
+    ///
+    /// An entry that is not what its checksum says is an error, and leaves this pack as it was.
+    pub(super) fn copy(&mut self, oid: ObjectId, from: &mut File, range: Range<u64>, crc: u32) -> io::Result<bool> {
+        if self.contains(oid) {
+            return Ok(true);
+        }
+        from.seek(SeekFrom::Start(range.start))?;
+        let mut left = range.end.saturating_sub(range.start);
+        let (mut chunk, mut summed) = (vec![0; CHUNK], crc32fast::Hasher::new());
+        let place = (Place { offset: self.end, crc }, self.end + left);
+        while left > 0 {
+            let most = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
+            from.read_exact(&mut chunk[..most]).or_else(|error| self.take_back().and(Err(error)))?;
+            if place.1 == self.end + left && !is_whole(chunk[0]) {
+                return Ok(false);
+            }
+            summed.update(&chunk[..most]);
+            self.out.write_all(&chunk[..most])?;
+            left -= most as u64;
+        }
+        if summed.finalize() != crc {
+            self.take_back()?;
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.place(oid, place);
+        Ok(true)
+    }
+
+    /// Writes what a pack and an index have besides objects.
+    pub(super) fn finish(self) -> io::Result<Finished> {
+        let count = u32::try_from(self.places.len()).map_err(|_| io::Error::other("too many objects for one pack"))?;
+        let mut pack = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        pack.rewind()?;
+        pack.write_all(&header::encode(Version::V2, count))?;
+        pack.rewind()?;
+        let mut hasher = gix::hash::hasher(self.hash);
+        let mut read = BufReader::with_capacity(CHUNK, pack.as_file()).take(self.end);
+        io::copy(&mut read, &mut Hashing { out: io::sink(), hasher: &mut hasher })?;
+        let checksum = finalize(hasher)?;
+        pack.seek(SeekFrom::Start(self.end))?;
+        pack.write_all(checksum.as_slice())?;
+        let index = index(pack.path().parent().expect("it is in a folder"), self.hash, &self.places, checksum)?;
+        Ok(Finished { pack, index, checksum })
+    }
+
+    fn entry(&mut self, kind: Kind, size: u64) -> io::Result<Entry<'_>> {
+        let mut summing = Summing { out: &mut self.out, crc: crc32fast::Hasher::new(), written: 0 };
+        let header = match kind {
+            Kind::Blob => Header::Blob,
+            Kind::Tree => Header::Tree,
+            Kind::Commit => Header::Commit,
+            Kind::Tag => Header::Tag,
+        };
+        header.write_to(size, &mut summing)?;
+        Ok(Entry { offset: self.end, out: deflate::Write::new(summing, Compression::BEST_SPEED) })
+    }
+
+    fn place(&mut self, oid: ObjectId, (place, end): (Place, u64)) {
+        self.places.insert(oid, place);
+        self.end = end;
+    }
+
+    /// Takes back what was written of an entry that is not to stand.
+    fn take_back(&mut self) -> io::Result<()> {
+        self.out.seek(SeekFrom::Start(self.end))?;
+        self.out.get_ref().as_file().set_len(self.end)
+    }
+}
+
+/// An object on its way into a pack.
+struct Entry<'a> {
+    offset: u64,
+    out: deflate::Write<Summing<'a>>,
+}
+
+impl Entry<'_> {
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)
+    }
+
+    /// Returns its place, and where the next one begins.
+    fn finish(mut self) -> io::Result<(Place, u64)> {
+        self.out.flush()?;
+        let summing = self.out.into_inner();
+        Ok((Place { offset: self.offset, crc: summing.crc.finalize() }, self.offset + summing.written))
+    }
+}
+
+/// Hands bytes on and sums them up as an index wants it.
+struct Summing<'a> {
+    out: &'a mut BufWriter<NamedTempFile>,
+    crc: crc32fast::Hasher,
+    written: u64,
+}
+
+impl Write for Summing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.crc.update(&bytes[..written]);
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Hands bytes on and hashes them.
+struct Hashing<'a, W> {
+    out: W,
+    hasher: &'a mut Hasher,
+}
+
+impl<W: Write> Write for Hashing<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn finalize(hasher: Hasher) -> io::Result<ObjectId> {
+    hasher.try_finalize().map_err(io::Error::other)
+}
+
+/// Returns whether an entry that begins with this byte is an object as such, and not the difference to another.
+fn is_whole(first: u8) -> bool {
+    matches!((first >> 4) & 7, 1..=4)
+}
+
+/// Makes a file that git does not take for a pack, and that can be read by whoever may look into the repository.
+pub(super) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    let file = Builder::new().prefix(UNFINISHED).rand_bytes(16).tempfile_in(folder)?;
+    #[cfg(unix)]
+    file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o444))?;
+    Ok(file)
+}
+
+/// Writes an index, version 2.
+fn index(
+    folder: &Path,
+    hash: HashKind,
+    places: &BTreeMap<ObjectId, Place>,
+    checksum: ObjectId,
+) -> io::Result<NamedTempFile> {
+    let mut file = temporary(folder)?;
+    let mut hasher = gix::hash::hasher(hash);
+    let mut out = BufWriter::new(Hashing { out: file.as_file_mut(), hasher: &mut hasher });
+    out.write_all(&INDEX)?;
+    let mut upto = [0_u32; 256];
+    places.keys().for_each(|oid| upto[usize::from(oid.first_byte())] += 1);
+    let mut total = 0;
+    for count in upto {
+        total += count;
+        out.write_all(&total.to_be_bytes())?;
+    }
+    places.keys().try_for_each(|oid| out.write_all(oid.as_slice()))?;
+    places.values().try_for_each(|place| out.write_all(&place.crc.to_be_bytes()))?;
+    let mut large: Vec<u64> = Vec::new();
+    for place in places.values() {
+        let small = u32::try_from(place.offset).ok().filter(|_| place.offset < LARGE_OFFSET);
+        let offset = small.unwrap_or_else(|| {
+            large.push(place.offset);
+            // The number of its row in the table of large ones, with the highest bit set.
+            u32::try_from(large.len() - 1).expect("there are fewer entries than a pack may have") | (1 << 31)
+        });
+        out.write_all(&offset.to_be_bytes())?;
+    }
+    large.iter().try_for_each(|offset| out.write_all(&offset.to_be_bytes()))?;
+    out.write_all(checksum.as_slice())?;
+    out.flush()?;
+    drop(out);
+    let own = finalize(hasher)?;
+    file.write_all(own.as_slice())?;
+    Ok(file)
+}
+
+/// Forces a file to disk.
+pub(super) fn force(file: &File) -> io::Result<()> {
+    file.sync_data()
+}

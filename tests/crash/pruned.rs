@@ -1,0 +1,257 @@
+//! git's own housekeeping at its most eager, beside a run and right in the middle of one write.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use git_handoff::git::refs;
+use git_handoff::git::store::{Batch, Edit, Store};
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::{DocumentWritten, Event};
+use git_handoff::model::name::{FilePath, RunId};
+use git_handoff::run::{Happening, OpenRun};
+use serde_json::json;
+
+use super::windows::writer;
+use crate::bad_days::ground::{Ground, item, pause};
+
+/// What takes away every object that no ref reaches, and what packs those that are left anew.
+const EAGER: [&[&str]; 4] = [
+    &["prune", "--expire=now"],
+    &["gc", "--quiet", "--prune=now"],
+    &["repack", "-a", "-d", "-q"],
+    &["repack", "--cruft", "--cruft-expiration=now", "-d", "-q"],
+];
+
+/// Returns the files in the folder of packs that end like this.
+fn packs(ground: &Ground, extension: &str) -> Vec<PathBuf> {
+    let folder = fs::read_dir(ground.env.repo().join(".git/objects/pack")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
+}
+
+fn make_sha256(ground: &Ground) {
+    fs::remove_dir_all(ground.env.repo()).unwrap();
+    fs::create_dir(ground.env.repo()).unwrap();
+    ground.env.git(["init", "--quiet", "--object-format=sha256"]).success();
+    ground.env.write("repo/a.txt", "one\n");
+    ground.env.git(["add", "--all"]).success();
+    ground.env.git(["commit", "--quiet", "--message", "Start"]).success();
+}
+
+/// Items with products and transcripts, of which some fail once, so that their work is salvaged.
+fn workload() -> Vec<serde_json::Value> {
+    let items = (0..24).map(|at| {
+        let retried = if at % 4 == 0 { "test $HANDOFF_ATTEMPT = 2" } else { "true" };
+        let script = format!("echo {at} >>a.txt; echo out {at} >outputs/o; echo said {at}; {retried}");
+        let mut item = item(&format!("i{at}"), &script);
+        item["maxAttempts"] = json!(2);
+        item
+    });
+    items.collect()
+}
+
+#[test]
+fn a_run_beside_eager_housekeeping_ends_whole() {
+    for (eager, sha256) in [(EAGER[0], false), (EAGER[1], false), (EAGER[1], true), (EAGER[2], true), (EAGER[3], false)]
+    {
+        let ground = Ground::new();
+        if sha256 {
+            make_sha256(&ground);
+        }
+        ground.config("handoff.queue.default.concurrency", "4");
+        ground.submit("r", &workload());
+        let over = AtomicBool::new(false);
+        let mut git = ground.env.command("git", "repo");
+        git.args(eager);
+        let output = std::thread::scope(|scope| {
+            // It may lose to what the run does meanwhile, and is simply tried again.
+            let eager = scope.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    git.output().unwrap();
+                }
+            });
+            let output = ground.env.handoff(["run", "r"]);
+            over.store(true, Ordering::SeqCst);
+            eager.join().unwrap();
+            output
+        });
+        assert_eq!(output.status, Some(0), "{eager:?}: {output}");
+        ground.is_clean();
+        ground.is_intact("r");
+        for (id, seen) in ground.items("r") {
+            let at: u64 = id[1..].parse().unwrap();
+            assert_eq!(
+                (seen.status.as_str(), seen.attempts),
+                ("done", if at.is_multiple_of(4) { 2 } else { 1 }),
+                "{eager:?} {id}"
+            );
+        }
+        let salvaged = ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
+        assert!(salvaged.contains("a.txt"), "{salvaged}");
+        assert_eq!(packs(&ground, "keep"), Vec::<PathBuf>::new());
+        ground.env.git(["gc", "--quiet"]).success();
+        assert!(packs(&ground, "pack").len() <= 2);
+        assert_eq!(ground.env.handoff(["doctor"]).exit(0).stdout, "");
+    }
+}
+
+/// Records a document while `meanwhile` happens between the write of its entry and the swap of the ref.
+fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
+    ground.submit("r", &[item("a", "true")]);
+    let writer = writer(ground);
+    let mut open = OpenRun::open(writer.clone(), &RunId::parse("r").unwrap()).unwrap();
+    let mut batch = writer.store.batch();
+    let oid = batch.write_blob(b"text").unwrap();
+    let kept = batch.keep().unwrap();
+    let written = DocumentWritten {
+        name: FilePath::parse("notes").unwrap(),
+        revision: 1,
+        schema: None,
+        sha256: git_handoff::model::digest::Digest::of(b"text"),
+        oid,
+        size: 4,
+        previous: None,
+        author: "human:ada".to_owned(),
+    };
+    // The swap waits for this: a lock that is not old is somebody's.
+    let lock = ground.env.repo().join(".git/refs/handoff/runs/r.lock");
+    fs::write(&lock, "").unwrap();
+    std::thread::scope(|scope| {
+        let recording = scope.spawn(|| open.record(&[Happening::Plain(Event::DocumentWritten(written))]).map(drop));
+        let until = Instant::now() + Duration::from_secs(20);
+        while packs(ground, "keep").len() < 2 || packs(ground, "idx").len() < packs(ground, "keep").len() {
+            assert!(Instant::now() < until, "nothing was written");
+            pause();
+        }
+        meanwhile(ground);
+        // It may have been taken for a dead process's by now.
+        let _ = fs::remove_file(&lock);
+        recording.join().unwrap().unwrap();
+    });
+    drop(kept);
+    ground.is_sound();
+    assert_eq!(ground.env.handoff(["doc", "get", "r", "notes"]).success(), "text");
+    ground.env.git(["gc", "--quiet", "--prune=now"]).success();
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_clean();
+    ground.is_intact("r");
+}
+
+#[test]
+fn what_is_written_and_not_visible_yet_outlives_every_prune() {
+    for sha256 in [false, true] {
+        let ground = Ground::new();
+        if sha256 {
+            make_sha256(&ground);
+        }
+        between_write_and_swap(&ground, |ground| {
+            for eager in EAGER {
+                ground.env.git(eager).success();
+            }
+        });
+    }
+}
+
+#[test]
+fn what_is_taken_away_by_force_before_the_swap_is_written_again() {
+    let ground = Ground::new();
+    between_write_and_swap(&ground, |ground| {
+        let keeps = packs(ground, "keep");
+        let newest = keeps.iter().max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap()).unwrap();
+        for extension in ["idx", "pack"] {
+            fs::remove_file(newest.with_extension(extension)).unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_object_that_is_there_already_is_kept_all_the_same() {
+    let ground = Ground::new();
+    let store = Store::discover(&ground.env.repo()).unwrap();
+    let loose = store.write_blob(b"here before").unwrap();
+    let mut batch = store.batch();
+    let oid = batch.write_blob(b"here before").unwrap();
+    assert_eq!(oid, loose);
+    let kept = batch.keep().unwrap();
+    for eager in EAGER {
+        ground.env.git(eager).success();
+    }
+    assert_eq!(store.read_blob(oid).unwrap(), b"here before");
+    drop(kept);
+    ground.env.git(["gc", "--quiet", "--prune=now"]).success();
+    assert!(!Store::discover(&ground.env.repo()).unwrap().contains(oid), "nobody wants it any more");
+}
+
+/// Adds one file to the tree that a ref holds.
+fn add(store: &Store, tree: Option<Oid>, at: usize, mut batch: Batch) -> Oid {
+    let edits = [(format!("f{at}"), Edit::Bytes(format!("{at}\n").into_bytes()))];
+    let tree = batch.edit_tree(tree, &edits).unwrap();
+    let _kept = batch.keep().unwrap();
+    refs::set(store, "refs/handoff/transcripts/r", tree).unwrap();
+    tree
+}
+
+#[test]
+fn packs_are_merged_as_they_gather() {
+    let ground = Ground::new();
+    let store = Store::discover(&ground.env.repo()).unwrap();
+    let mut tree = None;
+    let mut most = 0;
+    // What somebody keeps stays out of it.
+    let mut apart = store.batch();
+    let lone = apart.write_blob(b"lone").unwrap();
+    let kept = apart.keep().unwrap();
+    for at in 0..300 {
+        tree = Some(add(&store, tree, at, store.batch()));
+        most = most.max(packs(&ground, "pack").len());
+    }
+    assert!(most <= 22, "{most} packs");
+    ground.passes_fsck();
+    assert_eq!(ground.env.git(["ls-tree", "refs/handoff/transcripts/r"]).success().lines().count(), 300);
+    assert_eq!(packs(&ground, "keep").len(), 1);
+    assert_eq!(store.read_blob(lone).unwrap(), b"lone");
+    drop(kept);
+    store.pack_up().unwrap();
+    assert_eq!(packs(&ground, "pack").len(), 1);
+    ground.passes_fsck();
+    ground.env.git(["gc", "--quiet"]).success();
+    assert!(packs(&ground, "pack").len() <= 2);
+}
+
+#[test]
+fn packs_that_a_multi_pack_index_names_are_left_to_git() {
+    let ground = Ground::new();
+    let store = Store::discover(&ground.env.repo()).unwrap();
+    let tree = (0..15).fold(None, |tree, at| Some(add(&store, tree, at, store.batch())));
+    ground.env.git(["multi-pack-index", "write"]).success();
+    let named = packs(&ground, "pack");
+    (15..60).fold(tree, |tree, at| Some(add(&store, tree, at, store.batch())));
+    assert!(named.iter().all(|pack| pack.exists()));
+    ground.env.git(["multi-pack-index", "verify"]).success();
+    ground.passes_fsck();
+}
+
+#[test]
+fn large_files_pass_through() {
+    let ground = Ground::new();
+    let store = Store::discover(&ground.env.repo()).unwrap();
+    let path = ground.path("large");
+    let bytes: Vec<u8> = (0..5_000_000_u32).flat_map(|at| (at.wrapping_mul(2_654_435_761)).to_be_bytes()).collect();
+    fs::write(&path, &bytes).unwrap();
+    let mut batch = store.batch();
+    let (oid, digest, size) = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap();
+    let (again, _, _) = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap();
+    assert_eq!((again, digest), (oid, git_handoff::model::digest::Digest::of(&bytes)));
+    let small = batch.write_blob(b"after it").unwrap();
+    let kept = batch.keep().unwrap();
+    assert_eq!(size, bytes.len() as u64);
+    assert_eq!(store.blob_oid(&bytes).unwrap(), oid);
+    let mut read = Vec::new();
+    store.copy_blob(oid, &mut read).unwrap();
+    assert!(read == bytes && store.read_blob(small).unwrap() == b"after it");
+    let pack = packs(&ground, "pack").pop().unwrap();
+    ground.env.git(["verify-pack", pack.to_str().unwrap()]).success();
+    drop(kept);
+}
