@@ -89,18 +89,20 @@ pub fn clean(writer: &Writer, site: &Site, run: &RunId, request: Request) -> Res
     for what in asked_for(run, request) {
         cleaned.pieces.extend(delete(store, &view, what, request.remove)?);
     }
-    let leftovers = Workspace::leftovers(site, run)?;
-    let unsaved = if request.discard { Workspace::unsaved(site, run)? } else { Vec::new() };
-    let found = leftovers.into_iter().chain(unsaved).map(|left| Piece {
+    let mut left = Workspace::leftovers(site, run)?;
+    if request.discard {
+        left.extend(Workspace::unsaved(site, run)?);
+    }
+    let found = left.iter().map(|left| Piece {
         run: run.clone(),
         bytes: size(&left.dir),
-        what: What::Worktree { item: left.item, attempt: left.attempt, path: left.dir },
+        what: What::Worktree { item: left.item.clone(), attempt: left.attempt, path: left.dir.clone() },
         removed: false,
     });
     let mut worktrees: Vec<Piece> = found.collect();
     if request.remove && !worktrees.is_empty() {
         if request.discard {
-            cleaned.notes.extend(stranded::discard(site, run, view.state.submitted.base)?);
+            cleaned.notes.extend(stranded::discard(site, run, left, view.state.submitted.base)?);
         } else {
             let open = OpenRun::open(writer.clone(), run)?;
             cleaned.notes.extend(stranded::clear(&open, site)?);

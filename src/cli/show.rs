@@ -11,7 +11,6 @@ use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::ProductKey;
-pub(super) use git_handoff::model::printable::line as printable;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::View;
 use serde_json::{Value, json};

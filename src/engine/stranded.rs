@@ -9,7 +9,7 @@ use crate::model::name::RunId;
 use crate::model::state::Phase;
 use crate::run::OpenRun;
 use crate::worker::salvage::{self, Salvaged};
-use crate::worker::workspace::{UNSAVED, Workspace};
+use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
 use crate::worker::{site::Site, survivors};
 
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
@@ -65,12 +65,10 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
     Ok(notes)
 }
 
-/// Ends what still runs, and removes the worktrees with the work in them, and what could not be saved before; returns what to
-/// tell the operator. To be called while holding the run.
-pub fn discard(site: &Site, run: &RunId, base: Oid) -> Result<Vec<String>, super::tick::Error> {
+/// Ends what still runs in attempts that were left, and removes their worktrees with the work in them; returns what to tell the
+/// operator. To be called while holding the run.
+pub fn discard(site: &Site, run: &RunId, left: Vec<Leftover>, base: Oid) -> Result<Vec<String>, super::tick::Error> {
     let mut notes = Vec::new();
-    let mut left = Workspace::leftovers(site, run)?;
-    left.extend(Workspace::unsaved(site, run)?);
     for leftover in left {
         survivors::end(None, &leftover.dir);
         notes.push(format!("{}: the work of attempt {} is discarded", leftover.item, leftover.attempt));

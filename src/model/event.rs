@@ -352,6 +352,16 @@ impl Event {
         ["run.", "item.", "document."].iter().any(|beginning| self.kind().starts_with(beginning))
     }
 
+    /// Returns the fingerprint of the key whose log the event belongs to; none for what belongs to no log.
+    pub fn log(&self) -> Option<&str> {
+        match self {
+            Event::LogSubmitted(e) => Some(&e.log),
+            Event::LogSealed(e) => Some(&e.log),
+            Event::LogThread(e) => Some(&e.log),
+            _ => None,
+        }
+    }
+
     /// Returns the commit that the entry's commit has as a further parent, so that what it holds travels along.
     pub fn further_parent(&self) -> Option<Oid> {
         match self {

@@ -97,9 +97,9 @@ pub struct Fetched {
 
 /// Fetches.
 pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, Error> {
-    let (wanted, skipped) = wanted(store, reach, request)?;
     let folder = format!("refs/handoff/remotes/{}/", request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
+    let (wanted, skipped) = wanted(store, reach, request, |place| have.contains_key(&place.below(&folder)))?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut kept = Kept::default();
     let unsound = bring_history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
@@ -160,7 +160,12 @@ fn bring_history(
 type Shown = BTreeMap<Place, Vec<Oid>>;
 
 /// Returns what to take of what the remote shows, runs before the logs that speak of them; and the names that make no sense.
-fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec<String>), Error> {
+fn wanted(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    was_fetched: impl Fn(&Place) -> bool,
+) -> Result<(Shown, Vec<String>), Error> {
     let folder = request.space.folder();
     let listed = remote::list(store, reach, &request.remote.given, &request.space.pattern())?;
     let (mut places, mut skipped) = (Vec::new(), Vec::new());
@@ -176,13 +181,9 @@ fn wanted(store: &Store, reach: &Reach, request: &Request) -> Result<(Shown, Vec
     if let Some(name) = Place::unknown(&request.names, &places) {
         return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
     }
-    // Logs come whole. What was fetched before comes with them, lest they speak of more than is here.
-    let before = format!("refs/handoff/remotes/{}/", request.remote.name);
-    let before: BTreeSet<String> = refs::list(store, &before)?.into_iter().map(|(name, _)| name).collect();
-    let known = |place: &Place| place.below(&format!("refs/handoff/remotes/{}/", request.remote.name));
+    // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
     places.retain(|(place, _)| {
-        let goes_on = matches!(place.kind, Kind::Run | Kind::Thread) && before.contains(&known(place));
-        goes_on || place.is_asked(&request.names, request.transcripts)
+        place.is_asked(&request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
     });
     if places.len() > MOST_REFS {
         return Err(Error::TooMany(places.len()));

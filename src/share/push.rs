@@ -95,43 +95,31 @@ impl Pushed {
 /// What is named brings along the runs and threads that the remote has as they were before: our log, which goes whole, speaks of
 /// them as they are now.
 pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
-    deliver(store, reach, request, wanted(store, request)?, true)
+    deliver(store, reach, request, wanted(store, request)?)
 }
 
 /// Pushes our logs alone, which anchor the runs.
 pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
     let mut logs = wanted(store, request)?;
-    logs.retain(|(place, _)| place.kind == Kind::Log);
-    deliver(store, reach, request, logs, false)
+    logs.retain(|wanted| wanted.place.kind == Kind::Log);
+    deliver(store, reach, request, logs)
 }
 
-fn deliver(
-    store: &Store,
-    reach: &Reach,
-    request: &Request,
-    mut wanted: Vec<(Place, Oid)>,
-    bring_along: bool,
-) -> Result<Pushed, Error> {
+fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>) -> Result<Pushed, Error> {
     let url = remote::push_url(store, &request.remote)?;
     let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
     let mut kept = Kept::default();
-    let mut named: BTreeSet<Place> = wanted.iter().map(|(place, _)| place.clone()).collect();
-    if bring_along {
-        let mut grown = |place: &Place, new: Oid| {
-            matches!(there.look(place, new, &mut kept), Ok((Found::Stands(Status::Updated), _)))
-        };
-        let chains = |place: &Place| matches!(place.kind, Kind::Run | Kind::Thread) && there.has.contains_key(place);
-        let more = ours(store)?.into_iter().filter(|(place, _)| chains(place) && !named.contains(place));
-        let more: Vec<(Place, Oid)> = more.filter(|(place, new)| grown(place, *new)).collect();
-        named.extend(more.iter().map(|(place, _)| place.clone()));
-        wanted.extend(more);
-        wanted.sort();
-    }
-    for (place, ours) in wanted {
+    let named: BTreeSet<Place> = wanted.iter().map(|wanted| wanted.place.clone()).collect();
+    for Wanted { place, ours, asked } in wanted {
         let old = there.has.get(&place).copied();
         let new = united(store, &place, old, ours, &mut kept)?;
-        let (found, rival) = there.look(&place, new, &mut kept)?;
+        let (found, rival) = match there.look(&place, new, &mut kept) {
+            // What nobody asked for goes along if it can, and holds nothing up.
+            Ok((Found::Stands(Status::Updated), _)) if !asked => (Found::Stands(Status::Updated), None),
+            _ if !asked => continue,
+            looked => looked?,
+        };
         pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
@@ -202,24 +190,29 @@ fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeM
         .collect())
 }
 
-/// Returns what is ours, in order.
-fn ours(store: &Store) -> Result<Vec<(Place, Oid)>, Error> {
+/// Something of ours that may be handed over.
+struct Wanted {
+    place: Place,
+    ours: Oid,
+    /// Whether it was asked for; a chain that was not only goes along where the remote has it as it was before.
+    asked: bool,
+}
+
+/// Returns what is to be handed over: chains before the logs that speak of them.
+fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
     let folder = "refs/handoff/";
     let ours = refs::list(store, folder)?;
     let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(folder)?)?, oid)));
     let mut ours: Vec<(Place, Oid)> = ours.collect();
     ours.sort();
-    Ok(ours)
-}
-
-/// Returns what is to be handed over: chains before the logs that speak of them.
-fn wanted(store: &Store, request: &Request) -> Result<Vec<(Place, Oid)>, Error> {
-    let mut wanted = ours(store)?;
-    wanted.retain(|(place, _)| place.is_asked(&request.names, request.transcripts));
-    match Place::unknown(&request.names, &wanted) {
-        Some(name) => Err(Error::Unknown(name.clone())),
-        None => Ok(wanted),
+    if let Some(name) = Place::unknown(&request.names, &ours) {
+        return Err(Error::Unknown(name.clone()));
     }
+    let wanted = ours.into_iter().map(|(place, ours)| {
+        let asked = place.is_asked(&request.names, request.transcripts);
+        Wanted { place, ours, asked }
+    });
+    Ok(wanted.filter(|wanted| wanted.asked || wanted.place.kind.is_chain()).collect())
 }
 
 /// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.

@@ -81,7 +81,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     };
     let objects = Objects::new(case.store);
     let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
-    let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice(log, case.reference)?)));
+    let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice(log)?)));
     let local = facts.logs(voices, &spoilt).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
@@ -184,9 +184,10 @@ impl Facts<'_> {
     /// Returns what a log at hand has to do with the run: by its key, or because it is one of the run's place or our own.
     ///
     /// At a remote anybody may have put one, so that it has no say there about a run by a key that the verifier knows.
-    fn voice(&self, log: &Log, reference: &str) -> Option<Voice> {
+    fn voice(&self, log: &Log) -> Option<Voice> {
         let is_known_run = || self.writers.iter().any(|writer| self.known.contains(writer));
-        let beside = if log.elsewhere { log.is_own() } else { log.stands_by(reference) };
+        let stands_by = || self.reference.is_some_and(|reference| log.stands_by(reference));
+        let beside = if log.elsewhere { log.is_own() } else { stands_by() };
         self.voice_of(log).or_else(|| (beside && (log.is_own() || !is_known_run())).then_some(Voice::Beside))
     }
 

@@ -9,10 +9,8 @@ use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
 use super::findings::Verdict;
-use super::report::{Facts, Judged};
-use super::{
-    AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, chain, content, root,
-};
+use super::report::Facts;
+use super::{AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, content};
 
 /// What the gate goes by.
 #[derive(Clone, Copy)]
@@ -101,24 +99,8 @@ impl Gate<'_> {
         cautions.extend(caution);
         let distrust = evidence.distrust && !accepted;
         let unasked = || Verdict::not_applicable("not asked for");
-        let verdicts = [
-            chain::row(&case),
-            root::row(&case, anchor.verdict.state),
-            signature,
-            anchor.verdict,
-            evidence.handoff,
-            evidence.plan,
-            evidence.manifest,
-            if whole { content::row(&case) } else { unasked() },
-        ];
-        let judged = Judged {
-            verdicts,
-            signers: evidence.signers,
-            missing_anchor: anchor.missing,
-            anchored: anchor.anchored,
-            times: anchor.times,
-            sandbox: evidence.sandbox,
-        };
+        let content = if whole { content::row(&case) } else { unasked() };
+        let judged = Evidence { signature, ..evidence }.judged(&case, anchor, content);
         let sealed = case.seal().is_some();
         let tampered = judged.is_tampered(sealed, distrust);
         // What is only missing, or not trusted, contradicts nothing.

@@ -15,9 +15,9 @@ use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format::{self, Layout};
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
-use crate::model::time::Moment;
 
 use super::objects::{Fault, Objects, each};
+use super::order::{self, End};
 use super::story::{links, short, signer};
 use super::tree::{self, Accounted, Changes};
 
@@ -81,7 +81,7 @@ impl Log {
         let misnamed = !named.is_none_or(|named| named.fits(reading.hashes.into_iter()));
         log.unread = reading.unread;
         log.broken = match (wrong, reading.last) {
-            (Some(why), Some(last)) => Some(format!("{why}; what it says up to entry {} counts", last.seq)),
+            (Some(why), Some((last, _))) => Some(format!("{why}; what it says up to entry {} counts", last.seq)),
             (None, _) if misnamed => Some("it has not the entry that its name says".to_owned()),
             (wrong, _) => wrong,
         };
@@ -141,13 +141,8 @@ impl Log {
         let seq = entry.seq;
         let about = |kind: &str| format!("entry {seq} is {kind}, which has no place in a log");
         let contradiction = || format!("entry {seq} contradicts what the log said of {} before", entry.about.as_str());
-        let owner = match &entry.event {
-            Event::LogSubmitted(e) => &e.log,
-            Event::LogSealed(e) => &e.log,
-            Event::LogThread(e) => &e.log,
-            other => return Err(about(other.kind())),
-        };
-        if *owner != self.fingerprint {
+        let Some(owner) = entry.event.log() else { return Err(about(entry.event.kind())) };
+        if owner != self.fingerprint {
             return Err(format!("entry {seq} is of another log, {owner:?}"));
         }
         match (&entry.about, &entry.event) {
@@ -183,8 +178,8 @@ impl Log {
 #[derive(Default)]
 struct Reading {
     lazy: bool,
-    /// The last sound entry.
-    last: Option<End>,
+    /// The last sound entry, and the tree after it.
+    last: Option<(End, Oid)>,
     /// The blobs of the tree after it.
     tree: HashMap<String, Oid>,
     /// The leaf hashes of all sound entries.
@@ -193,19 +188,12 @@ struct Reading {
     unread: Option<String>,
 }
 
-/// What the next entry must go on from.
-#[derive(Clone, Copy)]
-struct End {
-    seq: u64,
-    at: Moment,
-    hash: Digest,
-    tree: Oid,
-}
-
 /// An entry as read.
 struct Link {
     entry: Entry,
-    end: End,
+    hash: Digest,
+    /// The tree after it.
+    tree: Oid,
     parents: usize,
     /// The fingerprint of the key that signed it.
     signer: String,
@@ -220,7 +208,7 @@ impl Reading {
             let mut links: Vec<Link> = Vec::new();
             let mut wrong = Ok(());
             for read in each(store, batch, |objects, commit| Link::read(objects, *commit)) {
-                let before = links.last().map(|link| link.end).or(self.last);
+                let before = links.last().map(Link::end).or(self.last);
                 match read.and_then(|link| link.follow(before, &log.fingerprint)) {
                     Ok(link) => links.push(link),
                     Err(why) => {
@@ -231,13 +219,13 @@ impl Reading {
             }
             let changes = each(store, &links, |objects, link| {
                 let accounted = Accounted::by(&link.entry, Layout { fan_out: false }, objects);
-                (tree::changes(objects, link.before, link.end.tree, &accounted), accounted)
+                (tree::changes(objects, link.before, link.tree, &accounted), accounted)
             });
             for (link, (changes, accounted)) in links.into_iter().zip(changes) {
-                self.fold(link.end.seq, changes, &accounted)?;
+                self.fold(link.entry.seq, changes, &accounted)?;
                 log.hear(&link.entry)?;
-                self.hashes.push(link.end.hash);
-                self.last = Some(link.end);
+                self.hashes.push(link.hash);
+                self.last = Some(link.end());
             }
             wrong?;
         }
@@ -272,30 +260,24 @@ impl Link {
         let decoded = codec::decode(&raw).map_err(|error| wrong(&error))?;
         let signer = signer(&decoded).map_err(|why| format!("entry {}: {why}", decoded.entry.seq))?;
         let (parents, entry) = (decoded.parents.len(), decoded.entry);
-        let end = End { seq: entry.seq, at: entry.at, hash: decoded.hash, tree: decoded.tree };
-        Ok(Self { entry, end, parents, signer, before: None })
+        Ok(Self { entry, hash: decoded.hash, tree: decoded.tree, parents, signer, before: None })
+    }
+
+    fn end(&self) -> (End, Oid) {
+        (End::of(&self.entry, self.hash), self.tree)
     }
 
     /// Makes sure that it goes on from the entry before, signed by the log's own key.
-    fn follow(mut self, before: Option<End>, key: &str) -> Result<Self, String> {
-        let seq = self.end.seq;
-        let due = before.map_or(0, |before| before.seq.saturating_add(1));
-        if seq != due {
-            return Err(format!("entry {seq} stands where entry {due} belongs"));
-        }
-        if self.entry.prev != before.map(|before| before.hash) {
-            return Err(format!("entry {seq} does not name the hash of the entry before it"));
-        }
-        if self.parents != usize::from(before.is_some()) {
-            return Err(format!("entry {seq} has {} parents", self.parents));
-        }
-        if before.is_some_and(|before| self.end.at < before.at) {
-            return Err(format!("entry {seq} is dated before the entry before it"));
+    fn follow(mut self, before: Option<(End, Oid)>, key: &str) -> Result<Self, String> {
+        let (end, tree) = before.unzip();
+        let parents = order::parents(&self.entry, end, self.parents);
+        if let Some(fault) = order::faults(&self.entry, end, parents).next() {
+            return Err(fault);
         }
         if self.signer != key {
-            return Err(format!("entry {seq} is signed by {}", self.signer));
+            return Err(format!("entry {} is signed by {}", self.entry.seq, self.signer));
         }
-        self.before = before.map(|before| before.tree);
+        self.before = tree;
         Ok(self)
     }
 }

@@ -18,6 +18,7 @@ mod log;
 mod logs;
 mod manifest;
 mod objects;
+mod order;
 mod plan;
 mod proof;
 mod received;
@@ -56,6 +57,7 @@ use crate::model::entry::Event;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
 
+use anchor::Anchor;
 use findings::Verdict;
 use report::{Facts, Judged};
 use story::Story;
@@ -111,25 +113,9 @@ pub fn verify_with(
         .map_err(|error| at_hand.logs.remember(error, run, reference, own_key))?;
     let anchor = anchor::row(&case, at_hand);
     let evidence = Evidence::gather(&case, anchor.held_since());
-    let verdicts = [
-        chain::row(&case),
-        root::row(&case, anchor.verdict.state),
-        evidence.signature,
-        anchor.verdict,
-        evidence.handoff,
-        evidence.plan,
-        evidence.manifest,
-        content::row(&case),
-    ];
-    let judged = Judged {
-        verdicts,
-        signers: evidence.signers,
-        missing_anchor: anchor.missing,
-        anchored: anchor.anchored,
-        times: anchor.times,
-        sandbox: evidence.sandbox,
-    };
-    Ok(judged.report(Facts::of(&case), evidence.distrust))
+    let distrust = evidence.distrust;
+    let judged = evidence.judged(&case, anchor, content::row(&case));
+    Ok(judged.report(Facts::of(&case), distrust))
 }
 
 /// One run on the table.
@@ -199,6 +185,28 @@ impl Evidence {
             manifest,
             sandbox,
             state: replay.state,
+        }
+    }
+
+    /// Puts the rows together, in their order.
+    fn judged(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Judged {
+        let verdicts = [
+            chain::row(case),
+            root::row(case, anchor.verdict.state),
+            self.signature,
+            anchor.verdict,
+            self.handoff,
+            self.plan,
+            self.manifest,
+            content,
+        ];
+        Judged {
+            verdicts,
+            signers: self.signers,
+            missing_anchor: anchor.missing,
+            anchored: anchor.anchored,
+            times: anchor.times,
+            sandbox: self.sandbox,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
 
 use super::objects::{Objects, each};
+use super::order::{self, End};
 use super::story::{short, signer};
 
 /// What a ref is to hold the chain of.
@@ -78,7 +79,7 @@ fn walk(store: &Store, tip: Oid) -> Result<Vec<Link>, String> {
 /// Holds an entry against the chain that it is to be of, and against the entry before it.
 fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), String> {
     let Decoded { entry, parents, .. } = &link.decoded;
-    let Entry { seq, at, prev, event, about, .. } = entry;
+    let Entry { seq, event, about, .. } = entry;
     let first = before.is_none();
     let (of_it, belongs) = match chain {
         Chain::Run(run) => {
@@ -86,44 +87,29 @@ fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), Str
             (about.run() == Some(run), event.is_of_run() && begins == first)
         }
         Chain::Thread(thread) => (about.thread() == Some(thread), event.kind().starts_with("thread.")),
-        Chain::Log(name) => (log_of(event).is_none_or(|log| log == name.key()), log_of(event).is_some()),
+        Chain::Log(name) => (event.log().is_none_or(|log| log == name.key()), event.log().is_some()),
     };
     if !belongs {
         return Err(format!("entry {seq} is {}, which has no place there", event.kind()));
     }
     if !of_it {
-        return Err(match log_of(event) {
+        return Err(match event.log() {
             Some(log) => format!("entry {seq} is of another log, {log:?}"),
             None => format!("entry {seq} is of another, {:?}", about.as_str()),
         });
     }
-    let due = before.map_or(0, |before| before.decoded.entry.seq.saturating_add(1));
-    if *seq != due {
-        return Err(format!("entry {seq} stands where entry {due} belongs"));
-    }
-    if *prev != before.map(|before| before.decoded.hash) {
-        return Err(format!("entry {seq} does not name the hash of the entry before it"));
-    }
     let named = before.map(|before| before.commit).into_iter().chain(event.further_parent());
-    if !named.eq(parents.iter().copied()) {
-        return Err(format!("entry {seq} has other parents than it says"));
+    let strange = !named.eq(parents.iter().copied());
+    let strange = strange.then(|| format!("entry {seq} has other parents than it says"));
+    let end = before.map(|before| End::of(&before.decoded.entry, before.decoded.hash));
+    if let Some(fault) = order::faults(entry, end, strange).next() {
+        return Err(fault);
     }
     match before.map(|before| &before.decoded.entry) {
-        Some(before) if *at < before.at => Err(format!("entry {seq} is dated before the entry before it")),
         Some(Entry { seq: seal, event: Event::RunSealed(_), .. }) => {
             Err(format!("entry {seq} follows the seal, entry {seal}"))
         }
         _ => Ok(()),
-    }
-}
-
-/// Returns the key of the log that an entry is of, if it is one of a log's.
-fn log_of(event: &Event) -> Option<&str> {
-    match event {
-        Event::LogSubmitted(e) => Some(&e.log),
-        Event::LogSealed(e) => Some(&e.log),
-        Event::LogThread(e) => Some(&e.log),
-        _ => None,
     }
 }
 

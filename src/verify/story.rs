@@ -14,6 +14,7 @@ use crate::sign;
 
 use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
+use super::order::{self, End};
 use super::tree::{self, Accounted, Changes, Held};
 
 /// How many commits are read before they are decoded.
@@ -164,27 +165,14 @@ impl Story {
 
     /// Adds what is wrong with the order of the entries, whoever they are about.
     pub(super) fn check_order(&self, findings: &mut Findings) {
-        let mut last: Option<&Link> = None;
+        let mut last: Option<End> = None;
         for link in &self.links {
-            let seq = link.entry.seq;
-            if self.cut && last.is_none() {
-                last = Some(link);
-                continue;
+            // What the first of a chain that is cut off goes on from is not here.
+            if !self.cut || last.is_some() {
+                let parents = order::parents(&link.entry, last, link.parents);
+                order::faults(&link.entry, last, parents).for_each(|fault| findings.add(fault));
             }
-            let due = last.map_or(0, |last| last.entry.seq.saturating_add(1));
-            if seq != due {
-                findings.add(format!("entry {seq} stands where entry {due} belongs"));
-            }
-            if link.entry.prev != last.map(|last| last.hash) {
-                findings.add(format!("entry {seq} does not name the hash of the entry before it"));
-            }
-            if link.parents != usize::from(last.is_some()) {
-                findings.add(format!("entry {seq} has {} parents", link.parents));
-            }
-            if last.is_some_and(|last| link.entry.at < last.entry.at) {
-                findings.add(format!("entry {seq} is dated before the entry before it"));
-            }
-            last = Some(link);
+            last = Some(End::of(&link.entry, link.hash));
         }
     }
 }

@@ -5,7 +5,7 @@ use git_handoff::model::name::ItemId;
 
 use super::Vector;
 use crate::tamper::run::{End, story};
-use crate::verify::lab::PLAN;
+use crate::verify::lab::{Lab, PLAN};
 use crate::verify::teller::Teller;
 
 pub(super) const VECTORS: &[Vector] = &[
@@ -17,13 +17,7 @@ pub(super) const VECTORS: &[Vector] = &[
     })
     .sha256(),
     Vector::new("clean-failed", "the first item failed, the second was skipped, the run closed", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
-        run.fire("edit-a");
-        run.fail("edit-a");
-        run.skip("edit-b");
-        run.close();
-        run.seal();
-        lab.finish(run);
+        lab.finish(failed(lab));
     }),
     Vector::new(
         "clean-retried",
@@ -88,6 +82,17 @@ pub(super) const VECTORS: &[Vector] = &[
         Teller::honest(lab).write(&lab.signer);
     }),
 ];
+
+/// The first item failed, the second was skipped, the run was closed.
+pub(super) fn failed(lab: &Lab) -> Teller<'_> {
+    let mut run = Teller::submit(lab, PLAN);
+    run.fire("edit-a");
+    run.fail("edit-a");
+    run.skip("edit-b");
+    run.close();
+    run.seal();
+    run
+}
 
 /// Dispatches both items, both are done.
 fn rest(run: &mut Teller<'_>) {

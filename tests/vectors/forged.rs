@@ -7,6 +7,7 @@ use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
 
+use super::clean::failed;
 use super::{Vector, stranger};
 use crate::verify::lab::{Lab, PLAN, blob, relink};
 use crate::verify::teller::{Teller, Told};
@@ -186,13 +187,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("log-of-another-story", "the run told anew, the log as it was", |lab| {
         lab.honest();
-        let mut run = Teller::submit(lab, PLAN);
-        run.fire("edit-a");
-        run.fail("edit-a");
-        run.skip("edit-b");
-        run.close();
-        run.seal();
-        run.write(&lab.signer);
+        failed(lab).write(&lab.signer);
     }),
     Vector::new("cut-back", "the run's ref moved back to before the seal, the log as it was", |lab| {
         let told = lab.honest();

@@ -5,7 +5,6 @@ use git_handoff::model::format;
 use git_handoff::thread::own_threads;
 use serde_json::json;
 
-use super::super::show::printable;
 use super::super::table;
 use super::target::ThreadTarget;
 use super::{Context, Ending, Failure, Output};
@@ -25,7 +24,7 @@ pub(super) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Resu
             Ok(sound) => {
                 let Some(latest) = sound.trail.latest() else { continue };
                 let count = sound.trail.checkpoints.len();
-                let summary = latest.content.summary.as_deref().map(printable).unwrap_or_default();
+                let summary = latest.content.summary.clone().unwrap_or_default();
                 let shown = if count == 1 { "1 checkpoint".to_owned() } else { format!("{count} checkpoints") };
                 rows.push(vec![thread.to_string(), shown, latest.id.to_string(), summary]);
                 values.push(json!({

@@ -3,7 +3,6 @@
 use git_handoff::model::thread::Checkpoint;
 use serde_json::{Value, json};
 
-use super::super::show::printable;
 use super::super::table;
 use super::target::ThreadTarget;
 use super::{Context, Ending, Failure, Output};
@@ -28,10 +27,10 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         vec![
             checkpoint.id.to_string(),
             checkpoint.entry.at.to_string(),
-            printable(&checkpoint.entry.actor),
+            checkpoint.entry.actor.clone(),
             checkpoint.entry.event.kind().to_owned(),
             table::size(checkpoint.content.state.size),
-            checkpoint.content.summary.as_deref().map(printable).unwrap_or_default(),
+            checkpoint.content.summary.clone().unwrap_or_default(),
         ]
     };
     let rows: Vec<Vec<String>> = sound.trail.checkpoints.iter().rev().map(row).collect();

@@ -7,7 +7,6 @@ use git_handoff::thread::steps;
 use git_handoff::verify::Ancestor;
 use serde_json::{Value, json};
 
-use super::super::show::printable;
 use super::super::table;
 use super::target::ThreadTarget;
 use super::verify::ancestor_line;
@@ -35,7 +34,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);
-    rows.extend(sound.lineage.iter().map(|ancestor| vec!["goes back to".into(), printable(&ancestor_line(ancestor))]));
+    rows.extend(sound.lineage.iter().map(|ancestor| vec!["goes back to".into(), ancestor_line(ancestor)]));
     rows.push(vec!["signed by".into(), sound.key.clone()]);
     rows.push(vec!["commit".into(), checkpoint.commit.to_string()]);
     output.line(&format!("{}:{}", target.thread, checkpoint.id));
@@ -62,10 +61,10 @@ fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
     let mut rows = vec![
         vec!["kind".into(), entry.event.kind().into()],
         vec!["at".into(), entry.at.to_string()],
-        vec!["by".into(), printable(&entry.actor)],
+        vec!["by".into(), entry.actor.clone()],
     ];
     let mut row = |name: &str, value: Option<String>| rows.extend(value.map(|value| vec![name.to_owned(), value]));
-    row("summary", content.summary.as_deref().map(printable));
+    row("summary", content.summary.clone());
     row("from", origin(&entry.event));
     row("state", Some(format!("{}, {}", content.state.sha256, table::size(content.state.size))));
     row("packet", content.packet.map(|packet| format!("{}, {}", packet.sha256, table::size(packet.size))));

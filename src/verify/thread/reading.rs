@@ -12,6 +12,7 @@ use crate::model::thread::Trail;
 use crate::verify::content::hash;
 use crate::verify::findings::Findings;
 use crate::verify::objects::{Fault, Objects};
+use crate::verify::order::{self, End};
 use crate::verify::story::{short, signer};
 use crate::verify::tree;
 
@@ -86,21 +87,13 @@ impl Told {
     fn check(&mut self, thread: &ThreadId, objects: &Objects) {
         let mut before: Option<&Link> = None;
         for link in &self.links {
-            let Entry { seq, at, prev, event, about, .. } = &link.entry;
+            let Entry { seq, event, about, .. } = &link.entry;
             let findings = &mut self.findings;
             if about.thread() != Some(thread) {
                 findings.add(format!("entry {seq} is of another thread, {:?}", about.as_str()));
             }
-            let due = before.map_or(0, |before| before.entry.seq.saturating_add(1));
-            if *seq != due {
-                findings.add(format!("entry {seq} stands where entry {due} belongs"));
-            }
-            if *prev != before.map(|before| before.hash) {
-                findings.add(format!("entry {seq} does not name the hash of the entry before it"));
-            }
-            if before.is_some_and(|before| *at < before.entry.at) {
-                findings.add(format!("entry {seq} is dated before the entry before it"));
-            }
+            let end = before.map(|before| End::of(&before.entry, before.hash));
+            order::faults(&link.entry, end, None).for_each(|fault| findings.add(fault));
             let parents = before.map(|before| before.commit).into_iter().chain(event.further_parent());
             if !parents.eq(link.parents.iter().copied()) {
                 findings.add(format!("entry {seq} has other parents than it says"));
