@@ -7,5 +7,6 @@ mod capturing;
 mod harness;
 mod outputs;
 mod running;
+mod supervised;
 mod survivors;
 mod worktree;

@@ -24,6 +24,7 @@ use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::schemas::Schemas;
 use git_handoff::sign::{self, Signer};
 use git_handoff::worker::site::Site;
+use git_handoff::worker::supervisor;
 use ssh_key::PublicKey;
 
 use super::failure::Failure;
@@ -190,7 +191,9 @@ impl Context {
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
         let config = self.config.clone();
         let (site, schemas) = (Arc::new(self.site()?), Arc::new(self.schemas()?));
-        Ok(Setting { config, ambient: self.ambient.clone(), site, schemas, close })
+        // This very program, even where its file was replaced or removed meanwhile.
+        let supervisor = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
+        Ok(Setting { config, ambient: self.ambient.clone(), site, schemas, close, supervisor })
     }
 
     /// Returns where worktrees are made: outside the repository, under the user's cache.
@@ -314,6 +317,12 @@ impl Context {
 /// Returns whether the command line asks for JSON, for one that cannot be parsed.
 pub(crate) fn asks_for_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// Returns the command that this process is to supervise, where that is what it was started for.
+pub(crate) fn supervised() -> Option<impl Iterator<Item = OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == supervisor::ARGUMENT).then_some(arguments)
 }
 
 /// Reads a file, or stdin where the name is `-`, up to a limit that no honest plan reaches.

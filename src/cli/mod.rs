@@ -48,6 +48,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use git_handoff::worker::supervisor;
+
 use context::{Context, Surroundings};
 use failure::Failure;
 use output::Output;
@@ -149,6 +152,10 @@ impl Ending {
 
 /// Runs the program; the only way out of it.
 pub(crate) fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(supervised) = context::supervised() {
+        return supervisor::serve(supervised);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

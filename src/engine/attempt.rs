@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,8 @@ pub(super) struct Job {
     pub(super) env: BTreeMap<String, OsString>,
     /// Whether the worktree of a failed attempt stays.
     pub(super) keep: bool,
+    /// The program that supervises its commands.
+    pub(super) supervisor: Option<PathBuf>,
 }
 
 /// How an attempt ended.
@@ -277,6 +280,7 @@ async fn step(
         env,
         stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
+        supervisor: job.supervisor.clone(),
     };
     agent::run(&invocation, transcript, cancel.clone()).await
 }

@@ -66,6 +66,7 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         command: resolved,
         env,
         keep: setting.config.keep,
+        supervisor: setting.supervisor.clone(),
     };
     Ok((fired, manifest, job))
 }

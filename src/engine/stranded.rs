@@ -18,7 +18,7 @@ use crate::worker::{site::Site, survivors};
 pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Error> {
     let mut notes = Vec::new();
     for leftover in Workspace::leftovers(site, run.run())? {
-        let ended = survivors::end(None, &leftover.dir);
+        let ended = survivors::end(survivors::Left::Stranded, &leftover.dir);
         if ended > 0 {
             notes.push(format!("{}: ended {ended} process(es) that outlived their conductor", leftover.item));
         }
@@ -70,7 +70,7 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
 pub fn discard(site: &Site, run: &RunId, left: Vec<Leftover>, base: Oid) -> Result<Vec<String>, super::tick::Error> {
     let mut notes = Vec::new();
     for leftover in left {
-        survivors::end(None, &leftover.dir);
+        survivors::end(survivors::Left::Stranded, &leftover.dir);
         notes.push(format!("{}: the work of attempt {} is discarded", leftover.item, leftover.attempt));
         if let Some(workspace) = Workspace::reopen(site, run, leftover, base)? {
             workspace.remove()?;

@@ -6,6 +6,7 @@ mod ending;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub struct Setting {
     pub schemas: Arc<Schemas>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
+    /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
+    pub supervisor: Option<PathBuf>,
 }
 
 /// How driving a run ended.

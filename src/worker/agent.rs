@@ -1,20 +1,27 @@
 //! Runs one command in a worktree to its end.
 
+mod handle;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::{self, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout_at};
 
-use super::survivors::{self, Main};
+use handle::{Handle, feed};
+
+use super::supervisor::{self, Report};
+use super::survivors::{self, Left, Main};
 use super::transcript::{self, Stream, TranscriptWriter};
 use crate::model::entry::Exit;
 
@@ -39,6 +46,9 @@ pub struct Invocation {
     pub stdin: Stdin,
     /// When it is ended.
     pub timeout: Duration,
+    /// The program that supervises it when its first argument is [`supervisor::ARGUMENT`]; without one, a process that leaves
+    /// its group and says that it is another attempt's is not found while others run.
+    pub supervisor: Option<PathBuf>,
 }
 
 /// What a command reads.
@@ -84,18 +94,34 @@ pub async fn run(
     cancel: watch::Receiver<bool>,
 ) -> Result<Ended, Error> {
     let started = Instant::now();
-    let (mut child, main) = Main::start(|| spawn(invocation))?;
+    let ((mut child, handle), main) = Main::start(|| spawn(invocation))?;
     let group = main.pid().as_raw_nonzero().get();
     let mut pipes = Pipes::of(&mut child);
-    let outcome = attend(&mut child, &main, &mut pipes, transcript, invocation, cancel).await;
+    let outcome = attend((&mut child, &handle, &main), &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
         main.signal(Signal::KILL);
         // Whatever it says, the group is ended below.
         let _ = child.wait().await;
     }
     main.ended();
-    survivors::end(Some(group), &invocation.attempt_dir);
+    let report = handle.report();
+    match (&handle, report) {
+        (Handle::Supervisor(_), Some(Report::Ended(_) | Report::NotStarted(_))) => {}
+        (Handle::Supervisor(_), _) => drop(survivors::end(Left::Fallen, &invocation.attempt_dir)),
+        (Handle::Group, _) => drop(survivors::end(Left::Group(group), &invocation.attempt_dir)),
+    }
     let (status, cause) = outcome?;
+    let exit = match (&handle, report) {
+        (Handle::Group, _) => exit_of(status),
+        (Handle::Supervisor(_), Some(Report::NotStarted(number))) => {
+            return Err(not_started(invocation, io::Error::from_raw_os_error(number)));
+        }
+        (Handle::Supervisor(_), Some(Report::Ended(exit))) => Some(exit),
+        (Handle::Supervisor(_), Some(Report::Left(exit))) => exit,
+        // Ended by us, because it did not listen.
+        (Handle::Supervisor(_), None) if cause != Cause::Exited => None,
+        (Handle::Supervisor(_), None) => return Err(Error::Supervisor(status)),
+    };
     let until = tokio::time::Instant::now() + DRAIN;
     while let Ok(Some((stream, count))) = timeout_at(until, pipes.read()).await {
         transcript.push(stream, pipes.bytes(stream, count)).map_err(Error::Transcript)?;
@@ -105,17 +131,12 @@ pub async fn run(
         }
     }
     transcript.flush().map_err(Error::Transcript)?;
-    Ok(Ended {
-        exit: exit_of(status),
-        cause,
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-    })
+    Ok(Ended { exit, cause, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
 }
 
 /// Waits for the main process, keeping its pipes moving.
 async fn attend(
-    child: &mut Child,
-    main: &Main,
+    (child, handle, main): (&mut Child, &Handle, &Main),
     pipes: &mut Pipes,
     transcript: &mut TranscriptWriter,
     invocation: &Invocation,
@@ -125,7 +146,7 @@ async fn attend(
     // So far away that it never comes, for a time-out that no clock can count.
     let never = now + Duration::from_secs(60 * 60 * 24 * 365);
     let mut deadline = now.checked_add(invocation.timeout).unwrap_or(never).min(never);
-    let mut cause = Cause::Exited;
+    let (mut cause, mut asked) = (Cause::Exited, 0);
     let cancelled = async move {
         if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
             // Nobody is left who could cancel.
@@ -133,8 +154,8 @@ async fn attend(
         }
     };
     let stdin = child.stdin.take();
-    let mut fed = stdin.is_none();
-    let feeding = feed(stdin, &invocation.stdin);
+    let mut fed = false;
+    let feeding = feed(stdin, handle, &invocation.stdin);
     tokio::pin!(cancelled, feeding);
     loop {
         tokio::select! {
@@ -142,18 +163,13 @@ async fn attend(
             status = child.wait() => return Ok((status.map_err(Error::Wait)?, cause)),
             () = &mut cancelled, if cause == Cause::Exited => {
                 cause = Cause::Cancelled;
-                main.signal(Signal::TERM);
-                deadline = tokio::time::Instant::now() + GRACE;
+                deadline = tokio::time::Instant::now();
             }
             () = sleep_until(deadline) => {
-                if cause == Cause::Exited {
-                    cause = Cause::TimedOut;
-                    main.signal(Signal::TERM);
-                    deadline = tokio::time::Instant::now() + GRACE;
-                } else {
-                    main.signal(Signal::KILL);
-                    deadline = never;
-                }
+                cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
+                let patience = handle.end(main, asked, fed);
+                asked += 1;
+                deadline = patience.map_or(never, |patience| tokio::time::Instant::now() + patience);
             }
             () = &mut feeding, if !fed => fed = true,
             Some((stream, count)) = pipes.read() => {
@@ -163,30 +179,56 @@ async fn attend(
     }
 }
 
-fn spawn(invocation: &Invocation) -> Result<(Child, Pid), Error> {
+fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
     let (program, args) = invocation.argv.split_first().ok_or(Error::Empty)?;
-    let mut command = Command::new(program);
+    let mut handle = Handle::Group;
+    let mut command = process::Command::new(invocation.supervisor.as_deref().unwrap_or(program.as_ref()));
+    let stdin = match (&invocation.supervisor, &invocation.stdin) {
+        (Some(_), _) => {
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(Error::Socket)?;
+            ours.set_nonblocking(true).map_err(Error::Socket)?;
+            handle = Handle::Supervisor(UnixStream::from_std(ours).map_err(Error::Socket)?);
+            command.args([supervisor::ARGUMENT, program]);
+            OwnedFd::from(theirs).into()
+        }
+        (None, Stdin::Bytes(_)) => Stdio::piped(),
+        (None, Stdin::Null) => Stdio::null(),
+    };
     command
         .args(args)
         .current_dir(&invocation.cwd)
         .env_clear()
         .envs(&invocation.env)
-        .process_group(0)
-        .stdin(if matches!(invocation.stdin, Stdin::Bytes(_)) { Stdio::piped() } else { Stdio::null() })
+        .stdin(stdin)
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    #[cfg(target_os = "linux")]
-    die_with_parent(&mut command);
-    let child = command.spawn().map_err(|source| {
-        if invocation.cwd.is_dir() {
-            Error::Spawn { program: program.clone(), source }
-        } else {
-            Error::Directory(invocation.cwd.clone())
-        }
-    })?;
+        .stderr(Stdio::piped());
+    // A supervisor that loses us ends what it holds before it goes, so nothing may end it.
+    let held = matches!(handle, Handle::Supervisor(_));
+    if held {
+        command.process_group(0);
+    } else {
+        alone(&mut command);
+    }
+    let mut command = Command::from(command);
+    command.kill_on_drop(!held);
+    let child = command.spawn().map_err(|source| not_started(invocation, source))?;
     let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    Ok((child, pid.expect("a child that was not waited for has an id")))
+    Ok(((child, handle), pid.expect("a child that was not waited for has an id")))
+}
+
+fn not_started(invocation: &Invocation, source: io::Error) -> Error {
+    if invocation.cwd.is_dir() {
+        Error::Spawn { program: invocation.argv.first().cloned().unwrap_or_default(), source }
+    } else {
+        Error::Directory(invocation.cwd.clone())
+    }
+}
+
+/// Has a command be the leader of a group of its own, that dies with us.
+pub(super) fn alone(command: &mut process::Command) {
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    die_with_parent(command);
 }
 
 /// Has the kernel kill the command when the conductor dies, however that happens.
@@ -195,7 +237,7 @@ fn spawn(invocation: &Invocation) -> Result<(Child, Pid), Error> {
     unsafe_code,
     reason = "the only way to set the parent-death signal; the closure makes two system calls and nothing else"
 )]
-fn die_with_parent(command: &mut Command) {
+fn die_with_parent(command: &mut process::Command) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: prctl and
     // getppid are bare system calls here, and the errors are plain numbers.
@@ -264,14 +306,6 @@ impl Pipe {
     }
 }
 
-/// Writes to the command's stdin until all is written or it wants no more, and closes it.
-async fn feed(pipe: Option<ChildStdin>, stdin: &Stdin) {
-    if let (Some(mut pipe), Stdin::Bytes(bytes)) = (pipe, stdin) {
-        // It may close its end at any time, as any command may.
-        let _ = pipe.write_all(bytes).await;
-    }
-}
-
 fn exit_of(status: ExitStatus) -> Option<Exit> {
     match (status.code(), status.signal()) {
         (None, None) => None,
@@ -296,6 +330,12 @@ pub enum Error {
     /// The working directory is not there.
     #[error("the working directory {} is not there", .0.display())]
     Directory(PathBuf),
+    /// There is no line to a supervisor.
+    #[error("no socket could be made")]
+    Socket(#[source] io::Error),
+    /// The supervisor did not live to say how the command ended.
+    #[error("what supervises the attempt ended before it ({0}), with all that it held")]
+    Supervisor(ExitStatus),
     /// The process could not be waited for.
     #[error("the command could not be waited for")]
     Wait(#[source] io::Error),

@@ -14,6 +14,7 @@ mod removal;
 pub mod salvage;
 pub mod sandbox;
 pub mod site;
+pub mod supervisor;
 pub mod survivors;
 pub mod transcript;
 pub mod workspace;

@@ -7,6 +7,9 @@
 #[cfg(target_os = "linux")]
 mod proc;
 
+#[cfg(target_os = "linux")]
+pub(super) use proc::children_of_ours;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,19 +85,30 @@ impl Drop for Main {
     }
 }
 
+/// Where what an attempt left is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// In the attempt's process group, and outside of it.
+    Group(i32),
+    /// Among what fell to us from a supervisor that died: as all others live below theirs, whatever falls to us is ended.
+    Fallen,
+    /// Of a dead conductor, whose group's number may be another's by now.
+    Stranded,
+}
+
 /// Kills what is left of an attempt and waits until it is gone; returns how many processes that were outside the group.
 ///
-/// `group` is the attempt's process group; none for an attempt of a dead conductor, whose group's number may be another's by
-/// now. To be called when the main process has been waited for and before anything looks at the worktree. Never kills this
+/// To be called when the main process has been waited for and before anything looks at the worktree. Never kills this
 /// process, its ancestors, or what belongs to another attempt. A process that cannot be killed is left after a few seconds.
-pub fn end(group: Option<i32>, attempt_dir: &Path) -> usize {
+pub fn end(left: Left, attempt_dir: &Path) -> usize {
     let deadline = Instant::now() + PATIENCE;
-    let group = group.and_then(Pid::from_raw).filter(|group| group.as_raw_nonzero().get() > 1);
-    if let Some(group) = group {
+    if let Left::Group(group) = left
+        && let Some(group) = Pid::from_raw(group).filter(|_| group > 1)
+    {
         end_group(group, Instant::now() + GROUP_PATIENCE);
     }
     #[cfg(target_os = "linux")]
-    return proc::end_escaped(attempt_dir, group.is_some(), deadline);
+    return proc::end_escaped(attempt_dir, left, deadline);
     #[cfg(not(target_os = "linux"))]
     {
         let _ = attempt_dir;

@@ -26,6 +26,7 @@ pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
         ]),
         stdin: Stdin::Null,
         timeout: Duration::from_secs(20),
+        supervisor: None,
     }
 }
 
@@ -34,7 +35,7 @@ pub(super) fn run(invocation: &Invocation, limit: u64) -> (Result<Ended, agent::
     run_until(invocation, limit, |_| ())
 }
 
-fn run_until(
+pub(super) fn run_until(
     invocation: &Invocation,
     limit: u64,
     control: impl FnOnce(watch::Sender<bool>),

@@ -82,7 +82,7 @@ fn no_other_process_is_touched() {
     let daemon = pid_in(&other.join("pid"));
     let mut plain = Command::new("sleep").arg("100").current_dir("/").stdout(Stdio::null()).spawn().unwrap();
     run(&shell(&one, ESCAPES[1]), 1000).0.unwrap();
-    survivors::end(None, &one);
+    survivors::end(survivors::Left::Stranded, &one);
     assert!(!alive(&pid_in(&one.join("pid"))));
     assert!(alive(&daemon));
     assert_eq!(running.join().unwrap().exit.unwrap().code, Some(0));
@@ -131,9 +131,9 @@ fn survivors_of_a_dead_conductor_are_found() {
     assert!(command.status().unwrap().success());
     let pid = pid_in(&dir.join("pid"));
     assert!(alive(&pid));
-    assert!(survivors::end(None, &dir) >= 1);
+    assert!(survivors::end(survivors::Left::Stranded, &dir) >= 1);
     assert!(!alive(&pid));
-    assert_eq!(survivors::end(None, &dir), 0);
+    assert_eq!(survivors::end(survivors::Left::Stranded, &dir), 0);
 }
 
 #[test]

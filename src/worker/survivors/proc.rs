@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::{ADOPTING, mains};
+use super::{ADOPTING, Left, mains};
 use crate::git::program::with_groups;
 use crate::worker::workspace::task_file;
 
@@ -30,16 +30,19 @@ struct Process {
 
 /// Kills the processes of an attempt that are not in its group; returns how many.
 ///
-/// `ours` says that this process started the attempt: then, where orphans become our children, nothing can be left if we have
-/// no children but the main processes of other attempts.
-pub(super) fn end_escaped(attempt_dir: &Path, ours: bool, deadline: Instant) -> usize {
-    if ours && ADOPTING.load(Ordering::SeqCst) && children().is_some_and(|pids| mains(|mains| pids.is_subset(mains))) {
+/// Where this process started the attempt and orphans become our children, nothing can be left if we have no children but the
+/// main processes of other attempts.
+pub(super) fn end_escaped(attempt_dir: &Path, left: Left, deadline: Instant) -> usize {
+    if left != Left::Stranded
+        && ADOPTING.load(Ordering::SeqCst)
+        && children().is_some_and(|pids| mains(|mains| pids.is_subset(mains)))
+    {
         return 0;
     }
     let mut killed = BTreeSet::new();
     loop {
         // Under the lock, so that no attempt starts between the look and the kill.
-        let alive = mains(|running| with_groups(|groups| round(attempt_dir, (running, groups), &mut killed)));
+        let alive = mains(|running| with_groups(|groups| round((attempt_dir, left), (running, groups), &mut killed)));
         // One more look after the last kill: what it started meanwhile is an orphan by then.
         if !alive || Instant::now() > deadline {
             return killed.len();
@@ -49,10 +52,14 @@ pub(super) fn end_escaped(attempt_dir: &Path, ours: bool, deadline: Instant) -> 
 }
 
 /// Looks once and kills what is found; returns whether anything was alive.
-fn round(attempt_dir: &Path, (running, groups): (&BTreeSet<i32>, &BTreeSet<i32>), killed: &mut BTreeSet<i32>) -> bool {
+fn round(
+    (attempt_dir, left): (&Path, Left),
+    (running, groups): (&BTreeSet<i32>, &BTreeSet<i32>),
+    killed: &mut BTreeSet<i32>,
+) -> bool {
     let processes = scan(attempt_dir);
     let mut alive = false;
-    for pid in victims(&processes, running, groups) {
+    for pid in victims(&processes, left, running, groups) {
         let Some(id) = Pid::from_raw(pid) else { continue };
         if processes[&pid].zombie {
             // Only an orphan of the attempt gets here, never a child that somebody else waits for.
@@ -63,6 +70,15 @@ fn round(attempt_dir: &Path, (running, groups): (&BTreeSet<i32>, &BTreeSet<i32>)
         killed.insert(pid);
     }
     alive
+}
+
+/// The children of this process, also where the kernel does not list them.
+pub(in crate::worker) fn children_of_ours() -> BTreeSet<i32> {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    children().unwrap_or_else(|| {
+        let of_ours = |(pid, process): (i32, Process)| (process.parent == me).then_some(pid);
+        scan(Path::new("/proc/self")).into_iter().filter_map(of_ours).collect()
+    })
 }
 
 /// The children of all our threads; none where the kernel does not list them.
@@ -113,8 +129,13 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
 ///
 /// Those that say so, and all below them. An orphan of ours that says nothing is taken as well: who left its group, emptied its
 /// environment and went away is not to see another attempt's files. One that says that it is another attempt's is left to that
-/// one while others run.
-fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>, groups: &BTreeSet<i32>) -> BTreeSet<i32> {
+/// one while others run, unless those are held by supervisors, so that none of theirs can be our child.
+fn victims(
+    processes: &BTreeMap<i32, Process>,
+    left: Left,
+    running: &BTreeSet<i32>,
+    groups: &BTreeSet<i32>,
+) -> BTreeSet<i32> {
     let own = rustix::process::getpid();
     let (me, my_group) = (own.as_raw_nonzero().get(), rustix::process::getpgrp().as_raw_nonzero().get());
     let adopting = ADOPTING.load(Ordering::SeqCst);
@@ -124,7 +145,7 @@ fn victims(processes: &BTreeMap<i32, Process>, running: &BTreeSet<i32>, groups: 
         at = processes.get(&at).map_or(0, |process| process.parent);
     }
     // Programs that we run ourselves stay in our own group, or in one that is known.
-    let others = |p: &Process| p.elsewhere && !running.is_empty() && !p.zombie;
+    let others = |p: &Process| left != Left::Fallen && p.elsewhere && !running.is_empty() && !p.zombie;
     let orphan =
         |p: &Process| adopting && p.parent == me && p.group != my_group && !groups.contains(&p.group) && !others(p);
     let first = processes.iter().filter(|(_, p)| p.marked || orphan(p));

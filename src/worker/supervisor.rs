@@ -1,0 +1,80 @@
+//! A process between the conductor and one command, under which everything that the command starts stays.
+//!
+//! It is a sub-reaper: whoever leaves its group, its session and its environment is still below it, and of no other attempt.
+//! It ends what is left before it says how the command ended, and ends everything when the conductor goes away. The two talk
+//! over a socket, which is the supervisor's standard input:
+//!
+//! | from the conductor | bytes |
+//! |---|---|
+//! | what the command reads | its length in 8 bytes, most significant first, and the bytes; [`NOTHING`] for `/dev/null` |
+//! | ask the command to end | [`ASK`] |
+//! | end everything now | [`END`], or the end of the stream |
+//!
+//! The supervisor answers once, with a [`Report`]. Its arguments are the command's, its environment, working directory and
+//! output too, so that it costs no more than a start of this program and what is said of a command is said of it.
+
+#[cfg(target_os = "linux")]
+mod serving;
+
+use std::time::Duration;
+
+use crate::model::entry::Exit;
+
+#[cfg(target_os = "linux")]
+pub use serving::serve;
+
+/// The first argument by which the program knows that it is to be a supervisor.
+pub const ARGUMENT: &str = "supervise-attempt";
+
+/// The length of a standard input that is `/dev/null`.
+pub(super) const NOTHING: u64 = u64::MAX;
+/// Asks the command to end, by `SIGTERM` to its group.
+pub(super) const ASK: u8 = b'T';
+/// Ends everything now.
+pub(super) const END: u8 = b'K';
+
+/// How long what cannot be killed is waited for; the conductor looks at what is left then.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a supervisor says at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The command could not be started, for a reason that the system numbers.
+    NotStarted(i32),
+    /// The command ended so, and nothing of it is left.
+    Ended(Exit),
+    /// The command ended so, or not at all; something below it could not be ended.
+    Left(Option<Exit>),
+}
+
+impl Report {
+    fn write(self) -> String {
+        let exit = |exit: Exit| match (exit.code, exit.signal) {
+            (Some(code), _) => format!("code {code}"),
+            (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+        };
+        match self {
+            Self::NotStarted(number) => format!("errno {number}\n"),
+            Self::Ended(ended) => format!("{}\n", exit(ended)),
+            Self::Left(None) => "left\n".to_owned(),
+            Self::Left(Some(ended)) => format!("left {}\n", exit(ended)),
+        }
+    }
+
+    /// Reads what [`Report::write`] wrote; none where the supervisor died before it had said all.
+    pub(super) fn read(said: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(said).ok()?.strip_suffix('\n')?;
+        let exit = |kind: &str, number: &str| match kind {
+            "code" => Some(Exit { code: Some(number.parse().ok()?), signal: None }),
+            "signal" => Some(Exit { code: None, signal: Some(number.parse().ok()?) }),
+            _ => None,
+        };
+        match *line.split(' ').collect::<Vec<_>>() {
+            ["errno", number] => Some(Self::NotStarted(number.parse().ok()?)),
+            ["left"] => Some(Self::Left(None)),
+            ["left", kind, number] => Some(Self::Left(Some(exit(kind, number)?))),
+            [kind, number] => Some(Self::Ended(exit(kind, number)?)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The supervisor's own life.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+
+use super::{ASK, END, NOTHING, PATIENCE, Report};
+use crate::model::entry::Exit;
+use crate::worker::{agent, survivors};
+
+/// The most that a command is given to read.
+const LONGEST: u64 = 1 << 30;
+
+/// How long killed processes are given to be gone before they are looked at again.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// How often orphans that ended are reaped while the command runs.
+const REAPING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Supervises the command that the arguments are; the whole life of a process, whose standard input is the socket.
+///
+/// For a program's `main`, before it does anything else.
+pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match supervise(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut conductor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let stdin = given(&mut conductor)?;
+    let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(stdin);
+    agent::alone(&mut command);
+    let report = match command.spawn() {
+        Ok(child) => attend(&conductor, Pid::from_child(&child))?,
+        Err(error) => Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error())),
+    };
+    // A conductor that is gone wants no report.
+    let _ = conductor.write_all(report.write().as_bytes());
+    Ok(())
+}
+
+/// Receives what the command reads.
+fn given(conductor: &mut UnixStream) -> io::Result<Stdio> {
+    let mut length = [0; 8];
+    conductor.read_exact(&mut length)?;
+    let length = u64::from_be_bytes(length);
+    if length == NOTHING {
+        return Ok(Stdio::null());
+    }
+    if length > LONGEST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // A file that has no name: however slowly it is read, nobody waits.
+    let mut file = File::from(rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC)?);
+    if io::copy(&mut conductor.take(length), &mut file)? != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    io::Seek::rewind(&mut file)?;
+    Ok(OwnedFd::from(file).into())
+}
+
+/// Waits until the command has ended or the conductor wants it to, and ends what is left below us.
+fn attend(conductor: &UnixStream, main: Pid) -> io::Result<Report> {
+    let watched = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
+    let mut family = Family { main, exit: None };
+    while family.exit.is_none() {
+        let mut events = [PollFd::new(conductor, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
+        match poll(&mut events, Some(&REAPING)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let called = !events[0].revents().is_empty();
+        family.reap();
+        if called {
+            let mut word = [END];
+            match (&*conductor).read(&mut word) {
+                Ok(1) if word[0] == ASK => {
+                    let _ = rustix::process::kill_process_group(main, Signal::TERM);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => break,
+            }
+        }
+    }
+    Ok(family.end())
+}
+
+/// All that is below this process.
+struct Family {
+    /// The command.
+    main: Pid,
+    /// How it ended, once it did.
+    exit: Option<Exit>,
+}
+
+impl Family {
+    /// Takes note of every child that ended; returns whether there are any left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.main => self.exit = exit(status).or(self.exit),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Kills whatever is left until nothing is: what loses its parent becomes our child, and is next.
+    fn end(mut self) -> Report {
+        let deadline = Instant::now() + PATIENCE;
+        while self.reap() {
+            if Instant::now() > deadline {
+                return Report::Left(self.exit);
+            }
+            // While it is not reaped, its number is its group's.
+            if self.exit.is_none() {
+                let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
+            }
+            let children = survivors::children_of_ours();
+            for pid in children.into_iter().filter_map(Pid::from_raw) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.exit.map_or(Report::Left(None), Report::Ended)
+    }
+}
+
+fn exit(status: WaitStatus) -> Option<Exit> {
+    match (status.exit_status(), status.terminating_signal()) {
+        (None, None) => None,
+        (code, signal) => Some(Exit { code, signal }),
+    }
+}

@@ -1,0 +1,205 @@
+//! Under a supervisor nothing hides from the end of its attempt, whatever it says of itself and whom it kills.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use git_handoff::model::entry::Exit;
+use git_handoff::worker::agent::{Cause, Error, Invocation, Stdin};
+use git_handoff::worker::survivors;
+
+use super::running::{run, run_until, shell};
+use crate::common::{self, Environment};
+
+fn supervised(dir: &Path, script: &str) -> Invocation {
+    Invocation { supervisor: Some(PathBuf::from(env!("CARGO_BIN_EXE_git-handoff"))), ..shell(dir, script) }
+}
+
+/// The folders of two attempts, as they lie: each in the folder of its run, these in one folder.
+fn attempts() -> (tempfile::TempDir, [PathBuf; 2]) {
+    let root = tempfile::tempdir().unwrap();
+    let path = fs::canonicalize(root.path()).unwrap();
+    let folders = ["one", "other"].map(|run| path.join(run).join("item.1"));
+    folders.iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+    (root, folders)
+}
+
+fn alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn pid_in(path: &Path) -> String {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        match fs::read_to_string(path) {
+            Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+    panic!("no pid in {}", path.display());
+}
+
+/// A script whose daemon says that it is another attempt's, by its environment and by where it is; its number is in `pid`.
+fn forger(dir: &Path, other: &Path) -> String {
+    let (pid, other) = (dir.join("pid"), other.display());
+    format!(
+        "(cd {other}; setsid env -i HANDOFF_TASK={other}/task.json sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 100' >/dev/null 2>&1 &)
+         until test -e {0}; do sleep 0.01; done",
+        pid.display()
+    )
+}
+
+fn exited(code: i32) -> Exit {
+    Exit { code: Some(code), signal: None }
+}
+
+#[test]
+fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
+    if !common::alone("worker::supervised::one_that_says_it_is_anothers_is_ended_with_its_own_attempt") {
+        return;
+    }
+    survivors::become_subreaper();
+    let (_guard, [one, other]) = attempts();
+    // It has a daemon of its own, that must live as long as its attempt.
+    let honest = other.join("pid");
+    let long = format!(
+        "setsid sh -c 'echo $$ >pid; exec sleep 100' & until test -e {0}/over; do sleep 0.01; done",
+        other.display()
+    );
+    let long = supervised(&other, &long);
+    let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
+    let honest = pid_in(&honest);
+    let forged = forger(&one, &other);
+    // By itself, and where it takes away those that would end it.
+    let killers = ["exit 7", "kill -9 $PPID; sleep 100", "kill -STOP $PPID; exit 7"];
+    for killer in killers {
+        let _ = fs::remove_file(one.join("pid"));
+        let mut invocation = supervised(&one, &format!("{forged}; {killer}"));
+        invocation.timeout = Duration::from_secs(2);
+        let ended = run(&invocation, 1000).0;
+        match killer {
+            "exit 7" => assert_eq!(ended.unwrap().exit, Some(exited(7))),
+            _ if killer.contains("STOP") => {
+                let ended = ended.unwrap();
+                assert_eq!((ended.exit, ended.cause), (None, Cause::TimedOut));
+            }
+            _ => assert!(matches!(ended, Err(Error::Supervisor(_))), "{ended:?}"),
+        }
+        assert!(!alive(&pid_in(&one.join("pid"))), "{killer}: it outlived its attempt");
+        assert!(alive(&honest), "{killer}: another attempt's process was ended");
+    }
+    fs::write(other.join("over"), "").unwrap();
+    assert_eq!(running.join().unwrap().exit, Some(exited(0)));
+    assert!(!alive(&honest));
+}
+
+#[test]
+fn what_it_says_is_what_the_command_did() {
+    let (_guard, [dir, _]) = attempts();
+    for (script, exit) in [
+        ("exit 0", Some(exited(0))),
+        ("exit 255", Some(exited(255))),
+        ("kill -9 $$", Some(Exit { code: None, signal: Some(9) })),
+        ("kill -TERM $$", Some(Exit { code: None, signal: Some(15) })),
+        ("sleep 100 & exit 3", Some(exited(3))),
+    ] {
+        let ended = run(&supervised(&dir, script), 1000).0.unwrap();
+        assert_eq!((ended.exit, ended.cause), (exit, Cause::Exited), "{script}");
+    }
+    let mut invocation = supervised(&dir, "cat; pwd; echo err >&2");
+    invocation.stdin = Stdin::Bytes(vec![b'x'; 4 << 20]);
+    let (ended, text) = run(&invocation, 8 << 20);
+    assert_eq!(ended.unwrap().exit, Some(exited(0)));
+    assert!(text.contains(&"x".repeat(4 << 20)), "not all that it was given was read");
+    assert!(text.contains(dir.to_str().unwrap()) && text.contains("err\n"));
+    let open = "cat; readlink /proc/self/fd/0; ls /proc/self/fd";
+    let (of_supervised, of_plain) = (run(&supervised(&dir, open), 1000).1, run(&shell(&dir, open), 1000).1);
+    assert_eq!(of_supervised, of_plain, "the line to the supervisor is not open in it");
+    assert!(of_plain.starts_with("/dev/null\n"), "{of_plain}");
+}
+
+#[test]
+fn a_command_that_cannot_start_is_said_as_without_a_supervisor() {
+    let (_guard, [dir, _]) = attempts();
+    fs::write(dir.join("text"), "no program").unwrap();
+    for program in ["/no/such/program", "no-such-program", "./text", "/", ""] {
+        let plain = Invocation { argv: vec![program.to_owned()], ..shell(&dir, "") };
+        let invocation = Invocation { argv: vec![program.to_owned()], ..supervised(&dir, "") };
+        let said = |invocation: &Invocation| run(invocation, 1000).0.unwrap_err().to_string();
+        assert_eq!(said(&invocation), said(&plain), "{program}");
+    }
+    let invocation = Invocation { cwd: dir.join("gone"), ..supervised(&dir, "true") };
+    assert!(matches!(run(&invocation, 1000).0, Err(Error::Directory(_))));
+    // The program that should supervise is not there.
+    let invocation = Invocation { supervisor: Some("/no/such/program".into()), ..shell(&dir, "true") };
+    assert!(matches!(run(&invocation, 1000).0, Err(Error::Spawn { .. })));
+}
+
+#[test]
+fn time_and_cancellation_are_told_to_the_command_first() {
+    let (_guard, [dir, _]) = attempts();
+    let mut invocation = supervised(&dir, "trap 'echo asked; exit 9' TERM; sleep 100 & wait");
+    invocation.timeout = Duration::from_millis(500);
+    let (ended, text) = run(&invocation, 1000);
+    let ended = ended.unwrap();
+    assert_eq!((ended.exit, ended.cause), (Some(exited(9)), Cause::TimedOut));
+    assert_eq!(text, "asked\n");
+    invocation.argv[2] =
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 100' & while :; do sleep 0.1; done".to_owned();
+    let ended = run(&invocation, 1000).0.unwrap();
+    assert_eq!((ended.exit, ended.cause), (Some(Exit { code: None, signal: Some(9) }), Cause::TimedOut));
+    invocation.timeout = Duration::from_secs(100);
+    let (ended, _) = run_until(&invocation, 1000, |cancel| {
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            cancel.send(true).unwrap();
+            std::thread::sleep(Duration::from_secs(10));
+        });
+    });
+    assert_eq!(ended.unwrap().cause, Cause::Cancelled);
+}
+
+#[test]
+fn when_the_conductor_is_killed_nothing_below_it_lives_on() {
+    let lab = Environment::example("handoff-dag");
+    let [pid, marked] = ["pid", "marked"].map(|name| lab.path().join(name));
+    let script = format!(
+        "(cd /; setsid env -i sh -c 'trap \"\" TERM; echo $$ >{}; sleep 100; :' >/dev/null 2>&1 &); echo $$ >{}; sleep 100",
+        pid.display(),
+        marked.display()
+    );
+    let plan = serde_json::json!({"id": "r", "items": [
+        {"id": "a", "executor": "command", "inputs": {"command": script}}]});
+    lab.write("repo/long.json", &plan.to_string());
+    let mut conductor = lab.command(common::program_path(), "repo");
+    let mut conductor = conductor
+        .args(["run", "long.json"])
+        .process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pids = [pid_in(&pid), pid_in(&marked)];
+    conductor.kill().unwrap();
+    conductor.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while pids.iter().any(|pid| alive(pid)) {
+        assert!(Instant::now() < until, "a worker lives on without its conductor");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_supervisor_that_nobody_speaks_to_ends() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_git-handoff"))
+        .args([git_handoff::worker::supervisor::ARGUMENT, "sleep", "100"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(!child.wait().unwrap().success());
+}
