@@ -4,6 +4,7 @@ mod agents;
 mod anchor;
 mod apply;
 mod bad_days;
+mod chaos;
 mod cli;
 mod common;
 mod coordinate;

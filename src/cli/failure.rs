@@ -104,7 +104,8 @@ impl Failure {
         self.hint("git handoff doctor --fix   # or, if git is at work here, the same command again").race()
     }
 
-    fn race(self) -> Self {
+    /// Somebody else was first.
+    pub(super) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint("run the same command again")
     }
 }

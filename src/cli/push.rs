@@ -114,9 +114,18 @@ fn row(moved: &Moved) -> Vec<String> {
     row
 }
 
+/// How git at the remote begins to say that somebody else is changing a ref, or died while they did.
+const LOCKED: &str = "cannot lock ref";
+
 /// Says what can be done about it.
 fn explain(error: Error, request: &Request) -> Failure {
     let to = quoted(&request.remote.given);
+    if matches!(&error, Error::Declined { said, .. } if said.contains(LOCKED)) {
+        let hint = format!(
+            "git handoff push {to}   # again; if that stays: git handoff doctor --fix, in the remote's repository"
+        );
+        return Failure::from(error).hint(hint).race();
+    }
     let hint = match &error {
         Error::Diverged(diverged) => {
             let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));

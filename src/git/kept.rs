@@ -3,11 +3,13 @@
 //! The `.keep` file is there before the pack can be seen, and holds a lock of the operating system, which ends with the process
 //! that has it: one that can be locked was left by a process that died, and what it kept was never recorded or is reachable.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::NamedTempFile;
 
 use super::pack::{self, Finished};
 use super::store::{Durability, Store};
@@ -68,7 +70,7 @@ impl Kept {
         WRITTEN.fetch_add(1, Ordering::Relaxed);
         let length = store.hash_kind().len_in_hex();
         let (stem, keep) = claim(&folder, OURS, length, finished.pack.path(), finished.checksum.as_slice())?;
-        let place = |file: tempfile::NamedTempFile, extension| {
+        let place = |file: NamedTempFile, extension| {
             file.persist_noclobber(stem.with_extension(extension)).map_err(|error| error.error)
         };
         let placed = place(finished.pack, "pack").and_then(|pack| Ok((pack, place(finished.index, "idx")?)));
@@ -160,11 +162,13 @@ pub(super) fn folder(store: &Store) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Takes a name that no pack ever had, by making its `.keep` file.
+/// Takes a name that no pack ever had, by putting its `.keep` file in place.
 ///
 /// It is a hash of the random name of the temporary file: a name that was used before may stand on the list of what a running
-/// `git repack` is about to remove.
+/// `git repack` is about to remove. The file is locked and written before it has its name: one without our words would be nobody's
+/// to remove, if the process died in between or the disk was full.
 fn claim(folder: &Path, prefix: &str, length: usize, unique: &Path, more: &[u8]) -> io::Result<(PathBuf, File)> {
+    let mut keep = unnamed(folder)?;
     for turn in 0_u64.. {
         let mut hasher = Hasher::default();
         hasher.update(unique.as_os_str().as_encoded_bytes());
@@ -174,20 +178,28 @@ fn claim(folder: &Path, prefix: &str, length: usize, unique: &Path, more: &[u8])
         let mut name = prefix.to_owned();
         name.push_str(&digest.hex()[..length + "pack-".len() - prefix.len()]);
         let stem = folder.join(name);
-        let mut keep =
-            match OpenOptions::new().read(true).write(true).create_new(true).open(stem.with_extension("keep")) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                other => other?,
-            };
-        // The lock before the words: whoever reads them can rely on it.
-        keep.lock()?;
-        writeln!(keep, "{MARK}process {} keeps this until a ref reaches it", std::process::id())?;
+        let claimed = match keep.persist_noclobber(stem.with_extension("keep")) {
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+                keep = refused.file;
+                continue;
+            }
+            other => other.map_err(|refused| refused.error)?,
+        };
         if !fs::exists(stem.with_extension("pack"))? {
-            return Ok((stem, keep));
+            return Ok((stem, claimed));
         }
         unkeep(&stem);
+        keep = unnamed(folder)?;
     }
     unreachable!("names do not run out")
+}
+
+/// Makes a `.keep` file that has no name yet, locked and with our words in it.
+fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut keep = pack::temporary(folder)?;
+    keep.as_file().lock()?;
+    writeln!(keep, "{MARK}process {} keeps this until a ref reaches it", std::process::id())?;
+    Ok(keep)
 }
 
 /// Returns the `.keep` files that processes of ours left that are dead, in order.

@@ -1,18 +1,18 @@
 //! The environment that commands are tested in: nothing of the machine's but the programs, a clock that advances one second
 //! a command, one signing key. Commit ids are therefore the same everywhere, and a changed byte of the format shows.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-/// The moment of the first command.
-const START: &str = "2026-06-04T02:";
+/// The day of the first command in June 2026, and its second on that day: two o'clock.
+const START: (u32, u32) = (4, 2 * 60 * 60);
 
 /// A signing key that everybody knows.
 pub(crate) const KEY: &str = include_str!("../fixtures/signing_key");
@@ -21,7 +21,7 @@ pub(crate) const KEY: &str = include_str!("../fixtures/signing_key");
 pub(crate) struct Environment {
     root: TempDir,
     path: PathBuf,
-    commands: Cell<u32>,
+    commands: AtomicU32,
 }
 
 impl Environment {
@@ -29,7 +29,7 @@ impl Environment {
     pub(crate) fn empty() -> Self {
         let root = tempfile::Builder::new().prefix("git-handoff-test.").tempdir().expect("a temporary folder");
         let path = root.path().canonicalize().expect("it exists");
-        let env = Self { root, path, commands: Cell::new(0) };
+        let env = Self { root, path, commands: AtomicU32::new(0) };
         fs::create_dir_all(env.path().join("home")).expect("the folder is new");
         env.write("home/signing_key", KEY);
         let own = fs::Permissions::from_mode(0o600);
@@ -68,6 +68,11 @@ impl Environment {
     pub(crate) fn path(&self) -> &Path {
         debug_assert!(self.root.path().exists());
         &self.path
+    }
+
+    /// Leaves the folder where it is when this is dropped, to be looked at.
+    pub(crate) fn keep(&mut self) {
+        self.root.disable_cleanup(true);
     }
 
     /// Returns the folder of the repository.
@@ -116,9 +121,9 @@ impl Environment {
 
     /// Returns a command with the environment that every command of a test gets.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>, dir: &str) -> Command {
-        let second = self.commands.get();
-        self.commands.set(second + 1);
-        let clock = format!("{START}{:02}:{:02}", second / 60, second % 60);
+        let second = self.commands.fetch_add(1, Ordering::Relaxed);
+        let (day, second) = (START.0 + (START.1 + second) / 86_400, (START.1 + second) % 86_400);
+        let clock = format!("2026-06-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
         let path = std::env::var_os("PATH").expect("there is a PATH");
         let own = Path::new(program_path()).parent().expect("the program lies in a folder").to_owned();
         let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&path))).expect("paths join");

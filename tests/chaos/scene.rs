@@ -1,0 +1,245 @@
+//! A repository in the middle of its work, with a remote and a second clone; made once and put back before every round.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{leftovers, let_an_hour_pass};
+use crate::bad_days::ground::{Ground, after, item};
+use crate::common::Output;
+
+/// The kinds of repository.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Every ref a file of its own.
+    Plain,
+    /// Every ref in `packed-refs`.
+    Packed,
+    /// Objects named by SHA-256.
+    Sha256,
+    /// Commands are given in a linked worktree.
+    Linked,
+}
+
+/// The repositories that are put back.
+const PLACES: [&str; 4] = ["repo", "other", "hub", "linked"];
+
+/// The state that every round begins from.
+pub(super) struct Scene {
+    pub(super) ground: Ground,
+    pub(super) kind: Kind,
+    /// What the doctor says of it before anything happened.
+    findings: Vec<String>,
+    /// The thread's first checkpoint.
+    pub(super) first: String,
+}
+
+impl Scene {
+    pub(super) fn new(kind: Kind) -> Self {
+        let mut ground = Ground::new();
+        ground.env.keep();
+        if kind == Kind::Sha256 {
+            fs::remove_dir_all(ground.env.repo()).unwrap();
+            fs::create_dir(ground.env.repo()).unwrap();
+            ground.env.git(["init", "--quiet", "--object-format=sha256"]).success();
+            ground.env.write("repo/a.txt", "one\ntwo\n");
+            ground.env.git(["add", "--all"]).success();
+            ground.env.git(["commit", "--quiet", "--message", "Start"]).success();
+        }
+        let mut scene = Self { ground, kind, findings: Vec::new(), first: String::new() };
+        scene.shared();
+        scene.handoff(&["push"]).success();
+        scene.ground.env.git_in(".", ["clone", "--quiet", "hub", "other"]).success();
+        scene.handoff_in("other", &["fetch"]).success();
+        scene.not_fetched();
+        scene.handoff(&["push"]).success();
+        scene.not_pushed();
+        if kind == Kind::Packed {
+            for place in ["repo", "other", "hub"] {
+                scene.ground.env.git_in(place, ["pack-refs", "--all"]).success();
+            }
+        }
+        if kind == Kind::Linked {
+            scene.ground.env.git(["worktree", "add", "--quiet", "../linked"]).success();
+        }
+        scene.findings = scene.findings();
+        let log = scene.handoff(&["--json", "thread", "log", "t"]).success();
+        let first: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        scene.first = format!("t:{}", first["checkpoint_id"].as_str().unwrap());
+        fs::create_dir(scene.ground.path("saved")).unwrap();
+        scene.copy("", "saved");
+        scene
+    }
+
+    /// What both clones and the remote have.
+    fn shared(&self) {
+        let ground = &self.ground;
+        let make = "echo more >>a.txt; echo report >outputs/report; echo said";
+        ground.submit("done", &[item("make", make), after("next", &["make"], "echo x >outputs/x")]);
+        ground.env.write("document", "4\n");
+        self.handoff(&["doc", "put", "done", "notes", "../document"]).success();
+        self.handoff(&["run", "done"]).success();
+        ground.env.git_in(".", [&["init", "--quiet", "--bare"], self.format(), &["hub"]].concat()).success();
+        ground.env.git(["remote", "add", "origin", "../hub"]).success();
+        ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+        self.checkpoint("one");
+    }
+
+    fn format(&self) -> &[&str] {
+        if self.kind == Kind::Sha256 { &["--object-format=sha256"] } else { &[] }
+    }
+
+    /// What only the remote has.
+    fn not_fetched(&self) {
+        self.checkpoint("two");
+        self.ground.drive("later", &[item("make", "echo x >outputs/x")]).success();
+    }
+
+    /// What nobody else has: something for each command to do.
+    fn not_pushed(&self) {
+        let ground = &self.ground;
+        self.checkpoint("three");
+        self.offer();
+        let noted = "echo $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../effects\"; echo $HANDOFF_ITEM >outputs/id; echo x >>a.txt";
+        ground.submit("open", &[item("top", noted), after("next", &["top"], noted), item("lone", noted)]);
+        ground.submit("half", &[item("fails", "exit 1"), after("skipped", &["fails"], "true"), item("fine", noted)]);
+        self.handoff(&["run", "half"]).ends(4);
+        // A worktree that was kept.
+        ground.config("handoff.workspace.keep", "true");
+        ground.submit("kept", &[item("fails", "echo work >work; exit 1")]);
+        self.handoff(&["run", "--close", "kept"]).ends(4);
+        ground.env.git(["config", "--unset", "handoff.workspace.keep"]).success();
+        let grows = json!({ "id": "grows", "openEnded": true, "items": [item("first", "true")] });
+        ground.env.write("grows.json", &grows.to_string());
+        self.handoff(&["submit", "../grows.json"]).success();
+        ground.env.write("more.json", &json!({ "id": "grows", "items": [item("second", "true")] }).to_string());
+        let low = json!({ "if": [{ "document": "score", "pointer": "", "op": "<", "value": 9 }], "atMost": 9 });
+        let create = json!({ "executor": "command", "inputs": { "command": "true" } });
+        let rules = json!([{ "id": "again", "when": low, "create": create }]);
+        let ruled = json!({ "id": "ruled", "rules": rules, "items": [item("first", "true")] });
+        ground.env.write("ruled.json", &ruled.to_string());
+        self.handoff(&["submit", "../ruled.json"]).success();
+        self.handoff(&["doc", "put", "ruled", "score", "../document"]).success();
+        let plan = json!({ "id": "new", "items": [item("first", "true")] });
+        ground.env.write("new.json", &plan.to_string());
+        ground.env.write("state", "the next state\n");
+        // What a submit that died after the run's own ref was there left out.
+        ground.env.git(["update-ref", "-d", "refs/handoff/bases/open"]).success();
+        fs::write(ground.path("effects"), "").unwrap();
+    }
+
+    fn checkpoint(&self, state: &str) {
+        self.ground.env.write("state", state);
+        self.handoff(&["checkpoint", "t", "--state", "../state", "--worktree"]).success();
+    }
+
+    /// Offers the thread's latest checkpoint, for the other clone.
+    fn offer(&self) {
+        let descriptor = self.handoff(&["offer", "t"]).success();
+        self.ground.env.write("descriptor.json", &descriptor);
+    }
+
+    /// Puts everything back as it was.
+    pub(super) fn restore(&self) {
+        self.copy("saved", "");
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let (from, to) = (self.ground.path(from), self.ground.path(to));
+        for place in PLACES.iter().chain(&["worktrees", "effects"]) {
+            let (from, to) = (from.join(place), to.join(place));
+            if to.is_dir() {
+                fs::remove_dir_all(&to).unwrap();
+            }
+            if from.exists() {
+                let status = std::process::Command::new("cp").arg("-a").args([&from, &to]).status();
+                assert!(status.unwrap().success());
+            }
+        }
+    }
+
+    /// The folder that commands are given in.
+    pub(super) fn home(&self) -> &'static str {
+        if self.kind == Kind::Linked { "linked" } else { "repo" }
+    }
+
+    /// Runs the program in the repository itself.
+    pub(super) fn handoff(&self, args: &[&str]) -> Output {
+        self.handoff_in("repo", args)
+    }
+
+    pub(super) fn handoff_in(&self, place: &str, args: &[&str]) -> Output {
+        self.ground.env.handoff_in(place, args)
+    }
+
+    /// Returns the answer of a command that prints JSON.
+    pub(super) fn answer(&self, place: &str, args: &[&str]) -> Value {
+        let output = self.handoff_in(place, args);
+        serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}\n{output}"))
+    }
+
+    pub(super) fn refs(&self, place: &str, below: &str) -> String {
+        self.ground.env.git_in(place, ["for-each-ref", "--format=%(objectname) %(refname)", below]).success()
+    }
+
+    /// Counts the entries of a run that have a field of some value.
+    pub(super) fn entries(&self, run: &str, wanted: &[(&str, &str)]) -> usize {
+        let is = |entry: &Value| wanted.iter().all(|(field, value)| entry[field] == *value);
+        self.ground.entries(run).iter().filter(|entry| is(entry)).count()
+    }
+
+    /// Holds what is true at every moment of a repository and of the remote: git finds no fault, and nothing that stands there is
+    /// anything but whole and signed.
+    pub(super) fn is_sound(&self, place: &str) {
+        for place in [place, "hub"] {
+            let said = self.ground.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
+            assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""), "in {place}");
+        }
+        for verify in [&["verify", "--all"][..], &["thread", "verify", "--all"]] {
+            let output = self.handoff_in(place, verify);
+            let words = ["TAMPERED", "UNTRUSTED", "error:"];
+            let bad = words.iter().any(|word| output.stdout.contains(word) || output.stderr.contains(word));
+            assert!(matches!(output.status, Some(0 | 3)) && !bad, "in {place}: {verify:?}\n{output}");
+        }
+    }
+
+    fn findings(&self) -> Vec<String> {
+        let answer = self.answer("repo", &["doctor", "--json"]);
+        let findings = answer["findings"].as_array().unwrap().iter();
+        findings.map(|finding| format!("{} {}", finding["code"], finding["message"])).collect()
+    }
+
+    /// Lets an hour pass for what killed processes left, and has it mended.
+    pub(super) fn mended(&self) {
+        for place in ["repo/.git", "other/.git", "hub"] {
+            let_an_hour_pass(&self.ground.path(place));
+            let output = self.handoff_in(place.trim_end_matches("/.git"), &["doctor", "--fix"]);
+            assert!(matches!(output.status, Some(0 | 3)), "{output}");
+        }
+    }
+
+    /// Holds that nothing is left over once it was mended and cleaned up.
+    pub(super) fn is_tidy(&self) {
+        self.mended();
+        for place in ["repo", "other"] {
+            assert_eq!(leftovers(&self.ground.path(place).join(".git")), Vec::<PathBuf>::new(), "in {place}");
+        }
+        self.handoff(&["clean", "--force"]).success();
+        assert_eq!(self.ground.worktrees(), Vec::<PathBuf>::new(), "worktrees were left");
+        let before = &self.findings;
+        let findings = self.findings();
+        let new: Vec<_> = findings.iter().filter(|finding| !before.contains(finding)).collect();
+        assert!(new.is_empty(), "the doctor still finds {new:?}");
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("what failed is left in {}", self.ground.env.path().display());
+        } else {
+            let _ = fs::remove_dir_all(self.ground.env.path());
+        }
+    }
+}
