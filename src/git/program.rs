@@ -19,6 +19,9 @@ use super::stop::{self, Stop};
 const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
 
+/// What git says on standard error is kept to so many bytes at its beginning, and as many at its end.
+const MOST_SAID: usize = 256 << 10;
+
 /// Variables that would point git somewhere else, or have it read or print something else, than the caller says.
 const REPOSITORY_VARIABLES: [&str; 18] = [
     "GIT_DIR",
@@ -253,7 +256,15 @@ impl Git {
                 }
                 thread().spawn_scoped(scope, move || {
                     let mut text = Vec::new();
-                    stderr.read_to_end(&mut text).map(|_| text)
+                    let read = pump(&mut stderr, &mut |chunk| {
+                        text.extend_from_slice(chunk);
+                        // A remote may say what it likes through git; why it ended stands at the end.
+                        if text.len() > 3 * MOST_SAID {
+                            text.drain(MOST_SAID..text.len() - MOST_SAID);
+                        }
+                        Ok(())
+                    });
+                    read.map(|()| text)
                 })
             };
             let said = threads();

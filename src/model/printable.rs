@@ -6,6 +6,17 @@
 
 use std::fmt::Write as _;
 
+/// Cuts a text that is longer than anybody reads: what an entry says of itself may be as long as an entry.
+pub fn cut(mut text: String) -> String {
+    const MOST: usize = 1000;
+    if let Some((end, _)) = text.char_indices().nth(MOST) {
+        text.truncate(end);
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
+}
+
 /// Returns whether a character is seen nowhere, or only in what it does to others.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,

@@ -91,7 +91,8 @@ pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
     }
     file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
     let scratch = Scratch::new(&head.object_format)?;
-    let call = scratch.store().git().config("transfer.fsckObjects=true").stdin(file).largest_file(largest);
+    let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
+    let call = call.largest_file(largest);
     call.args(["index-pack", "--stdin", "--fsck-objects"])
         .run()
         .map_err(|error| Error::Pack(path.to_owned(), error))?;

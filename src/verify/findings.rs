@@ -1,5 +1,7 @@
 //! What a row found, and the verdict that follows.
 
+use crate::model::printable::cut;
+
 use super::State;
 use super::objects::Fault;
 
@@ -12,6 +14,7 @@ pub(super) struct Findings {
     wrong: Vec<String>,
     count: usize,
     missing: Vec<String>,
+    missing_count: usize,
 }
 
 impl Findings {
@@ -19,21 +22,31 @@ impl Findings {
     pub(super) fn add(&mut self, finding: String) {
         self.count += 1;
         if self.wrong.len() < KEPT {
-            self.wrong.push(finding);
+            self.wrong.push(cut(finding));
         }
+    }
+
+    /// Adds so many things that are wrong and were not kept.
+    pub(super) fn more(&mut self, count: usize) {
+        self.count += count;
     }
 
     /// Adds an object that is no evidence.
     pub(super) fn fault(&mut self, whose: &str, fault: &Fault) {
         match fault {
-            Fault::Missing(_) => self.missing.push(format!("{whose}: {fault}")),
-            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
+            Fault::Missing(_) => self.missing(format!("{whose}: {fault}")),
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => {
+                self.add(format!("{whose}: {fault}"));
+            }
         }
     }
 
     /// Adds something that is not here.
     pub(super) fn missing(&mut self, finding: String) {
-        self.missing.push(finding);
+        self.missing_count += 1;
+        if self.missing.len() < KEPT {
+            self.missing.push(cut(finding));
+        }
     }
 
     /// Whether anything is wrong, as opposed to not here.
@@ -47,7 +60,10 @@ impl Findings {
             self.add(finding.clone());
         }
         self.count += other.count - other.wrong.len();
-        self.missing.extend(other.missing.iter().cloned());
+        for finding in &other.missing {
+            self.missing(finding.clone());
+        }
+        self.missing_count += other.missing_count - other.missing.len();
     }
 
     /// Returns the first finding, objects that are not here included.
@@ -58,6 +74,7 @@ impl Findings {
     /// Returns the verdict: what is not here is held against the row unless the repository is one that leaves things out.
     pub(super) fn verdict(mut self, lazy: bool, fine: impl FnOnce() -> String) -> Verdict {
         if !lazy {
+            self.count += self.missing_count - self.missing.len();
             for finding in std::mem::take(&mut self.missing) {
                 self.add(finding);
             }
@@ -66,7 +83,7 @@ impl Findings {
             return Verdict::failed(and_more(first, self.count));
         }
         match self.missing.first() {
-            Some(first) => Verdict::incomplete(and_more(first, self.missing.len())),
+            Some(first) => Verdict::incomplete(and_more(first, self.missing_count)),
             None => Verdict::ok(fine()),
         }
     }

@@ -72,7 +72,8 @@ impl Base {
         let failed = |e: gix::Error| Error::Checkout(Box::new(e));
         let mut index = self.index.clone();
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let objects = site.store.local().objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let whole = site.store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
         let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
         let never = AtomicBool::new(false);
         let outcome = checkout(&mut index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;

@@ -1,0 +1,32 @@
+//! How much memory git may take, where what it reads comes from others.
+//!
+//! git holds objects that are stored as differences, and those that they differ from, whole. Nothing in its configuration bounds
+//! that, but a variable of the environment does.
+
+use super::program::{Error, Git};
+
+/// The largest file that git makes a difference from unless it is told otherwise, and that a call within bounds puts together.
+const MOST_HELD: u64 = 512 << 20;
+
+/// Larger files than this stream through a call within bounds, unless they are stored as differences.
+const STREAMED: u64 = 4 << 20;
+
+impl Git {
+    /// Bounds what git holds in memory at once, whatever a pack says: large files stream through, and what is stored as
+    /// differences is put together only where no step of it is larger than [`MOST_HELD`], on one thread.
+    #[must_use]
+    pub fn frugal(self) -> Self {
+        self.env("GIT_ALLOC_LIMIT", (MOST_HELD + (1 << 20)).to_string())
+            .config(&format!("core.bigFileThreshold={STREAMED}"))
+            .config("core.deltaBaseCacheLimit=16m")
+            .config("pack.threads=1")
+    }
+}
+
+impl Error {
+    /// Returns whether it ended for want of memory, or because it would have taken more than it was allowed.
+    pub fn wants_memory(&self) -> bool {
+        const WORDS: [&str; 3] = ["over limit", "out of memory", "Out of memory"];
+        matches!(self, Self::Failed { said, .. } if WORDS.iter().any(|words| said.contains(words)))
+    }
+}
