@@ -355,6 +355,9 @@ pub enum Error {
     /// A tree could not be edited.
     #[error("the tree could not be edited at {0}")]
     Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A folder would be one that no reader takes.
+    #[error("a folder of the tree would take {0} bytes; at most {max} are read", max = bounds::TREE)]
+    Folder(usize),
     /// An object could not be read.
     #[error("object {0} could not be read")]
     Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),

@@ -9,7 +9,6 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use gix::objs::Kind;
-use gix::odb::pack::Find as _;
 
 use super::program::{self, Git};
 use crate::model::digest::Oid;
@@ -45,8 +44,15 @@ pub fn read(repo: &gix::Repository, oid: Oid, most: impl Fn(Kind) -> u64) -> Res
     }
     let mut bytes = Vec::new();
     // What is too large for our memory fails here, before it is inflated.
-    let (kind, packed) = match (*repo.objects).try_find(&oid.0, &mut bytes) {
-        Ok(Some((object, location))) => (object.kind, location.map(|location| location.entry_size as u64)),
+    let found = if repo.objects.num_objects_in_memory() > 0 {
+        // What is still to be written takes nothing yet.
+        gix::objs::Find::try_find(&repo.objects, &oid.0, &mut bytes).map(|found| Some((found?.kind, Some(0))))
+    } else {
+        let found = gix::odb::pack::Find::try_find(&*repo.objects, &oid.0, &mut bytes);
+        found.map(|found| found.map(|(object, at)| (object.kind, at.map(|at| at.entry_size as u64))))
+    };
+    let (kind, packed) = match found {
+        Ok(Some(found)) => found,
         Ok(None) => return Ok(None),
         Err(error) if error.is_resource_exhausted() => return by_git(repo, oid, &most).map(Some),
         Err(error) => return Err(Error::Find(oid, Box::new(error))),

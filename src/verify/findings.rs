@@ -124,3 +124,23 @@ impl Verdict {
 pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_findings_are_counted_and_few_are_kept() {
+        let mut findings = Findings::default();
+        (0..1_000_000).for_each(|at| findings.add(format!("{at} {}", "x".repeat(at % 3000))));
+        (0..1_000_000).for_each(|_| findings.missing("gone".to_owned()));
+        assert!(findings.wrong.len() == KEPT && findings.missing.len() == KEPT);
+        let mut all = Findings::default();
+        all.add("x".repeat(1 << 20));
+        all.extend(&findings);
+        let verdict = all.clone().verdict(true, String::new);
+        assert!(verdict.detail.len() < 1100 && verdict.detail.ends_with("(and 1000000 more)"), "{}", verdict.detail);
+        let verdict = all.verdict(false, String::new);
+        assert!(verdict.detail.ends_with("(and 2000000 more)"), "{}", verdict.detail);
+    }
+}

@@ -41,7 +41,7 @@ pub(super) struct Indexes {
 impl Base {
     /// Reads a commit; refuses one that tracks the folders that we put into every worktree.
     pub(in crate::worker) fn read(site: &Site, commit: Oid) -> Result<Self, Error> {
-        let repo = site.store.local();
+        let repo = site.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
         let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
         let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
