@@ -1,12 +1,15 @@
 //! What a row found, and the verdict that follows.
 
-use crate::model::printable::cut;
+use crate::model::printable::{cut, cut_to};
 
 use super::State;
 use super::objects::Fault;
 
 /// More findings than this are counted, not kept.
 const KEPT: usize = 20;
+
+/// What a row says has so many letters at most: it may name every key that signed.
+const LONGEST: usize = 4000;
 
 /// Everything that is wrong with one row.
 #[derive(Clone, Default)]
@@ -104,19 +107,23 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn ok(detail: impl Into<String>) -> Self {
-        Self { state: State::Ok, detail: detail.into(), incomplete: false }
+        Self::of(State::Ok, detail.into(), false)
     }
 
     pub(super) fn failed(detail: impl Into<String>) -> Self {
-        Self { state: State::Failed, detail: detail.into(), incomplete: false }
+        Self::of(State::Failed, detail.into(), false)
     }
 
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
-        Self { state: State::NotApplicable, detail: detail.into(), incomplete: false }
+        Self::of(State::NotApplicable, detail.into(), false)
+    }
+
+    fn of(state: State, detail: String, incomplete: bool) -> Self {
+        Self { state, detail: cut_to(detail, LONGEST), incomplete }
     }
 
     pub(super) fn incomplete(detail: impl Into<String>) -> Self {
-        Self { state: State::NotApplicable, detail: detail.into(), incomplete: true }
+        Self::of(State::NotApplicable, detail.into(), true)
     }
 }
 
