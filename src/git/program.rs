@@ -13,14 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
+use super::room;
 use super::stop::{self, Stop};
 
 /// Settings that hold for every call, whatever the repository's configuration says.
 const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
-
-/// What git says on standard error is kept to so many bytes at its beginning, and as many at its end.
-const MOST_SAID: usize = 256 << 10;
 
 /// Variables that would point git somewhere else, or have it read or print something else, than the caller says.
 const REPOSITORY_VARIABLES: [&str; 18] = [
@@ -254,18 +252,7 @@ impl Git {
                 if let Some(mut pipe) = stdin {
                     thread().spawn_scoped(scope, move || pipe.write_all(&input))?;
                 }
-                thread().spawn_scoped(scope, move || {
-                    let mut text = Vec::new();
-                    let read = pump(&mut stderr, &mut |chunk| {
-                        text.extend_from_slice(chunk);
-                        // A remote may say what it likes through git; why it ended stands at the end.
-                        if text.len() > 3 * MOST_SAID {
-                            text.drain(MOST_SAID..text.len() - MOST_SAID);
-                        }
-                        Ok(())
-                    });
-                    read.map(|()| text)
-                })
+                thread().spawn_scoped(scope, move || room::said(&mut stderr))
             };
             let said = threads();
             let piped = if said.is_ok() {
@@ -370,7 +357,7 @@ fn limited(command: &Command, bytes: u64) -> Command {
     shell
 }
 
-fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match from.read(&mut buffer) {

@@ -3,13 +3,18 @@
 //! git holds objects that are stored as differences, and those that they differ from, whole. Nothing in its configuration bounds
 //! that, but a variable of the environment does.
 
-use super::program::{Error, Git};
+use std::io::{self, Read};
+
+use super::program::{Error, Git, pump};
 
 /// The largest file that git makes a difference from unless it is told otherwise, and that a call within bounds puts together.
 const MOST_HELD: u64 = 512 << 20;
 
 /// Larger files than this stream through a call within bounds, unless they are stored as differences.
 const STREAMED: u64 = 4 << 20;
+
+/// What git says on standard error is kept to so many bytes at its beginning, and as many at its end.
+const MOST_SAID: usize = 256 << 10;
 
 impl Git {
     /// Bounds what git holds in memory at once, whatever a pack says: large files stream through, and what is stored as
@@ -29,4 +34,17 @@ impl Error {
         const WORDS: [&str; 3] = ["over limit", "out of memory", "Out of memory"];
         matches!(self, Self::Failed { said, .. } if WORDS.iter().any(|words| said.contains(words)))
     }
+}
+
+/// Reads what git says on standard error. A remote may say what it likes through it; why git ended stands at the end.
+pub(super) fn said(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    pump(from, &mut |chunk| {
+        text.extend_from_slice(chunk);
+        if text.len() > 3 * MOST_SAID {
+            text.drain(MOST_SAID..text.len() - MOST_SAID);
+        }
+        Ok(())
+    })?;
+    Ok(text)
 }

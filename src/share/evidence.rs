@@ -210,7 +210,8 @@ impl Walk {
             Spot::All => Spot::All,
             Spot::Root | Spot::Item | Spot::Content => Spot::Content,
         };
-        (next != Spot::Content || self.content).then_some(next)
+        // Every folder is read whole by verify.
+        (next != Spot::Content || self.content || self.search != Search::Absent).then_some(next)
     }
 
     fn counts(&self, spot: Spot, name: &[u8]) -> bool {

@@ -113,9 +113,9 @@ impl Stranger {
     /// Takes the run in with plain git, which asks nobody.
     fn plain_fetch(&self) {
         let path = self.lab.path().display().to_string();
-        self.env
-            .git(["fetch", "--quiet", &path, &format!("refs/handoff/runs/{RUN}:refs/handoff/runs/{RUN}")])
-            .success();
+        let run = format!("refs/handoff/runs/{RUN}:refs/handoff/runs/{RUN}");
+        // As it comes, and not one object to a file.
+        self.env.git(["-c", "fetch.unpackLimit=1", "fetch", "--quiet", &path, &run]).success();
     }
 
     /// Makes sure that the bundle and the fetched run are refused with a word that says why, and that nothing dies of either.
@@ -333,7 +333,7 @@ fn entries_that_come_to_more_than_they_take_are_not_read_on() {
     // Each is one that may be; git stores each as a difference of a few bytes from the next.
     let actor = "x".repeat(12 << 20);
     let mut entries: Vec<(Entry, Oid)> = Vec::new();
-    for link in told.links {
+    for link in told.links.into_iter().take(4) {
         let prev = entries.last().map(|(before, _)| before.hash());
         entries.push((Entry { actor: actor.clone(), prev, ..link.entry }, link.tree));
     }
