@@ -179,7 +179,7 @@ fn varint(mut number: u64) -> Vec<u8> {
         out.push((number & 127) as u8 | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    out.push(u8::try_from(number).unwrap());
     out
 }
 
