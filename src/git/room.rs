@@ -31,8 +31,10 @@ impl Git {
 impl Error {
     /// Returns whether it ended for want of memory, or because it would have taken more than it was allowed.
     pub fn wants_memory(&self) -> bool {
-        const WORDS: [&str; 3] = ["over limit", "out of memory", "Out of memory"];
-        matches!(self, Self::Failed { said, .. } if WORDS.iter().any(|words| said.contains(words)))
+        const WORDS: [&str; 4] = ["over limit", "out of memory", "Out of memory", "Cannot allocate memory"];
+        // What a remote says through git begins otherwise.
+        let is_it = |line: &str| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words));
+        matches!(self, Self::Failed { said, .. } if said.lines().any(is_it))
     }
 }
 

@@ -69,7 +69,7 @@ impl Meter {
 /// Objects come to more than may be held together.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "the entries come to {0} bytes so far, more than 64 MiB and {RATIO} times what they take in the object database"
+    "the objects come to {0} bytes so far, more than 64 MiB and {RATIO} times what they take in the object database"
 )]
 pub struct TooMuch(pub u64);
 
