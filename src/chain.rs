@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::git::codec;
 use crate::git::refs;
 use crate::git::store::{self, Batch, Edit, Kept, Store};
+use crate::model::bounds::{self, Meter};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Subject};
 use crate::model::time::Moment;
@@ -122,6 +123,11 @@ impl Writer {
         let parents: Vec<Oid> = head.commit.into_iter().chain(entry.event.further_parent()).collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
+        // A short one cannot hold too many.
+        let heavy = || raw.len() > bounds::CONTAINERS && !bounds::is_light(&entry.canonical());
+        if raw.len() as u64 > bounds::COMMIT || heavy() {
+            return Err(Error::TooLarge(entry.subject(), raw.len()));
+        }
         let commit = batch.write(gix::objs::Kind::Commit, &raw)?;
         Ok(Link { commit, tree, hash: entry.hash(), entry })
     }
@@ -184,10 +190,10 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
 
 /// Reads a whole chain like [`read`], up to a commit of it, wherever the ref points by now.
 pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>), Error> {
-    let mut links = Vec::new();
+    let (mut links, mut meter) = (Vec::new(), Meter::default());
     let mut next = Some(tip);
     while let Some(commit) = next {
-        let (link, parent) = link(store, commit)?;
+        let (link, parent) = link(store, commit, &mut meter)?;
         links.push(link);
         next = parent;
     }
@@ -207,7 +213,7 @@ pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
     let Some(commit) = refs::read(store, name).map_err(Error::Ref)? else {
         return Ok(Head::unborn(name.to_owned()));
     };
-    let link = link(store, commit)?.0;
+    let link = link(store, commit, &mut Meter::default())?.0;
     let mut head = Head::unborn(name.to_owned());
     head.entries = link.entry.seq;
     head.push(&link);
@@ -216,13 +222,18 @@ pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
 
 /// Reads the commit of one entry.
 pub fn decode(store: &Store, commit: Oid) -> Result<codec::Decoded, Error> {
-    let (_, raw) = store.read(commit)?;
-    codec::decode(&raw).map_err(|e| Error::Entry(commit, e))
+    decode_metered(store, commit, &mut Meter::default())
+}
+
+fn decode_metered(store: &Store, commit: Oid, meter: &mut Meter) -> Result<codec::Decoded, Error> {
+    let object = store.whole(commit)?;
+    meter.add(object.bytes.len() as u64, object.stored).map_err(|too_much| Error::TooMuch(commit, too_much))?;
+    codec::decode(&object.bytes).map_err(|e| Error::Entry(commit, e))
 }
 
 /// Reads one entry and its parent.
-fn link(store: &Store, commit: Oid) -> Result<(Link, Option<Oid>), Error> {
-    let decoded = decode(store, commit)?;
+fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<Oid>), Error> {
+    let decoded = decode_metered(store, commit, meter)?;
     // A thread that began as another's checkpoint has that commit as its first entry's only parent, which is not its own.
     let further = decoded.entry.event.further_parent();
     let first = decoded.parents.first().copied();
@@ -245,6 +256,12 @@ pub enum Error {
     /// A commit of the chain is not an entry.
     #[error("commit {0} of the chain cannot be read")]
     Entry(Oid, #[source] codec::Error),
+    /// The chain is larger than what is held in memory.
+    #[error("the chain cannot be read back from commit {0} on")]
+    TooMuch(Oid, #[source] bounds::TooMuch),
+    /// An entry would be one that no reader takes.
+    #[error("the entry {0:?} would have {1} bytes or too many values; an entry has at most {max} bytes, {containers} arrays and objects, and {values} values", max = bounds::COMMIT, containers = bounds::CONTAINERS, values = bounds::VALUES)]
+    TooLarge(String, usize),
     /// The entries do not follow one another.
     #[error("the chain of {0} is broken at entry {1}")]
     Broken(String, u64),

@@ -6,6 +6,7 @@
 mod disks;
 mod executors;
 pub(crate) mod ground;
+mod memory;
 mod outcomes;
 mod refs;
 mod scale;

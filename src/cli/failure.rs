@@ -10,6 +10,7 @@ use std::io;
 
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{checked, packed, program, refs, save, store};
+use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
@@ -83,10 +84,10 @@ impl Failure {
     }
 
     pub(super) fn of(code: &'static str, error: &dyn Error) -> Self {
-        let mut failure = Self::refused(code, error.to_string());
+        let mut failure = Self::refused(code, cut(error.to_string()));
         let mut next = error.source();
         while let Some(cause) = next {
-            let text = cause.to_string();
+            let text = cut(cause.to_string());
             if failure.causes.last() != Some(&text) && failure.message != text {
                 failure.causes.push(text);
             }
@@ -194,7 +195,8 @@ impl From<chain::Error> for Failure {
             chain::Error::Ref(inner) => inner.into(),
             chain::Error::Sign(inner) => inner.into(),
             chain::Error::LostRace(_) => Self::of("lost-race", &error).race(),
-            chain::Error::Entry(..) | chain::Error::Broken(..) => Self::of("chain", &error),
+            chain::Error::TooLarge(..) => Self::of("too-large", &error),
+            chain::Error::Entry(..) | chain::Error::Broken(..) | chain::Error::TooMuch(..) => Self::of("chain", &error),
         }
     }
 }

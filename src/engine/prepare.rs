@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::attempt::{self, Job};
 use super::tick::Setting;
 use super::{command, needs};
+use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::entry::ItemFired;
 use crate::model::format;
@@ -46,12 +47,12 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         sandbox: sandbox::enforced().into(),
         tool: format::TOOL.into(),
     };
-    let fired = ItemFired {
-        item: item.id.clone(),
-        attempt,
-        manifest: Digest::of(&manifest.canonical()),
-        input_refs: inputs.refs.clone(),
-    };
+    let sealed = manifest.canonical();
+    if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
+        return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
+    }
+    let fired =
+        ItemFired { item: item.id.clone(), attempt, manifest: Digest::of(&sealed), input_refs: inputs.refs.clone() };
     let job = Job {
         at,
         run: run.run().clone(),

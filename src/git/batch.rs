@@ -11,6 +11,7 @@ use super::gather;
 use super::kept::{self, Kept};
 use super::pack::PackWriter;
 use super::store::{Error, Store};
+use crate::model::bounds;
 use crate::model::digest::{Digest, HashingReader, Oid};
 
 /// Objects being written; nobody sees any of them before [`Batch::keep`], and none is there if this is dropped.
@@ -82,6 +83,9 @@ impl Batch {
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();
             gix::objs::WriteTo::write_to(tree, &mut bytes).map_err(Error::Read)?;
+            if bytes.len() as u64 > bounds::TREE {
+                return Err(Error::Folder(bytes.len()));
+            }
             self.repo.objects.write_buf(Kind::Tree, &bytes).map_err(|e| Error::Name(Box::new(e)))
         })?;
         Ok(Oid(written))

@@ -8,6 +8,9 @@ use crate::model::digest::{Digest, Oid};
 /// Blobs above this size are read two times instead of being held in memory.
 const HELD: u64 = 4 << 20;
 
+/// The most bytes of a blob that somebody asked for and that is handed on from memory: a patch, a document.
+const MOST: u64 = 512 << 20;
+
 /// Copies a blob to `out` once its bytes are known to be those that git names, and those of every digest in `recorded`.
 ///
 /// What is small is hashed in memory, and what was hashed is what leaves. What is large is read two times and hashed both times:
@@ -21,9 +24,9 @@ pub fn copy(store: &Store, oid: Oid, recorded: &[Digest], out: &mut dyn Write) -
     stream(store, (oid, size), recorded, out)
 }
 
-/// Reads a blob into memory, like [`copy`].
+/// Reads a blob into memory, like [`copy`]; one of more than 512 MiB is an error.
 pub fn read(store: &Store, oid: Oid, recorded: &[Digest]) -> Result<Vec<u8>, Error> {
-    let bytes = store.read_blob(oid)?;
+    let bytes = store.read_blob_of(oid, MOST)?;
     let named = object_oid(store.hash_kind(), gix::objs::Kind::Blob, &bytes).ok();
     judge(oid, named, recorded, Digest::of(&bytes))?;
     Ok(bytes)

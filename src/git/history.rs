@@ -3,7 +3,8 @@
 use gix::objs::Kind;
 use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 
-use super::store::{Error, Store};
+use super::store::{Error, Store, most};
+use super::whole;
 use crate::model::digest::Oid;
 
 /// Whether missing objects are what this repository was made for: a partial clone.
@@ -53,13 +54,12 @@ fn line(store: &Store, tip: Oid, until: Option<Oid>) -> Result<(Vec<Oid>, bool),
         if until == Some(oid) {
             return Ok((commits, true));
         }
-        let object =
-            repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
+        let object = whole::read(&repo, oid, most)?.ok_or(Error::Missing(oid))?;
         if object.kind != Kind::Commit {
             return Err(Error::Kind(oid, object.kind));
         }
         commits.push(oid);
-        let mut headers = object.data.split(|b| *b == b'\n').skip(1);
+        let mut headers = object.bytes.split(|b| *b == b'\n').skip(1);
         let parent =
             headers.next().and_then(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
         next = parent;

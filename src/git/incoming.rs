@@ -68,7 +68,7 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
     }
     pack.rewind().map_err(Error::Folder)?;
     let incoming = Incoming::new(store).map_err(Error::Folder)?;
-    let call = incoming.around(store.git()).args(["index-pack", "--stdin"]);
+    let call = incoming.around(store.git()).frugal().args(["index-pack", "--stdin"]);
     let call = if strict { call.arg("--strict") } else { call };
     match call.stdin(pack).run() {
         Ok(_) => incoming.release().map_err(Error::Folder),

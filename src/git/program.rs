@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
+use super::room;
 use super::stop::{self, Stop};
 
 /// Settings that hold for every call, whatever the repository's configuration says.
@@ -251,10 +252,7 @@ impl Git {
                 if let Some(mut pipe) = stdin {
                     thread().spawn_scoped(scope, move || pipe.write_all(&input))?;
                 }
-                thread().spawn_scoped(scope, move || {
-                    let mut text = Vec::new();
-                    stderr.read_to_end(&mut text).map(|_| text)
-                })
+                thread().spawn_scoped(scope, move || room::said(&mut stderr))
             };
             let said = threads();
             let piped = if said.is_ok() {
@@ -359,7 +357,7 @@ fn limited(command: &Command, bytes: u64) -> Command {
     shell
 }
 
-fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match from.read(&mut buffer) {

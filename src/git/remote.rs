@@ -28,6 +28,9 @@ const MOST_LISTED: usize = 64 << 20;
 /// What git says where objects came, and are not what it takes.
 const UNSOUND: [&str; 2] = ["fsck error in", "did not send all necessary objects"];
 
+/// Why what git has no room for is not taken.
+const TOO_MUCH: &str = "it holds objects that take more memory to put together than there is for them";
+
 /// The most refs in one call of `git push`, which takes them on its command line.
 const MOST_PUSHED: usize = 500;
 
@@ -231,6 +234,7 @@ const FETCH: [&str; 8] = [
 /// Returns a call that takes objects in: every one is checked, and all of them together are bounded.
 fn receiving(store: &Store, reach: &Reach) -> Git {
     transport(store, reach)
+        .frugal()
         .largest_file(reach.largest)
         .config("transfer.fsckObjects=true")
         .config("fetch.fsckObjects=true")
@@ -345,6 +349,7 @@ impl Error {
             program::Error::Failed { said, .. } if said.contains("File too large") => {
                 Self::TooLarge(remote, reach.largest)
             }
+            error if error.wants_memory() => Self::Unsound(remote, TOO_MUCH.into()),
             program::Error::Failed { call, code, said } => {
                 // The rest of the call may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");

@@ -17,6 +17,8 @@ use super::gather;
 use super::kept;
 pub use super::kept::Kept;
 use super::program::{self, Git};
+use super::whole::{self, Whole};
+use crate::model::bounds;
 use crate::model::digest::{Digest, Hasher, Oid};
 
 /// Blobs above this size are streamed instead of being held in memory.
@@ -57,10 +59,7 @@ impl Store {
         // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
         let options = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
         let trust = gix::sec::trust::Mapping::<gix::open::Options>::default();
-        let trust = gix::sec::trust::Mapping {
-            full: trust.full.object_store_slots(SLOTS),
-            reduced: trust.reduced.object_store_slots(SLOTS),
-        };
+        let trust = gix::sec::trust::Mapping { full: bounded(trust.full), reduced: bounded(trust.reduced) };
         let repo = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(dir, options, trust)
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
         Self::accept(repo)
@@ -68,7 +67,7 @@ impl Store {
 
     /// Opens the git directory at `dir`, and no other, whatever the environment says.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let repo = gix::ThreadSafeRepository::open_opts(dir, gix::open::Options::isolated().object_store_slots(SLOTS))
+        let repo = gix::ThreadSafeRepository::open_opts(dir, bounded(gix::open::Options::isolated()))
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
         Self::accept(repo)
     }
@@ -102,6 +101,16 @@ impl Store {
         // Evidence is read as it is stored: `git replace` must not stand in for it.
         repo.objects.ignore_replacements = true;
         repo
+    }
+
+    /// Returns a handle that reads objects of any size: for the user's own files, which are checked out whole.
+    pub fn unbounded(&self) -> Result<gix::Repository, Error> {
+        let repo = self.local();
+        let options = repo.open_options().clone().config_overrides(None::<&str>).open_path_as_is(true);
+        let opened = gix::ThreadSafeRepository::open_opts(self.git_dir(), options);
+        let mut repo = opened.map_err(|e| Error::Open(self.git_dir(), Box::new(e)))?.to_thread_local();
+        repo.objects.ignore_replacements = true;
+        Ok(repo)
     }
 
     /// Returns the repository, opened anew after many packs.
@@ -194,47 +203,25 @@ impl Store {
         self.durability
     }
 
-    pub(super) fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
-        let object =
-            repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
-        let tree = gix::objs::TreeRef::from_bytes(&object.data, self.hash_kind())
-            .map_err(|e| Error::Find(oid, Box::new(e)))?;
-        Ok(tree.into())
-    }
-
-    /// Returns the blob at a path of a tree.
-    pub fn blob_at(&self, tree: Oid, path: &str) -> Result<Option<Oid>, Error> {
-        let repo = self.local();
-        let mut at = tree;
-        let mut segments = path.split('/').peekable();
-        while let Some(segment) = segments.next() {
-            let tree = self.tree(&repo, at)?;
-            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment) else {
-                return Ok(None);
-            };
-            let last = segments.peek().is_none();
-            if last == entry.mode.is_tree() {
-                return Ok(None);
-            }
-            at = Oid(entry.oid);
-        }
-        Ok(Some(at))
-    }
-
-    /// Reads an object with its kind; nothing is fetched from elsewhere.
+    /// Reads an object with its kind; nothing is fetched from elsewhere. One larger than [`bounds`] say of its kind is an error.
     pub fn read(&self, oid: Oid) -> Result<(gix::objs::Kind, Vec<u8>), Error> {
-        let repo = self.local();
-        let mut object =
-            repo.try_find_object(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?.ok_or(Error::Missing(oid))?;
-        Ok((object.kind, std::mem::take(&mut object.data)))
+        self.whole(oid).map(|object| (object.kind, object.bytes))
     }
 
-    /// Reads a blob into memory.
+    /// Reads an object like [`Store::read`], and says what it takes in the object database.
+    pub fn whole(&self, oid: Oid) -> Result<Whole, Error> {
+        whole::read(&self.local(), oid, most)?.ok_or(Error::Missing(oid))
+    }
+
+    /// Reads a blob into memory, unless it is larger than [`bounds::BLOB`].
     pub fn read_blob(&self, oid: Oid) -> Result<Vec<u8>, Error> {
-        match self.read(oid)? {
-            (gix::objs::Kind::Blob, bytes) => Ok(bytes),
-            (kind, _) => Err(Error::Kind(oid, kind)),
-        }
+        self.read_blob_of(oid, bounds::BLOB)
+    }
+
+    /// Reads a blob of at most so many bytes into memory.
+    pub fn read_blob_of(&self, oid: Oid, most: u64) -> Result<Vec<u8>, Error> {
+        let object = whole::read(&self.local(), oid, |_| most)?.ok_or(Error::Missing(oid))?;
+        if object.kind == gix::objs::Kind::Blob { Ok(object.bytes) } else { Err(Error::Kind(oid, object.kind)) }
     }
 
     /// Returns the kind of an object that is here; none where it is not.
@@ -264,6 +251,7 @@ impl Store {
         }
         // gix inflates an object whole; git streams it. It is here, so nothing is fetched, and it is not to be replaced.
         self.git()
+            .frugal()
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
             .arg("cat-file")
@@ -275,25 +263,6 @@ impl Store {
             })
             .map_err(|e| Error::Program(Box::new(e)))?;
         Ok(hasher.finish())
-    }
-
-    /// Returns how many bytes the files of a tree hold, as far as they are here.
-    pub fn tree_size(&self, tree: Oid) -> Result<u64, Error> {
-        let repo = self.local();
-        let mut total = 0;
-        let mut trees = vec![tree];
-        while let Some(tree) = trees.pop() {
-            for entry in self.tree(&repo, tree)?.entries {
-                if entry.mode.is_tree() {
-                    trees.push(Oid(entry.oid));
-                } else if !entry.mode.is_commit() {
-                    let header =
-                        repo.try_find_header(entry.oid).map_err(|e| Error::Find(Oid(entry.oid), Box::new(e)))?;
-                    total += header.map_or(0, |header| header.size());
-                }
-            }
-        }
-        Ok(total)
     }
 
     /// Forces what git wrote to disk, if durability is strict; what a [`Batch`] keeps is there already.
@@ -324,6 +293,20 @@ impl Store {
             return false;
         };
         file.set_modified(SystemTime::now()).is_ok()
+    }
+}
+
+/// Returns the same options for a repository that a chain is read from.
+fn bounded(options: gix::open::Options) -> gix::open::Options {
+    options.object_store_slots(SLOTS).config_overrides([whole::setting()])
+}
+
+/// Returns how large an object may be that is read whole, whatever it is read for.
+pub fn most(kind: gix::objs::Kind) -> u64 {
+    match kind {
+        gix::objs::Kind::Commit | gix::objs::Kind::Tag => bounds::COMMIT,
+        gix::objs::Kind::Tree => bounds::TREE,
+        gix::objs::Kind::Blob => bounds::BLOB,
     }
 }
 
@@ -372,9 +355,15 @@ pub enum Error {
     /// A tree could not be edited.
     #[error("the tree could not be edited at {0}")]
     Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A folder would be one that no reader takes.
+    #[error("a folder of the tree would take {0} bytes; at most {max} are read", max = bounds::TREE)]
+    Folder(usize),
     /// An object could not be read.
     #[error("object {0} could not be read")]
     Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// An object is larger than what is read in its place, or took more memory than there is for it.
+    #[error(transparent)]
+    Whole(whole::Error),
     /// An object is not here.
     #[error("object {0} is not in the repository")]
     Missing(Oid),
@@ -393,4 +382,13 @@ pub enum Error {
     /// The `git` program failed.
     #[error(transparent)]
     Program(Box<program::Error>),
+}
+
+impl From<whole::Error> for Error {
+    fn from(error: whole::Error) -> Self {
+        match error {
+            whole::Error::Find(oid, source) => Self::Find(oid, source),
+            other => Self::Whole(other),
+        }
+    }
 }

@@ -1,8 +1,9 @@
-//! What lies directly in a tree.
+//! What lies in a tree.
 
 use gix::objs::{Kind, TreeRefIter};
 
-use super::store::{Error, Store};
+use super::store::{Error, Store, most};
+use super::whole;
 use crate::model::digest::Oid;
 
 /// Returns the plain files in a tree, by name; what else is in it is left out.
@@ -16,4 +17,51 @@ pub fn files(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
     let named = files
         .filter_map(|entry| Some((std::str::from_utf8(entry.filename).ok()?.to_owned(), Oid(entry.oid.to_owned()))));
     Ok(named.collect())
+}
+
+impl Store {
+    pub(super) fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
+        let object = whole::read(repo, oid, most)?.ok_or(Error::Missing(oid))?;
+        let tree = gix::objs::TreeRef::from_bytes(&object.bytes, self.hash_kind())
+            .map_err(|e| Error::Find(oid, Box::new(e)))?;
+        Ok(tree.into())
+    }
+
+    /// Returns the blob at a path of a tree.
+    pub fn blob_at(&self, tree: Oid, path: &str) -> Result<Option<Oid>, Error> {
+        let repo = self.local();
+        let mut at = tree;
+        let mut segments = path.split('/').peekable();
+        while let Some(segment) = segments.next() {
+            let tree = self.tree(&repo, at)?;
+            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment) else {
+                return Ok(None);
+            };
+            let last = segments.peek().is_none();
+            if last == entry.mode.is_tree() {
+                return Ok(None);
+            }
+            at = Oid(entry.oid);
+        }
+        Ok(Some(at))
+    }
+
+    /// Returns how many bytes the files of a tree hold, as far as they are here.
+    pub fn tree_size(&self, tree: Oid) -> Result<u64, Error> {
+        let repo = self.local();
+        let mut total = 0;
+        let mut trees = vec![tree];
+        while let Some(tree) = trees.pop() {
+            for entry in self.tree(&repo, tree)?.entries {
+                if entry.mode.is_tree() {
+                    trees.push(Oid(entry.oid));
+                } else if !entry.mode.is_commit() {
+                    let header =
+                        repo.try_find_header(entry.oid).map_err(|e| Error::Find(Oid(entry.oid), Box::new(e)))?;
+                    total += header.map_or(0, |header| header.size());
+                }
+            }
+        }
+        Ok(total)
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use super::printable;
+
 /// Returns what an error says, and what it comes from, each after a colon; nothing twice.
 pub fn in_words(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -13,5 +15,5 @@ pub fn in_words(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    text
+    printable::cut(text)
 }

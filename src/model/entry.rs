@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::bounds;
 use super::digest::Digest;
 pub use super::document::DocumentWritten;
 pub use super::event::{
@@ -125,6 +126,9 @@ impl Entry {
     ///
     /// Bytes that are not exactly what [`Entry::canonical`] gives back are refused, whatever they mean.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        if !bounds::is_light(bytes) {
+            return Err(Error::Heavy);
+        }
         let value: Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
         if !format::has_safe_numbers(&value) {
             return Err(Error::Number);
@@ -199,6 +203,13 @@ pub enum Error {
     /// The bytes are not JSON.
     #[error("the entry is not JSON: {0}")]
     Json(serde_json::Error),
+    /// It has more values than an entry may have.
+    #[error(
+        "the entry has more than {} arrays and objects, or more than {} values",
+        bounds::CONTAINERS,
+        bounds::VALUES
+    )]
+    Heavy,
     /// A number is none that the format writes.
     #[error("a number of the entry is no integer within ±(2^53−1)")]
     Number,

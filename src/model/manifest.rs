@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds;
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
@@ -65,6 +66,9 @@ impl Manifest {
 
     /// Reads a manifest back; refuses bytes that are not its canonical form.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        if !bounds::is_light(bytes) {
+            return Err(Error::Heavy);
+        }
         let value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
         let safe = format::has_safe_numbers(&value);
         let manifest: Self = serde_json::from_value(value).map_err(Error::Json)?;
@@ -81,6 +85,13 @@ pub enum Error {
     /// The bytes are not the JSON of a manifest.
     #[error("the manifest cannot be read: {0}")]
     Json(serde_json::Error),
+    /// It has more values than a manifest may have.
+    #[error(
+        "the manifest has more than {} arrays and objects, or more than {} values",
+        bounds::CONTAINERS,
+        bounds::VALUES
+    )]
+    Heavy,
     /// The bytes are of another schema or not canonical.
     #[error("the manifest is not a canonical {SCHEMA}")]
     NotCanonical,

@@ -6,6 +6,21 @@
 
 use std::fmt::Write as _;
 
+/// Cuts a text that is longer than anybody reads, after 1,000 letters: what an entry says of itself may be as long as an entry.
+pub fn cut(text: String) -> String {
+    cut_to(text, 1000)
+}
+
+/// Cuts a text after so many letters.
+pub fn cut_to(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
+}
+
 /// Returns whether a character is seen nowhere, or only in what it does to others.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -260,8 +261,8 @@ pub struct Checkpoint {
     pub hash: Digest,
     /// Its entry.
     pub entry: Entry,
-    /// What it holds.
-    pub content: Content,
+    /// What it holds; one that was gone back to shares it.
+    pub content: Arc<Content>,
     /// When it was handed out to go on from.
     pub resumed: Vec<Moment>,
 }
@@ -280,12 +281,12 @@ impl Trail {
     pub fn push(&mut self, entry: &Entry, hash: Digest, commit: Oid) -> Result<(), Illegal> {
         let first = self.checkpoints.is_empty();
         let content = match &entry.event {
-            Event::ThreadCheckpointed(e) => e.content(),
-            Event::ThreadAdopted(e) if first && e.adopted_from.sha256 == e.state.sha256 => e.content(),
+            Event::ThreadCheckpointed(e) => Arc::new(e.content()),
+            Event::ThreadAdopted(e) if first && e.adopted_from.sha256 == e.state.sha256 => Arc::new(e.content()),
             Event::ThreadAdopted(_) if first => return Err(Illegal::OtherState),
-            Event::ThreadForked(e) if first => e.content(),
+            Event::ThreadForked(e) if first => Arc::new(e.content()),
             Event::ThreadRolledBack(e) => match self.find(&e.to) {
-                Some(target) => target.content.clone(),
+                Some(target) => Arc::clone(&target.content),
                 None => return Err(Illegal::UnknownCheckpoint(e.to.clone())),
             },
             Event::ThreadResumed(e) => {

@@ -3,6 +3,8 @@
 use super::Error;
 use crate::chain::{self, Head, Link};
 use crate::git::store::Store;
+use crate::git::whole::Whole;
+use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunExtended, RunSubmitted};
 use crate::model::format::{self, Layout};
@@ -47,9 +49,10 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
     let rules = rules(store, run, links[0].tree, &submitted, &plan)?;
     let mut state = RunState::new(submitted, Graph::new(&plan)).with_rules(rules);
     let layout = state.layout();
+    let mut meter = Meter::default();
     for link in &links[1..] {
         let applied = match &link.entry.event {
-            Event::RunExtended(e) => state.extend(e, added(store, run, layout, link, e)?),
+            Event::RunExtended(e) => state.extend(e, added(store, (run, layout), link, e, &mut meter)?),
             event => state.apply(event),
         };
         applied.map_err(|why| Error::Story(run.clone(), link.entry.seq, why))?;
@@ -68,12 +71,20 @@ fn rules(store: &Store, run: &RunId, tree: Oid, submitted: &RunSubmitted, plan: 
 }
 
 /// Reads the items that an entry added.
-fn added(store: &Store, run: &RunId, layout: Layout, link: &Link, e: &RunExtended) -> Result<Vec<Item>, Error> {
+fn added(
+    store: &Store,
+    (run, layout): (&RunId, Layout),
+    link: &Link,
+    e: &RunExtended,
+    meter: &mut Meter,
+) -> Result<Vec<Item>, Error> {
     let mut items = Vec::with_capacity(e.items.len());
     for (id, digest) in &e.items {
         let unreadable = || Error::Item(run.clone(), id.clone());
         let blob = store.blob_at(link.tree, &layout.definition(id))?.ok_or_else(unreadable)?;
-        let bytes = store.read_blob(blob)?;
+        let Whole { bytes, stored, .. } = store.whole(blob)?;
+        // All of them are held together.
+        meter.add(bytes.len() as u64, stored).map_err(|_| unreadable())?;
         let item = plan::parse_item(&bytes).ok().filter(|_| Digest::of(&bytes) == *digest);
         items.push(item.ok_or_else(unreadable)?);
     }

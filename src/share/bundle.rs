@@ -18,6 +18,9 @@ use crate::model::printable;
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
 
+/// More refs than this are not taken from one bundle, as from one remote.
+const MOST_REFS: usize = 50_000;
+
 /// The runs' folder in a bundle and in the repository that it is opened in.
 const FOLDER: &str = "refs/handoff/";
 
@@ -83,6 +86,9 @@ pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
     (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable)?;
     let head = bundle_head(&start).ok_or_else(|| Error::NotABundle(path.to_owned()))?;
     drop(start);
+    if head.refs.len() > MOST_REFS {
+        return Err(Error::TooMany(path.to_owned(), head.refs.len()));
+    }
     if let Some(asked) = head.asks.first() {
         return Err(Error::Capability(path.to_owned(), printable::line(asked)));
     }
@@ -91,10 +97,12 @@ pub fn open(path: &Path, largest: u64) -> Result<Opened, Error> {
     }
     file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
     let scratch = Scratch::new(&head.object_format)?;
-    let call = scratch.store().git().config("transfer.fsckObjects=true").stdin(file).largest_file(largest);
-    call.args(["index-pack", "--stdin", "--fsck-objects"])
-        .run()
-        .map_err(|error| Error::Pack(path.to_owned(), error))?;
+    let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
+    let call = call.largest_file(largest);
+    call.args(["index-pack", "--stdin", "--fsck-objects"]).run().map_err(|error| match error {
+        error if error.wants_memory() => Error::TooMuch(path.to_owned()),
+        error => Error::Pack(path.to_owned(), error),
+    })?;
     let mut opened = Opened { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new() };
     name(&mut opened, &head, path)?;
     Ok(opened)
@@ -153,6 +161,12 @@ pub enum Error {
     /// It is larger than what may come in.
     #[error("{} is larger than {largest} bytes", .0.display(), largest = .1)]
     TooLarge(PathBuf, u64),
+    /// git has no room for what is in it.
+    #[error("{} holds objects that take more memory to put together than there is for them", .0.display())]
+    TooMuch(PathBuf),
+    /// It names more than anybody has.
+    #[error("{} names {count} refs; not more than {MOST_REFS} are taken", .0.display(), count = .1)]
+    TooMany(PathBuf, usize),
     /// What is in it is damaged.
     #[error("the objects in {} are not sound", .0.display())]
     Pack(PathBuf, #[source] program::Error),

@@ -1,4 +1,5 @@
-//! Which blobs of a chain verify needs, found in its trees without reading a blob.
+//! Which blobs of a chain verify needs, found in its trees without reading a blob: those that are not here, and those that are too
+//! large.
 //!
 //! A partial clone has commits and trees. Everything verify reads besides, but for the products themselves, is named here, so
 //! that it can be brought in one batch.
@@ -10,6 +11,9 @@ use gix::hashtable::HashSet;
 use super::Kind;
 use crate::git::history;
 use crate::git::store::{self, Store};
+use crate::git::whole;
+use crate::model::bounds;
+use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::rule::Rule;
@@ -48,7 +52,7 @@ pub(super) fn missing(
     head: Oid,
     content: bool,
 ) -> Result<Vec<Oid>, store::Error> {
-    let mut walk = Walk { repo: history::reader(store), content, seen: Default::default(), wanted: Vec::new() };
+    let mut walk = Walk::new(store, content);
     if !kind.is_chain() {
         walk.tree(head, Spot::All)?;
         return Ok(walk.absent());
@@ -62,6 +66,29 @@ pub(super) fn missing(
         walk.commit(commit, root)?;
     }
     Ok(walk.absent())
+}
+
+/// Says which object of a chain is larger than what is read in its place, from the head back to one that was looked at before.
+///
+/// What is not here is not too large; products may be of any size.
+pub(super) fn oversized(
+    store: &Store,
+    kind: Kind,
+    old: Option<Oid>,
+    head: Oid,
+) -> Result<Option<String>, store::Error> {
+    // The files that a thread holds are products; its folders are read whole all the same.
+    let search = if kind == Kind::Thread { Search::Folders } else { Search::Large };
+    let mut walk = Walk { search, ..Walk::new(store, false) };
+    let root = if kind == Kind::Run { Spot::Root } else { Spot::All };
+    for commit in history::since(store, head, old)? {
+        match walk.commit(commit, root) {
+            Err(store::Error::Missing(_)) => {}
+            Err(store::Error::Whole(error)) => return Ok(Some(in_words(&error))),
+            other => other?,
+        }
+    }
+    Ok(None)
 }
 
 /// Collects the documents that the rules of a run look into and that are not here; its plan and its rules are by now.
@@ -96,15 +123,32 @@ fn tree_of(commit: &[u8]) -> Option<Oid> {
     first.strip_prefix(b"tree ").and_then(|id| std::str::from_utf8(id).ok()?.parse().ok())
 }
 
+/// What a walk looks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// Blobs that are not here.
+    Absent,
+    /// Folders and blobs that are too large.
+    Large,
+    /// Folders that are too large.
+    Folders,
+}
+
 struct Walk {
     repo: gix::Repository,
     content: bool,
+    search: Search,
     /// What was seen at each spot; every tree names all of its folders again, so that most of the walk is to ask this.
     seen: [HashSet; SPOTS],
     wanted: Vec<Oid>,
 }
 
 impl Walk {
+    fn new(store: &Store, content: bool) -> Self {
+        let repo = history::reader(store);
+        Self { repo, content, search: Search::Absent, seen: Default::default(), wanted: Vec::new() }
+    }
+
     fn commit(&mut self, commit: Oid, root: Spot) -> Result<(), store::Error> {
         match tree_of(&self.read(commit)?) {
             Some(tree) => self.tree(tree, root),
@@ -132,11 +176,29 @@ impl Walk {
                     && self.counts(spot, name)
                     && self.seen[Spot::All as usize].insert(below.0)
                 {
-                    self.wanted.push(below);
+                    match self.search {
+                        Search::Absent => self.wanted.push(below),
+                        Search::Large => self.bound(below, name)?,
+                        Search::Folders => {}
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Refuses a blob that is larger than what is read in its place.
+    fn bound(&self, oid: Oid, name: &[u8]) -> Result<(), store::Error> {
+        let most = match name {
+            b"plan.json" | b"rules.json" | b"item.json" => bounds::PLAN,
+            b"manifest.json" => bounds::MANIFEST,
+            _ => bounds::BLOB,
+        };
+        let header = self.repo.try_find_header(oid.0).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
+        match header.map(|header| (header.kind(), header.size())) {
+            Some((kind, size)) if size > most => Err(whole::Error::TooLarge { oid, kind, size, most }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Returns where a folder leads; none where nothing below it is asked for.
@@ -148,7 +210,8 @@ impl Walk {
             Spot::All => Spot::All,
             Spot::Root | Spot::Item | Spot::Content => Spot::Content,
         };
-        (next != Spot::Content || self.content).then_some(next)
+        // Every folder is read whole by verify.
+        (next != Spot::Content || self.content || self.search != Search::Absent).then_some(next)
     }
 
     fn counts(&self, spot: Spot, name: &[u8]) -> bool {
@@ -170,8 +233,7 @@ impl Walk {
     }
 
     fn read(&self, oid: Oid) -> Result<Vec<u8>, store::Error> {
-        let found = self.repo.try_find_object(oid.0).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
-        let mut object = found.ok_or(store::Error::Missing(oid))?;
-        Ok(std::mem::take(&mut object.data))
+        let found = whole::read(&self.repo, oid, store::most)?;
+        Ok(found.ok_or(store::Error::Missing(oid))?.bytes)
     }
 }

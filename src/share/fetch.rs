@@ -226,6 +226,9 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
         if let Err(why) = place.refuses(store, old, new) {
             return Ok(Status::Unsound(why));
         }
+        if let Some(why) = evidence::oversized(store, place.kind, old, new)? {
+            return Ok(Status::Unsound(why));
+        }
     }
     Ok(if old.is_some() { Status::Updated } else { Status::New })
 }

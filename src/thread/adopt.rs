@@ -14,7 +14,7 @@ use crate::git::quarantine;
 use crate::git::refs;
 use crate::git::remote::{self, Reach};
 use crate::model::descriptor::{self, Received};
-use crate::model::entry::{AdoptedFrom, Event, ThreadAdopted};
+use crate::model::entry::{AdoptedFrom, Content, Event, ThreadAdopted};
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
@@ -94,7 +94,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let content = &found.checkpoint.content;
     let accepted_unknown = accepted.unknown || found.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
-    let event = Event::ThreadAdopted(ThreadAdopted::new(origin, content.clone()));
+    let event = Event::ThreadAdopted(ThreadAdopted::new(origin, Content::clone(content)));
     let head = Head::unborn(format::thread_ref(&request.new));
     let appended = draft(writer, &head, &request.new, event, content)?;
     nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;

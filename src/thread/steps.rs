@@ -9,7 +9,7 @@ use super::{Error, Made, OpenThread, create, gate, worktree};
 use crate::chain::{Link, Writer};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
-use crate::model::entry::{Event, Origin, Product, ThreadForked, ThreadResumed, ThreadRolledBack};
+use crate::model::entry::{Content, Event, Origin, Product, ThreadForked, ThreadResumed, ThreadRolledBack};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
@@ -31,7 +31,7 @@ pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &
     intact(&writer.store, target)?;
     let from = Origin { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
     let content = target.content.clone();
-    create(writer, new, Event::ThreadForked(ThreadForked::new(from, content.clone())), &content)
+    create(writer, new, Event::ThreadForked(ThreadForked::new(from, Content::clone(&content))), &content)
 }
 
 /// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.

@@ -3,6 +3,7 @@
 use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::name::RunId;
+use crate::model::printable::cut;
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
@@ -329,7 +330,7 @@ impl Word {
             Standing::Missing => "no log at hand holds the run".to_owned(),
             Standing::Holds => String::new(),
         };
-        let (name, guarantee) = (LOCAL.to_owned(), Guarantee::Detect);
+        let (name, guarantee, detail) = (LOCAL.to_owned(), Guarantee::Detect, cut(detail));
         Weighed { anchored: Anchored { name, kind: LOCAL, guarantee, standing, detail, since: None }, word: self }
     }
 
@@ -347,6 +348,7 @@ impl Word {
             (None, Standing::Missing) => "it holds nothing of the run".to_owned(),
             (None, _) => notes.join("; "),
         };
+        let detail = cut(detail);
         let named = |text: &String| format!("{name}: {text}");
         self.findings = self.findings.iter().map(named).collect();
         self.notes = self.notes.iter().chain(&notes).map(named).collect();

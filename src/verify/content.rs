@@ -100,13 +100,13 @@ pub(super) fn hash(store: &Store, objects: &Objects, oid: Oid) -> Result<(Digest
     }
     // gix inflates an object whole; git streams it. It is here, so that nothing is fetched, and not to be replaced.
     let mut named = objects.blob_hasher(size);
-    let git = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
+    let git = store.git().frugal().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let streamed = git.arg("cat-file").arg("blob").arg(oid.to_string()).stream(&mut |chunk| {
         hasher.update(chunk);
         named.update(chunk);
         Ok(())
     });
-    streamed.map_err(|e| Fault::Damaged(oid, e.to_string()))?;
+    streamed.map_err(|e| Fault::unread(oid, size, &e))?;
     if named.try_finalize().ok().map(Oid) != Some(oid) {
         return Err(Fault::Damaged(oid, "its bytes do not hash to its id".to_owned()));
     }

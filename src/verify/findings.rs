@@ -1,10 +1,15 @@
 //! What a row found, and the verdict that follows.
 
+use crate::model::printable::{cut, cut_to};
+
 use super::State;
 use super::objects::Fault;
 
 /// More findings than this are counted, not kept.
 const KEPT: usize = 20;
+
+/// What a row says has so many letters at most: it may name every key that signed.
+const LONGEST: usize = 4000;
 
 /// Everything that is wrong with one row.
 #[derive(Clone, Default)]
@@ -12,6 +17,7 @@ pub(super) struct Findings {
     wrong: Vec<String>,
     count: usize,
     missing: Vec<String>,
+    missing_count: usize,
 }
 
 impl Findings {
@@ -19,21 +25,31 @@ impl Findings {
     pub(super) fn add(&mut self, finding: String) {
         self.count += 1;
         if self.wrong.len() < KEPT {
-            self.wrong.push(finding);
+            self.wrong.push(cut(finding));
         }
+    }
+
+    /// Adds so many things that are wrong and were not kept.
+    pub(super) fn more(&mut self, count: usize) {
+        self.count += count;
     }
 
     /// Adds an object that is no evidence.
     pub(super) fn fault(&mut self, whose: &str, fault: &Fault) {
         match fault {
-            Fault::Missing(_) => self.missing.push(format!("{whose}: {fault}")),
-            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) => self.add(format!("{whose}: {fault}")),
+            Fault::Missing(_) => self.missing(format!("{whose}: {fault}")),
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => {
+                self.add(format!("{whose}: {fault}"));
+            }
         }
     }
 
     /// Adds something that is not here.
     pub(super) fn missing(&mut self, finding: String) {
-        self.missing.push(finding);
+        self.missing_count += 1;
+        if self.missing.len() < KEPT {
+            self.missing.push(cut(finding));
+        }
     }
 
     /// Whether anything is wrong, as opposed to not here.
@@ -47,7 +63,10 @@ impl Findings {
             self.add(finding.clone());
         }
         self.count += other.count - other.wrong.len();
-        self.missing.extend(other.missing.iter().cloned());
+        for finding in &other.missing {
+            self.missing(finding.clone());
+        }
+        self.missing_count += other.missing_count - other.missing.len();
     }
 
     /// Returns the first finding, objects that are not here included.
@@ -58,6 +77,7 @@ impl Findings {
     /// Returns the verdict: what is not here is held against the row unless the repository is one that leaves things out.
     pub(super) fn verdict(mut self, lazy: bool, fine: impl FnOnce() -> String) -> Verdict {
         if !lazy {
+            self.count += self.missing_count - self.missing.len();
             for finding in std::mem::take(&mut self.missing) {
                 self.add(finding);
             }
@@ -66,7 +86,7 @@ impl Findings {
             return Verdict::failed(and_more(first, self.count));
         }
         match self.missing.first() {
-            Some(first) => Verdict::incomplete(and_more(first, self.missing.len())),
+            Some(first) => Verdict::incomplete(and_more(first, self.missing_count)),
             None => Verdict::ok(fine()),
         }
     }
@@ -87,23 +107,47 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn ok(detail: impl Into<String>) -> Self {
-        Self { state: State::Ok, detail: detail.into(), incomplete: false }
+        Self::of(State::Ok, detail.into(), false)
     }
 
     pub(super) fn failed(detail: impl Into<String>) -> Self {
-        Self { state: State::Failed, detail: detail.into(), incomplete: false }
+        Self::of(State::Failed, detail.into(), false)
     }
 
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
-        Self { state: State::NotApplicable, detail: detail.into(), incomplete: false }
+        Self::of(State::NotApplicable, detail.into(), false)
+    }
+
+    fn of(state: State, detail: String, incomplete: bool) -> Self {
+        Self { state, detail: cut_to(detail, LONGEST), incomplete }
     }
 
     pub(super) fn incomplete(detail: impl Into<String>) -> Self {
-        Self { state: State::NotApplicable, detail: detail.into(), incomplete: true }
+        Self::of(State::NotApplicable, detail.into(), true)
     }
 }
 
 /// Returns `1 entry`, `2 entries`.
 pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_findings_are_counted_and_few_are_kept() {
+        let mut findings = Findings::default();
+        (0..1_000_000).for_each(|at| findings.add(format!("{at} {}", "x".repeat(at % 3000))));
+        (0..1_000_000).for_each(|_| findings.missing("gone".to_owned()));
+        assert!(findings.wrong.len() == KEPT && findings.missing.len() == KEPT);
+        let mut all = Findings::default();
+        all.add("x".repeat(1 << 20));
+        all.extend(&findings);
+        let verdict = all.clone().verdict(true, String::new);
+        assert!(verdict.detail.len() < 1100 && verdict.detail.ends_with("(and 1000000 more)"), "{}", verdict.detail);
+        let verdict = all.verdict(false, String::new);
+        assert!(verdict.detail.ends_with("(and 2000000 more)"), "{}", verdict.detail);
+    }
 }

@@ -4,20 +4,27 @@
 
 use gix::objs::Kind;
 
+use crate::model::bounds::{self, Meter};
 use crate::model::digest::Digest;
 use crate::model::document::Revision;
 use crate::model::entry::{Cause, RunExtended, RunSubmitted};
 use crate::model::judge;
 use crate::model::name::FilePath;
 use crate::model::plan::{Item, Plan};
-use crate::model::rule::{self, Rule};
+use crate::model::rule::{self, MAX_CONDITION_BYTES, Rule};
 use crate::model::state::RunState;
 
 use super::Case;
 use super::findings::Findings;
 use super::objects::{Fault, Objects};
 use super::story::Link;
-use super::tree::Held;
+
+/// What was found, and how much was read to find it.
+pub(super) struct Tally<'a> {
+    pub(super) findings: &'a mut Findings,
+    /// What all `item.json` come to.
+    pub(super) meter: &'a mut Meter,
+}
 
 /// Evidence that cannot be read, so that nothing after it can be replayed.
 pub(super) struct Unread;
@@ -30,7 +37,8 @@ pub(super) fn rules(
     findings: &mut Findings,
 ) -> Result<Vec<Rule>, Unread> {
     let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
-    let bytes = read(&Objects::new(case.store), &case.story.rules, "rules.json", case.lazy, findings)?;
+    let held = case.story.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
+    let bytes = read(held, "rules.json", findings)?;
     if Digest::of(&bytes) != digest {
         findings.add(format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short()));
     }
@@ -54,15 +62,17 @@ pub(super) fn extend(
     state: &mut RunState,
     link: &Link,
     e: &RunExtended,
-    findings: &mut Findings,
+    tally: Tally<'_>,
 ) -> Result<(), Unread> {
+    let Tally { findings, meter } = tally;
     let seq = link.entry.seq;
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
     for (id, digest) in &e.items {
         let whose = format!("entry {seq}: item.json of item {id}");
         let held = link.definitions.get(id).cloned().unwrap_or_default();
-        let bytes = read(&objects, &held, &whose, case.lazy, findings)?;
+        let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
+        let bytes = read(held, &whose, findings)?;
         if Digest::of(&bytes) != *digest {
             findings.add(format!("{whose} is not the one that the entry names"));
         }
@@ -104,7 +114,7 @@ pub(super) fn check_seal(case: &Case<'_>, state: &RunState, findings: &mut Findi
 fn creates(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<Option<Item>, Fault> {
     judge::creates(state, rule, |_: &FilePath, revision: &Revision| {
         let is = &revision.product;
-        let bytes = objects.read(is.oid, Kind::Blob).map_err(|fault| fault.of_blob(lazy))?;
+        let bytes = objects.read_of(is.oid, Kind::Blob, MAX_CONDITION_BYTES).map_err(|fault| fault.of_blob(lazy))?;
         if Digest::of(&bytes) != is.sha256 {
             return Err(Fault::Damaged(is.oid, "its bytes are not those that the entry names".to_owned()));
         }
@@ -112,8 +122,8 @@ fn creates(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Resu
     })
 }
 
-fn read(objects: &Objects, held: &Held, whose: &str, lazy: bool, findings: &mut Findings) -> Result<Vec<u8>, Unread> {
-    match held.read(objects, lazy) {
+fn read(held: Option<Result<Vec<u8>, Fault>>, whose: &str, findings: &mut Findings) -> Result<Vec<u8>, Unread> {
+    match held {
         Some(Ok(bytes)) => return Ok(bytes),
         Some(Err(fault)) => findings.fault(whose, &fault),
         None => findings.add(format!("{whose} is not in the tree")),

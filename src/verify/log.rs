@@ -10,16 +10,18 @@ use serde_json::json;
 
 use crate::git::codec;
 use crate::git::store::Store;
+use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format::{self, Layout};
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects, each};
 use super::order::{self, End};
 use super::story::{links, short, signer};
-use super::tree::{self, Accounted, Changes};
+use super::tree::{self, Accounted, Changes, Room};
 
 /// How many commits are decoded before they are looked at.
 const BATCH: usize = 4096;
@@ -217,11 +219,20 @@ impl Reading {
                     }
                 }
             }
-            let changes = each(store, &links, |objects, link| {
+            let changes = |objects: &Objects, link: &Link| {
                 let accounted = Accounted::by(&link.entry, Layout { fan_out: false }, objects);
                 (tree::changes(objects, link.before, link.tree, &accounted), accounted)
+            };
+            let room = Room::default();
+            let changed = each(store, &links, |objects, link| {
+                room.left().then(|| {
+                    let (changes, accounted) = changes(objects, link);
+                    (room.take(changes), accounted)
+                })
             });
-            for (link, (changes, accounted)) in links.into_iter().zip(changes) {
+            let objects = Objects::new(store);
+            for (link, changed) in links.into_iter().zip(changed) {
+                let (changes, accounted) = changed.unwrap_or_else(|| changes(&objects, &link));
                 self.fold(link.entry.seq, changes, &accounted)?;
                 log.hear(&link.entry)?;
                 self.hashes.push(link.hash);
@@ -240,7 +251,7 @@ impl Reading {
                 fault => return Err(format!("entry {seq}: {fault}")),
             }
         }
-        if let Some(problem) = changes.problems.first() {
+        if let Some(problem) = changes.problems.shown.first() {
             return Err(format!("entry {seq} does not account for the change of {problem} in the tree"));
         }
         self.tree.extend(changes.paths.into_iter().filter_map(|(path, blob)| Some((path, blob?))));
@@ -255,7 +266,7 @@ impl Reading {
 impl Link {
     /// Reads a commit as an entry that somebody signed.
     fn read(objects: &Objects, commit: Oid) -> Result<Self, String> {
-        let wrong = |why: &dyn std::fmt::Display| format!("commit {}: {why}", short(commit));
+        let wrong = |why: &dyn std::fmt::Display| cut(format!("commit {}: {why}", short(commit)));
         let raw = objects.read(commit, Kind::Commit).map_err(|fault| wrong(&fault))?;
         let decoded = codec::decode(&raw).map_err(|error| wrong(&error))?;
         let signer = signer(&decoded).map_err(|why| format!("entry {}: {why}", decoded.entry.seq))?;
@@ -284,14 +295,14 @@ impl Link {
 
 /// Returns the commits behind a head along first parents, oldest first; or what keeps the first of them from being found.
 fn line(store: &Store, tip: Oid) -> Result<Vec<Oid>, Stop> {
-    let objects = Objects::new(store);
+    let (objects, mut meter) = (Objects::new(store), Meter::default());
     let mut commits = Vec::new();
     let mut next = Some(tip);
     while let Some(commit) = next {
         if commits.len() == MOST {
             return Err(Stop::TooLong);
         }
-        next = links(&objects.read(commit, Kind::Commit).map_err(Stop::Fault)?).1;
+        next = links(&objects.commit(commit, &mut meter).map_err(Stop::Fault)?).1;
         commits.push(commit);
     }
     commits.reverse();

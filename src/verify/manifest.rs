@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
+use crate::model::bounds;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, ItemFired};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
+use crate::model::printable::cut;
 
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
@@ -31,9 +33,11 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
     let base = case.story.submitted().map(|e| e.base);
     let checked = each(case.store, &fired, |objects, (fired, held)| {
-        let read = held.read(objects, case.lazy).ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
+        let read = held
+            .read(objects, case.lazy, bounds::MANIFEST)
+            .ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
         let bytes = read.map_err(Problem::Fault)?;
-        let wrong = |why: String| Problem::Wrong(why);
+        let wrong = |why: String| Problem::Wrong(cut(why));
         if Digest::of(&bytes) != fired.manifest {
             return Err(wrong("is not the one that the entry names".to_owned()));
         }
@@ -43,7 +47,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
         if let Some(item) = items.get(&fired.item) {
             against_plan(&manifest, item).map_err(|field| wrong(format!("{field} is not the plan's")))?;
         }
-        Ok(manifest.sandbox)
+        Ok(cut(manifest.sandbox))
     });
     let mut findings = Findings::default();
     let mut sandbox = BTreeMap::new();

@@ -4,15 +4,26 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gix::objs::Kind;
 
 use crate::git::history;
-use crate::git::store::Store;
+use crate::git::program;
+use crate::git::store::{self, Store};
+use crate::git::whole::{self, Whole};
+use crate::model::bounds::{self, Meter};
+use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 
 /// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor.
 const KEEP: usize = 4 << 20;
+
+/// Of objects larger than this, one thread at a time has some in its hands: what is made of the bytes takes more room than they do.
+const LARGE: usize = 1 << 20;
+
+/// Held by the thread whose turn it is.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Fewer pieces of work than this are not worth a second thread.
 const SHARE_ABOVE: usize = 64;
@@ -21,6 +32,10 @@ const SHARE_ABOVE: usize = 64;
 pub(super) struct Objects {
     repo: gix::Repository,
     trees: RefCell<Kept>,
+    /// Whether other threads work beside this one.
+    shared: bool,
+    /// What is held while a piece of work has large objects in its hands.
+    turn: RefCell<Option<MutexGuard<'static, ()>>>,
 }
 
 #[derive(Default)]
@@ -31,21 +46,51 @@ struct Kept {
 
 impl Objects {
     pub(super) fn new(store: &Store) -> Self {
-        Self { repo: history::reader(store), trees: RefCell::default() }
+        Self { repo: history::reader(store), trees: RefCell::default(), shared: false, turn: RefCell::default() }
     }
 
-    /// Reads an object of a kind; bytes that do not hash to `oid` are not handed out.
+    /// Reads an object of a kind, unless it is larger than all of its kind that are read whole; bytes that do not hash to `oid` are
+    /// not handed out.
     pub(super) fn read(&self, oid: Oid, kind: Kind) -> Result<Vec<u8>, Fault> {
-        let found =
-            self.repo.try_find_object(oid.0).map_err(|e| Fault::Damaged(oid, e.probable_cause().to_string()))?;
-        let mut object = found.ok_or(Fault::Missing(oid))?;
-        if self.hash(object.kind, &object.data) != Some(oid) {
+        self.read_of(oid, kind, store::most(kind))
+    }
+
+    /// Reads an object of a kind like [`Objects::read`], of at most so many bytes.
+    pub(super) fn read_of(&self, oid: Oid, kind: Kind, most: u64) -> Result<Vec<u8>, Fault> {
+        self.whole(oid, kind, most).map(|object| object.bytes)
+    }
+
+    /// Reads a commit of a chain, unless those that were read before it and it come to more than a chain may.
+    pub(super) fn commit(&self, oid: Oid, meter: &mut Meter) -> Result<Vec<u8>, Fault> {
+        self.metered(oid, Kind::Commit, bounds::COMMIT, meter)
+    }
+
+    /// Reads an object like [`Objects::read_of`], unless those that were counted before it and it come to more than they may.
+    pub(super) fn metered(&self, oid: Oid, kind: Kind, most: u64, meter: &mut Meter) -> Result<Vec<u8>, Fault> {
+        let object = self.whole(oid, kind, most)?;
+        meter.add(object.bytes.len() as u64, object.stored).map_err(|error| Fault::TooLarge(error.to_string()))?;
+        Ok(object.bytes)
+    }
+
+    fn whole(&self, oid: Oid, kind: Kind, most: u64) -> Result<Whole, Fault> {
+        let found = whole::read(&self.repo, oid, |found| if found == kind { most } else { store::most(found) });
+        let object = found.map_err(|error| Fault::of(oid, &error))?.ok_or(Fault::Missing(oid))?;
+        self.take_turn(object.bytes.len());
+        if self.hash(object.kind, &object.bytes) != Some(oid) {
             return Err(Fault::Damaged(oid, "its bytes do not hash to its id".to_owned()));
         }
         if object.kind != kind {
             return Err(Fault::Kind(oid, object.kind, kind));
         }
-        Ok(std::mem::take(&mut object.data))
+        Ok(object)
+    }
+
+    /// Waits until no other thread has a large object in its hands, if this one is large; the turn ends with the piece of work.
+    pub(super) fn take_turn(&self, size: usize) {
+        if self.shared && size > LARGE {
+            let turn = || TURN.lock().unwrap_or_else(PoisonError::into_inner);
+            self.turn.borrow_mut().get_or_insert_with(turn);
+        }
     }
 
     /// Reads a tree's bytes, from memory if they were read before.
@@ -54,6 +99,9 @@ impl Objects {
             return Ok(Rc::clone(bytes));
         }
         let bytes = Rc::new(self.read(oid, Kind::Tree)?);
+        if bytes.len() > LARGE {
+            return Ok(bytes);
+        }
         let mut kept = self.trees.borrow_mut();
         if kept.size > KEEP {
             *kept = Kept::default();
@@ -94,9 +142,30 @@ pub(super) enum Fault {
     Damaged(Oid, String),
     /// It is something else: found, wanted.
     Kind(Oid, Kind, Kind),
+    /// It is larger than what is read in its place, or takes more memory to put together than there is for it: why.
+    TooLarge(String),
 }
 
 impl Fault {
+    fn of(oid: Oid, error: &whole::Error) -> Self {
+        match error {
+            whole::Error::Find(_, source) => Self::Damaged(oid, source.probable_cause().to_string()),
+            whole::Error::Damaged(_, why) => Self::Damaged(oid, why.clone()),
+            whole::Error::TooLarge { .. } | whole::Error::Git(..) => Self::TooLarge(in_words(error)),
+        }
+    }
+
+    /// Says why git could not stream a blob of so many bytes.
+    pub(super) fn unread(oid: Oid, size: u64, error: &program::Error) -> Self {
+        if !error.wants_memory() {
+            return Self::Damaged(oid, error.to_string());
+        }
+        Self::TooLarge(format!(
+            "object {oid} has {size} bytes and is stored as a difference, which takes more memory than there is for it; \
+             `git -c core.bigFileThreshold=4m repack -adF` stores it whole"
+        ))
+    }
+
     /// Makes a blob that is not here one that is gone, unless the repository is a partial clone.
     pub(super) fn of_blob(self, lazy: bool) -> Self {
         match self {
@@ -112,6 +181,7 @@ impl fmt::Display for Fault {
             Self::Missing(oid) | Self::Gone(oid) => write!(f, "object {oid} is not in the repository"),
             Self::Damaged(oid, why) => write!(f, "object {oid} is damaged: {why}"),
             Self::Kind(oid, found, wanted) => write!(f, "object {oid} is a {found}, not a {wanted}"),
+            Self::TooLarge(why) => f.write_str(why),
         }
     }
 }
@@ -120,9 +190,14 @@ impl fmt::Display for Fault {
 pub(super) fn each<T: Sync, R: Send>(store: &Store, items: &[T], work: impl Fn(&Objects, &T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let run = |chunk: &[T]| {
-        let objects = Objects::new(store);
+        let objects = Objects { shared: true, ..Objects::new(store) };
+        let work = |item| {
+            let done = work(&objects, item);
+            objects.turn.take();
+            done
+        };
         // Newest first, as packs are laid out.
-        let mut done: Vec<R> = chunk.iter().rev().map(|item| work(&objects, item)).collect();
+        let mut done: Vec<R> = chunk.iter().rev().map(work).collect();
         done.reverse();
         done
     };

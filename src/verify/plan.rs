@@ -2,6 +2,7 @@
 
 use gix::objs::Kind;
 
+use crate::model::bounds::{self, Meter};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::FAN_OUT_ABOVE;
@@ -58,12 +59,14 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     let mut handoff = Handoff::default();
     let mut expected = Vec::new();
     let mut unread = false;
+    let mut meter = Meter::default();
     for link in case.story.links.iter().skip(1) {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.see(&state, fired),
             Event::RunSealed(_) => growth::check_seal(case, &state, &mut findings),
             Event::RunExtended(extended) => {
-                unread = growth::extend(case, &mut state, link, extended, &mut findings).is_err();
+                let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
+                unread = growth::extend(case, &mut state, link, extended, tally).is_err();
                 if unread {
                     break;
                 }
@@ -94,7 +97,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
 
 /// Reads the plan that entry 0 seals; none comes with a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let bytes = match case.story.plan.read(&Objects::new(case.store), case.lazy) {
+    let bytes = match case.story.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN) {
         Some(Ok(bytes)) => bytes,
         Some(Err(fault)) => {
             findings.fault("plan.json", &fault);

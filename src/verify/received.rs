@@ -2,14 +2,14 @@
 //!
 //! Only who holds the keys that may write a chain can make it longer here. What is wrong with it besides, its rows say.
 
-use gix::objs::Kind;
-
 use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
+use crate::model::bounds::Meter;
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::printable::cut;
 
 use super::objects::{Objects, each};
 use super::order::{self, End};
@@ -63,11 +63,11 @@ pub fn received(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: Oid) -
 /// Reads the entries, oldest first.
 fn walk(store: &Store, tip: Oid) -> Result<Vec<Link>, String> {
     let objects = Objects::new(store);
-    let mut links = Vec::new();
+    let (mut links, mut meter) = (Vec::new(), Meter::default());
     let mut next = Some(tip);
     while let Some(commit) = next {
-        let raw = objects.read(commit, Kind::Commit).map_err(|fault| fault.to_string())?;
-        let decoded = codec::decode(&raw).map_err(|error| format!("commit {}: {error}", short(commit)))?;
+        let raw = objects.commit(commit, &mut meter).map_err(|fault| fault.to_string())?;
+        let decoded = codec::decode(&raw).map_err(|error| cut(format!("commit {}: {error}", short(commit))))?;
         // The parent of a first entry, if it has one, belongs to the chain that it was adopted or forked from.
         next = decoded.entry.prev.and_then(|_| decoded.parents.first().copied());
         links.push(Link { commit, decoded });

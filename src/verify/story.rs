@@ -2,23 +2,26 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gix::objs::Kind;
-
 use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
+use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, RunSubmitted};
 use crate::model::format::{self, Layout};
 use crate::model::name::{FilePath, ItemId};
+use crate::model::printable::cut;
 use crate::sign;
 
 use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
 use super::order::{self, End};
-use super::tree::{self, Accounted, Changes, Held};
+use super::tree::{self, Accounted, Changes, Held, Room};
 
-/// How many commits are read before they are decoded.
+/// How many commits are read before they are decoded, unless so many bytes were read first.
 const BATCH: usize = 4096;
+
+/// The bytes of commits after which those that were read are decoded.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// A history with more commits than this that are no entries is not read further.
 const MOST_STRANGERS: usize = 100;
@@ -64,7 +67,16 @@ pub(super) struct Link {
 struct Step {
     commit: Oid,
     tree: Option<Oid>,
-    read: Result<(Box<Decoded>, Result<String, String>), codec::Error>,
+    read: Result<Box<Read>, String>,
+}
+
+/// What is kept of a commit that carries an entry.
+struct Read {
+    tree: Oid,
+    parents: usize,
+    hash: Digest,
+    entry: Entry,
+    signer: Result<String, String>,
 }
 
 impl Story {
@@ -77,8 +89,8 @@ impl Story {
         for step in steps {
             let tree = step.tree;
             match step.read {
-                Ok((decoded, signer)) => story.links.push(Link::new(step.commit, *decoded, signer, before)),
-                Err(error) => story.findings.add(format!("commit {}: {error}", short(step.commit))),
+                Ok(read) => story.links.push(Link::new(step.commit, *read, before)),
+                Err(why) => story.findings.add(format!("commit {}: {why}", short(step.commit))),
             }
             before = tree;
         }
@@ -87,9 +99,9 @@ impl Story {
             return story;
         }
         let layout = Layout { fan_out: story.submitted().is_some_and(|e| e.fan_out) };
-        let changes = each(from, &story.links, |objects, link| {
-            tree::changes(objects, link.before, link.tree, &Accounted::by(&link.entry, layout, objects))
-        });
+        let room = Room::default();
+        let changes =
+            each(from, &story.links, |objects, link| room.left().then(|| room.take(link.changes(objects, layout))));
         story.fold(&Objects::new(from), layout, changes);
         story
     }
@@ -110,14 +122,17 @@ impl Story {
     }
 
     /// Follows the tree through the entries, each with what it changed.
-    fn fold(&mut self, objects: &Objects, layout: Layout, changes: Vec<Changes>) {
+    fn fold(&mut self, objects: &Objects, layout: Layout, changes: Vec<Option<Changes>>) {
         let mut tree: HashMap<String, Held> = HashMap::new();
         for (link, changes) in self.links.iter_mut().zip(changes) {
             let seq = link.entry.seq;
+            // What there was no room for is looked at now, one entry after the other.
+            let changes = changes.unwrap_or_else(|| link.changes(objects, layout));
             for (_, fault) in &changes.faults {
                 self.tree_findings.fault(&format!("entry {seq}"), fault);
             }
-            for problem in changes.problems {
+            self.tree_findings.more(changes.problems.count - changes.problems.shown.len());
+            for problem in changes.problems.shown {
                 self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
             }
             let accounted = Accounted::by(&link.entry, layout, objects).set;
@@ -178,13 +193,19 @@ impl Story {
 }
 
 impl Link {
-    fn new(commit: Oid, decoded: Decoded, signer: Result<String, String>, before: Option<Oid>) -> Self {
+    /// Returns what the entry changed in the tree.
+    fn changes(&self, objects: &Objects, layout: Layout) -> Changes {
+        tree::changes(objects, self.before, self.tree, &Accounted::by(&self.entry, layout, objects))
+    }
+
+    fn new(commit: Oid, read: Read, before: Option<Oid>) -> Self {
+        let Read { tree, parents, hash, entry, signer } = read;
         Self {
             commit,
-            tree: decoded.tree,
-            parents: decoded.parents.len(),
-            hash: decoded.hash,
-            entry: decoded.entry,
+            tree,
+            parents,
+            hash,
+            entry,
             signer,
             state: Held::Nothing,
             manifest: Held::Nothing,
@@ -194,22 +215,32 @@ impl Link {
     }
 }
 
+impl Read {
+    fn new(decoded: Decoded) -> Self {
+        let signer = signer(&decoded);
+        let Decoded { tree, parents, hash, entry, .. } = decoded;
+        Self { tree, parents: parents.len(), hash, entry, signer }
+    }
+}
+
 /// Reads the commits from `tip` to the first, along first parents, whatever git believes about them.
 fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
     let findings = &mut story.findings;
     let objects = Objects::new(from);
     let mut steps = Vec::new();
-    let mut strangers = 0;
+    let (mut strangers, mut meter) = (0, Meter::default());
     let mut next = Some(tip);
     while next.is_some() && strangers <= MOST_STRANGERS {
-        let mut batch = Vec::new();
+        let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(commit) = next
             && batch.len() < BATCH
+            && bytes < BATCH_BYTES
         {
-            match objects.read(commit, Kind::Commit) {
+            match objects.commit(commit, &mut meter) {
                 Ok(raw) => {
                     let (tree, parent) = links(&raw);
                     next = parent;
+                    bytes += raw.len();
                     batch.push((commit, tree, raw));
                 }
                 Err(Fault::Kind(oid, kind, _)) => {
@@ -223,12 +254,10 @@ fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
                 }
             }
         }
-        let read = each(from, &batch, |_, (commit, tree, raw)| {
-            let read = codec::decode(raw).map(|decoded| {
-                let signer = signer(&decoded);
-                (Box::new(decoded), signer)
-            });
-            Step { commit: *commit, tree: *tree, read }
+        let read = each(from, &batch, |objects, (commit, tree, raw)| {
+            objects.take_turn(raw.len());
+            let read = codec::decode(raw).map(|decoded| Box::new(Read::new(decoded)));
+            Step { commit: *commit, tree: *tree, read: read.map_err(|error| cut(error.to_string())) }
         });
         strangers += read.iter().filter(|step| step.read.is_err()).count();
         steps.extend(read);

@@ -5,16 +5,27 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::format::{self, Layout};
 use crate::model::plan::ProductKey;
+use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects};
 
 /// More changed paths than this are not listed: no entry accounts for so many.
 const MOST: usize = 100_000;
+
+/// More problems than this are counted, not listed.
+const SHOWN: usize = 20;
+
+/// A folder whose path has more bytes than this is not looked into: no path of ours is nearly as long.
+const LONGEST: usize = 4096;
+
+/// The bytes of listed changes that are kept at once, of however many entries.
+const KEPT: usize = 16 << 20;
 
 /// The paths that one entry accounts for.
 #[derive(Default)]
@@ -94,9 +105,36 @@ pub(super) struct Changes {
     /// The accounted paths that changed: the blob there now, or none.
     pub(super) paths: Vec<(String, Option<Oid>)>,
     /// What the entry does not account for.
-    pub(super) problems: Vec<String>,
+    pub(super) problems: Problems,
     /// Folders that could not be read, each with a slash at the end but for the tree itself.
     pub(super) faults: Vec<(String, Fault)>,
+}
+
+/// What is wrong with a tree.
+#[derive(Default)]
+pub(super) struct Problems {
+    /// The first of it.
+    pub(super) shown: Vec<String>,
+    /// How much there is.
+    pub(super) count: usize,
+}
+
+/// The room for changes that are looked at before it is their turn.
+#[derive(Default)]
+pub(super) struct Room(AtomicUsize);
+
+impl Room {
+    /// Returns whether there is any.
+    pub(super) fn left(&self) -> bool {
+        self.0.load(Relaxed) < KEPT
+    }
+
+    /// Counts changes that are kept.
+    pub(super) fn take(&self, changes: Changes) -> Changes {
+        let bytes = changes.paths.iter().map(|path| size_of_val(path) + path.0.len()).sum();
+        self.0.fetch_add(bytes, Relaxed);
+        changes
+    }
 }
 
 /// What the tree holds at a path after an entry.
@@ -112,11 +150,21 @@ pub(super) enum Held {
 }
 
 impl Held {
-    /// Reads the blob, which may be elsewhere if the repository is a partial clone; none where there is nothing.
-    pub(super) fn read(&self, objects: &Objects, lazy: bool) -> Option<Result<Vec<u8>, Fault>> {
+    /// Reads the blob, which may be elsewhere if the repository is a partial clone, and has at most so many bytes; none where there
+    /// is nothing.
+    pub(super) fn read(&self, objects: &Objects, lazy: bool, most: u64) -> Option<Result<Vec<u8>, Fault>> {
+        self.read_with(lazy, |oid| objects.read_of(oid, gix::objs::Kind::Blob, most))
+    }
+
+    /// Reads the blob like [`Held::read`], by a function.
+    pub(super) fn read_with(
+        &self,
+        lazy: bool,
+        read: impl FnOnce(Oid) -> Result<Vec<u8>, Fault>,
+    ) -> Option<Result<Vec<u8>, Fault>> {
         match self {
             Self::Nothing => None,
-            Self::Blob(oid) => Some(objects.read(*oid, gix::objs::Kind::Blob).map_err(|fault| fault.of_blob(lazy))),
+            Self::Blob(oid) => Some(read(*oid).map_err(|fault| fault.of_blob(lazy))),
             Self::Unread(fault) => Some(Err(fault.clone())),
         }
     }
@@ -139,8 +187,11 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn folder(&mut self, old: Option<Oid>, new: Option<Oid>, dir: &str) {
-        if self.out.paths.len() + self.out.problems.len() > MOST {
+        if self.out.paths.len() + self.out.problems.count > MOST {
             return;
+        }
+        if dir.len() > LONGEST {
+            return self.problem("a folder that is deeper than any path".to_owned());
         }
         let (before, after) = match (self.read(old), self.read(new)) {
             (Ok(before), Ok(after)) => (before, after),
@@ -202,7 +253,11 @@ impl Walk<'_> {
     }
 
     fn problem(&mut self, problem: String) {
-        self.out.problems.push(problem);
+        let problems = &mut self.out.problems;
+        problems.count += 1;
+        if problems.shown.len() < SHOWN {
+            problems.shown.push(cut(problem));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! is one that could be verified itself: its chain, its signatures, its keys, and what logs say of it.
 
 use crate::git::store::Store;
+use crate::model::bounds::Meter;
 use crate::model::entry::{Event, Origin};
 use crate::model::thread::Content;
 
@@ -62,13 +63,14 @@ pub(super) fn trace(table: &Table<'_>, told: &Told) -> Lineage {
     };
     let mut wrong = Wrong::default();
     let mut runs = ties::hold(table, &options, told, &mut wrong);
-    let mut from = beginning(told);
+    let (mut from, mut meter) = (beginning(told), told.meter);
     while let Some(beginning) = from {
         if lineage.ancestors.len() >= MOST {
             wrong.bad.add(format!("the thread has more than {MOST} ancestors"));
             break;
         }
-        let Some((ancestor, source)) = examine(table, &options, &beginning, &mut wrong) else { break };
+        let Some((ancestor, source)) = examine(table, &options, (&beginning, meter), &mut wrong) else { break };
+        meter = source.meter;
         runs.extend(ties::hold(table, &options, &source, &mut wrong));
         from = self::beginning(&source);
         lineage.ancestors.push(ancestor);
@@ -108,13 +110,20 @@ impl Lineage {
 }
 
 /// Holds the thread that another began as against what that one says of it, and against the verifier's keys and logs.
-fn examine(table: &Table<'_>, options: &Options, beginning: &Beginning, wrong: &mut Wrong) -> Option<(Ancestor, Told)> {
+///
+/// All of them are held together, so that what was read before counts.
+fn examine(
+    table: &Table<'_>,
+    options: &Options,
+    (beginning, meter): (&Beginning, Meter),
+    wrong: &mut Wrong,
+) -> Option<(Ancestor, Told)> {
     let Beginning { origin, content, offer } = beginning;
-    let source = read(table.store, origin, &mut wrong.bad)?;
+    let source = read(table.store, (origin, meter), &mut wrong.bad)?;
     let whose = format!("the source {}:{}", origin.thread, origin.checkpoint);
     match source.trail.latest() {
         Some(latest) if latest.id == origin.checkpoint && latest.commit == origin.commit => {
-            if latest.content != *content {
+            if *latest.content != *content {
                 wrong.bad.add(format!("{whose} holds something else"));
             }
         }
@@ -152,8 +161,8 @@ fn examine(table: &Table<'_>, options: &Options, beginning: &Beginning, wrong: &
 }
 
 /// Reads a thread up to the checkpoint that another began as; none where its chain does not hold.
-fn read(store: &Store, origin: &Origin, bad: &mut Findings) -> Option<Told> {
-    let source = Told::read(store, &origin.thread, origin.commit);
+fn read(store: &Store, (origin, meter): (&Origin, Meter), bad: &mut Findings) -> Option<Told> {
+    let source = Told::read_after(store, &origin.thread, origin.commit, meter);
     let Some(first) = source.findings.first() else { return Some(source) };
     let finding = format!("the source {}:{}: {first}", origin.thread, origin.checkpoint);
     if source.findings.wrong() {

@@ -4,6 +4,7 @@ use gix::objs::Kind;
 
 use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
+use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Entry;
 use crate::model::name::ThreadId;
@@ -27,6 +28,8 @@ pub(super) struct Told {
     pub(super) findings: Findings,
     /// Whether the walk ended before the first entry.
     pub(super) cut: bool,
+    /// What its commits and those of the threads that were read before it come to.
+    pub(super) meter: Meter,
 }
 
 /// One entry.
@@ -43,11 +46,16 @@ pub(super) struct Link {
 impl Told {
     /// Reads the chain that ends at `tip`. Whatever that is, this ends and says what it found.
     pub(super) fn read(store: &Store, thread: &ThreadId, tip: Oid) -> Self {
-        let mut told = Self::default();
+        Self::read_after(store, thread, tip, Meter::default())
+    }
+
+    /// Reads a chain like [`Told::read`], where others are held beside it.
+    pub(super) fn read_after(store: &Store, thread: &ThreadId, tip: Oid, meter: Meter) -> Self {
+        let mut told = Self { meter, ..Self::default() };
         let objects = Objects::new(store);
         let mut next = Some(tip);
         while let Some(commit) = next {
-            let decoded = match objects.read(commit, Kind::Commit) {
+            let decoded = match objects.commit(commit, &mut told.meter) {
                 Ok(raw) => codec::decode(&raw),
                 Err(fault) => {
                     told.findings.fault("the chain", &fault);

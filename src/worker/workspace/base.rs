@@ -41,7 +41,7 @@ pub(super) struct Indexes {
 impl Base {
     /// Reads a commit; refuses one that tracks the folders that we put into every worktree.
     pub(in crate::worker) fn read(site: &Site, commit: Oid) -> Result<Self, Error> {
-        let repo = site.store.local();
+        let repo = site.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
         let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
         let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
@@ -72,7 +72,8 @@ impl Base {
         let failed = |e: gix::Error| Error::Checkout(Box::new(e));
         let mut index = self.index.clone();
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let objects = site.store.local().objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let whole = site.store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
         let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
         let never = AtomicBool::new(false);
         let outcome = checkout(&mut index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;

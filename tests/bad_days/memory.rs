@@ -1,0 +1,345 @@
+//! What a stranger hands over in a few kilobytes and what comes to gigabytes when it is read: every command ends with a clear
+//! word about it, in an address space that is no larger than it says.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::{Entry, Event, Product};
+use gix::objs::Kind;
+
+use crate::common::{Environment, Output, program_path};
+use crate::verify::lab::{Lab, PLAN, relink};
+use crate::verify::teller::Teller;
+
+/// The address space of the program and of every git that it starts, in KiB: less than half of what `docs/threat-model.md` allows.
+const ROOM: u64 = 192 << 10;
+
+/// The fixed part of the address space that `docs/threat-model.md` states, in KiB.
+const STATED: u64 = 512 << 10;
+
+/// The bytes of a blob that would not fit into [`ROOM`].
+const HUGE: u64 = 200 << 20;
+
+/// The bytes of a blob that git would put together if nobody bounded it.
+const HUGER: u64 = 520 << 20;
+
+/// What one byte stands for in a pack: one instruction of a difference copies so many bytes.
+const UNIT: u64 = 64 << 10;
+
+/// The run that strangers tell.
+const RUN: &str = "handoff-dag-1";
+
+/// A repository of somebody else.
+struct Stranger {
+    lab: Lab,
+    env: Environment,
+}
+
+impl Stranger {
+    fn new() -> Self {
+        let env = Environment::empty();
+        std::fs::create_dir(env.repo()).unwrap();
+        env.git(["init", "--quiet"]).success();
+        env.git(["commit", "--quiet", "--allow-empty", "--message", "Start"]).success();
+        Self { lab: Lab::new(), env }
+    }
+
+    /// Puts a blob of zeros into a pack, of so many units, as a difference from the first of them.
+    fn zeros(&self, units: u64) -> Oid {
+        let base = vec![0; usize::try_from(UNIT).unwrap()];
+        let base_name = self.lab.store.blob_oid(&base).unwrap();
+        let mut delta = varint(UNIT);
+        delta.extend(varint(units * UNIT));
+        delta.extend(vec![0x80; usize::try_from(units).unwrap()]);
+        self.pack(&[(3, None, &base), (7, Some(base_name), &delta)]);
+        let mut hasher = gix::hash::hasher(self.lab.store.hash_kind());
+        hasher.update(format!("blob {}\0", units * UNIT).as_bytes());
+        (0..units).for_each(|_| hasher.update(&base));
+        Oid(hasher.try_finalize().unwrap())
+    }
+
+    /// Has git take in a pack of these entries: the kind, what it is a difference from, and the bytes.
+    fn pack(&self, entries: &[(u8, Option<Oid>, &[u8])]) {
+        let mut pack = b"PACK\0\0\0\x02".to_vec();
+        pack.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
+        for (kind, base, bytes) in entries {
+            let mut size = bytes.len() as u64;
+            let mut byte = (kind << 4) | (size & 15) as u8;
+            size >>= 4;
+            while size > 0 {
+                pack.push(byte | 0x80);
+                byte = (size & 127) as u8;
+                size >>= 7;
+            }
+            pack.push(byte);
+            pack.extend(base.iter().flat_map(|base| base.0.as_slice()));
+            pack.extend(deflated(bytes));
+        }
+        let mut hasher = gix::hash::hasher(self.lab.store.hash_kind());
+        hasher.update(&pack);
+        pack.extend(hasher.try_finalize().unwrap().as_slice());
+        let mut git = Command::new("git");
+        git.args(["index-pack", "--stdin"]).current_dir(self.lab.path()).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = git.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&pack).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// Stores everything whole and compressed, instead of as differences.
+    fn store_whole(&self) {
+        self.lab.git(&["-c", "core.bigFileThreshold=1m", "repack", "-adFq"]);
+    }
+
+    /// Puts the run into a bundle.
+    fn bundle(&self) {
+        let path = self.env.path().join("bundle").display().to_string();
+        let run = format!("refs/handoff/runs/{RUN}");
+        self.lab.git(&["-c", "core.bigFileThreshold=1g", "bundle", "create", "--quiet", &path, &run]);
+        let size = std::fs::metadata(path).unwrap().len();
+        assert!(size < 4 << 20, "a stranger needs {size} bytes");
+    }
+
+    /// Runs the program with little room.
+    fn bounded(&self, arguments: &str) -> Output {
+        self.bounded_to(ROOM, arguments)
+    }
+
+    fn bounded_to(&self, room: u64, arguments: &str) -> Output {
+        self.env.shell("repo", &format!("ulimit -v {room}; exec {} {arguments}", program_path()))
+    }
+
+    /// Takes the run in with plain git, which asks nobody.
+    fn plain_fetch(&self) {
+        let path = self.lab.path().display().to_string();
+        let run = format!("refs/handoff/runs/{RUN}:refs/handoff/runs/{RUN}");
+        // As it comes, and not one object to a file.
+        self.env.git(["-c", "fetch.unpackLimit=1", "fetch", "--quiet", &path, &run]).success();
+    }
+
+    /// Makes sure that the bundle and the fetched run are refused with a word that says why, and that nothing dies of either.
+    fn is_refused(&self, row: &str, why: &str) {
+        self.bundle();
+        let said = self.bounded("verify --bundle ../bundle").exit(3);
+        assert!(said.stdout.contains(&format!("✗ {row}")) && said.stdout.contains(why), "{said}");
+        self.env.git(["remote", "add", "origin", &self.lab.path().display().to_string()]).success();
+        let said = self.bounded("fetch origin").exit(1);
+        // What git had no room for is refused before it is seen what it is.
+        assert!([why, "more memory"].iter().any(|why| said.stderr.contains(why)), "{said}");
+        assert_eq!(self.env.git(["for-each-ref", "refs/handoff/remotes/origin/runs"]).success(), "");
+        self.plain_fetch();
+        self.ends_everywhere(why);
+    }
+
+    /// Makes sure that no command dies of what plain git took in.
+    fn ends_everywhere(&self, why: &str) {
+        let said = self.bounded(&format!("verify {RUN}")).exit(3);
+        assert!(said.stdout.contains(why), "{said}");
+        for command in [
+            &format!("verify --json {RUN}"),
+            &format!("show {RUN}"),
+            &format!("log {RUN}"),
+            &format!("status {RUN}"),
+            &format!("cat {RUN} plan.json"),
+            "status",
+            "runs",
+            "doctor",
+        ] {
+            let said = self.bounded(command);
+            assert!(said.status.is_some_and(|code| code < 64), "{command}: {said}");
+        }
+    }
+}
+
+/// Returns bytes as zlib stores them without compressing them.
+fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x78, 0x01];
+    let chunks: Vec<&[u8]> = bytes.chunks(0xffff).collect();
+    for (at, chunk) in chunks.iter().enumerate() {
+        let length = u16::try_from(chunk.len()).unwrap();
+        out.push(u8::from(at + 1 == chunks.len()));
+        out.extend(length.to_le_bytes());
+        out.extend((!length).to_le_bytes());
+        out.extend(*chunk);
+    }
+    let (mut a, mut b) = (1u32, 0u32);
+    for byte in bytes {
+        a = (a + u32::from(*byte)) % 65521;
+        b = (b + a) % 65521;
+    }
+    out.extend(((b << 16) | a).to_be_bytes());
+    out
+}
+
+/// Returns a number as differences begin with it.
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    while number > 127 {
+        out.push((number & 127) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(u8::try_from(number).unwrap());
+    out
+}
+
+/// A run in which the file that ends like this is another.
+fn with(stranger: &Stranger, file: &str, oid: Oid) {
+    // What the zeros are a difference from is a part of the run, so that they are sent as one.
+    let base = vec![0; usize::try_from(UNIT).unwrap()];
+    let mut teller = Teller::submit(&stranger.lab, PLAN);
+    teller.fire("edit-a");
+    teller.done("edit-a", &[("patch", &base)]);
+    teller.fire("edit-b");
+    teller.done("edit-b", &[]);
+    teller.seal();
+    let edits = teller.drafts.iter_mut().flat_map(|draft| &mut draft.edits);
+    let edit = edits.into_iter().find(|(path, _)| path.ends_with(file)).unwrap();
+    edit.1 = Edit::Blob(oid);
+    stranger.lab.finish(teller);
+}
+
+#[test]
+fn a_plan_of_gigabytes_is_refused_before_it_is_read() {
+    let stranger = Stranger::new();
+    let huge = stranger.zeros(HUGE / UNIT);
+    with(&stranger, "plan.json", huge);
+    stranger.store_whole();
+    stranger.is_refused("plan", "at most 33554432 are read");
+}
+
+#[test]
+fn so_is_a_manifest_that_has_room_enough() {
+    let stranger = Stranger::new();
+    let large = stranger.zeros((64 << 20) / UNIT);
+    with(&stranger, "manifest.json", large);
+    stranger.is_refused("manifest", "at most 16777216 are read");
+}
+
+#[test]
+fn what_takes_too_much_to_be_put_together_is_refused_as_it_comes_in() {
+    let stranger = Stranger::new();
+    let huge = stranger.zeros(HUGE / UNIT);
+    with(&stranger, "plan.json", huge);
+    stranger.bundle();
+    let why = "more memory";
+    let said = stranger.bounded("verify --bundle ../bundle").exit(1);
+    assert!(said.stderr.contains(why), "{said}");
+    stranger.env.git(["remote", "add", "origin", &stranger.lab.path().display().to_string()]).success();
+    let said = stranger.bounded("fetch origin").exit(1);
+    assert!(said.stdout.contains(why) || said.stderr.contains(why), "{said}");
+    stranger.plain_fetch();
+    stranger.ends_everywhere("at most 33554432 are read");
+}
+
+#[test]
+fn git_is_bounded_where_nobody_else_bounds_it() {
+    let stranger = Stranger::new();
+    let huge = stranger.zeros(HUGER / UNIT);
+    with(&stranger, "plan.json", huge);
+    stranger.bundle();
+    let said = stranger.env.handoff(["verify", "--bundle", "../bundle"]).exit(1);
+    assert!(said.stderr.contains("more memory"), "{said}");
+}
+
+#[test]
+fn a_product_of_any_size_is_hashed_piece_by_piece() {
+    let stranger = Stranger::new();
+    let units = HUGE / UNIT;
+    let oid = stranger.zeros(units);
+    let mut hasher = git_handoff::model::digest::Hasher::default();
+    (0..units).for_each(|_| hasher.update(&vec![0; usize::try_from(UNIT).unwrap()]));
+    let sha256 = hasher.finish().0;
+    let mut teller = Teller::submit(&stranger.lab, PLAN);
+    teller.fire("edit-a");
+    // What the zeros are a difference from is a part of the run, so that they are sent as one.
+    let base = vec![0; usize::try_from(UNIT).unwrap()];
+    teller.done("edit-a", &[("patch", &base), ("outputs/huge", b"")]);
+    let draft = teller.drafts.last_mut().unwrap();
+    let Event::ItemReconciled(e) = &mut draft.event else { panic!() };
+    let product = Product { sha256, oid, size: HUGE };
+    *e.products.get_mut(&"outputs/huge".parse().unwrap()).unwrap() = product;
+    draft.edits.iter_mut().find(|(path, _)| path.ends_with("outputs/huge")).unwrap().1 = Edit::Blob(oid);
+    teller.state.items[0].products = e.products.clone();
+    let state = stranger.lab.store.write_blob(&teller.state.items[0].canonical()).unwrap();
+    draft.edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap().1 = Edit::Blob(state);
+    teller.fire("edit-b");
+    teller.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    teller.seal();
+    stranger.lab.finish(teller);
+    stranger.plain_fetch();
+    let said = stranger.bounded(&format!("verify {RUN}"));
+    assert!(said.stdout.contains("✗ content") && said.stdout.contains("repack -adF"), "{said}");
+    stranger.env.git(["-c", "core.bigFileThreshold=4m", "repack", "-adFq"]).success();
+    let said = stranger.bounded(&format!("verify {RUN}"));
+    assert!(said.stdout.contains("✓ content"), "{said}");
+    stranger.store_whole();
+    stranger.bundle();
+    let said = stranger.bounded("verify --bundle ../bundle");
+    assert!(said.stdout.contains("✓ content"), "{said}");
+}
+
+#[test]
+fn a_folder_with_a_million_files_is_refused() {
+    let stranger = Stranger::new();
+    let name = stranger.lab.store.write_blob(b"x").unwrap();
+    let mut tree = Vec::new();
+    for at in 0..1_100_000 {
+        tree.extend(format!("100644 {at:07}\0").as_bytes());
+        tree.extend(name.0.as_slice());
+    }
+    let tree = stranger.lab.store.write(Kind::Tree, &tree).unwrap();
+    let mut teller = Teller::honest(&stranger.lab);
+    teller.drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), Edit::Tree(tree)));
+    stranger.lab.finish(teller);
+    stranger.is_refused("chain", "at most 33554432 are read");
+}
+
+#[test]
+fn a_commit_with_a_message_of_gigabytes_is_refused() {
+    let stranger = Stranger::new();
+    let told = stranger.lab.honest();
+    let last = told.links.last().unwrap();
+    let head =
+        format!("tree {}\nparent {}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n", last.tree, last.commit);
+    let base = [head.as_bytes(), &vec![b'x'; usize::try_from(UNIT).unwrap()]].concat();
+    let name = gix::objs::compute_hash(gix::hash::Kind::Sha1, Kind::Commit, &base).unwrap();
+    // It goes on from the one that it is a difference from, so that this one is sent, too.
+    let own = head.replace(&last.commit.to_string(), &name.to_string());
+    let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+    let units = (128 << 20) / UNIT;
+    let size = base.len() as u64 + units * UNIT;
+    // Its headers as they are, then the message again and again.
+    let mut delta = [varint(base.len() as u64), varint(size)].concat();
+    for part in own.as_bytes().chunks(127) {
+        delta.push(u8::try_from(part.len()).unwrap());
+        delta.extend(part);
+    }
+    let length = u8::try_from(head.len()).unwrap();
+    (0..=units).for_each(|_| delta.extend([0x81, length]));
+    hasher.update(format!("commit {size}\0").as_bytes());
+    hasher.update(own.as_bytes());
+    (0..=units).for_each(|_| hasher.update(&base[head.len()..]));
+    let commit = Oid(hasher.try_finalize().unwrap());
+    stranger.pack(&[(1, None, &base), (7, Some(Oid(name)), &delta)]);
+    stranger.lab.point_at(commit);
+    stranger.is_refused("chain", "at most 33554432 are read");
+}
+
+#[test]
+fn entries_that_come_to_more_than_they_take_are_not_read_on() {
+    let stranger = Stranger::new();
+    let told = stranger.lab.honest();
+    // Each is one that may be; git stores each as a difference of a few bytes from the next.
+    let actor = "x".repeat(12 << 20);
+    let mut entries: Vec<(Entry, Oid)> = Vec::new();
+    for link in told.links.into_iter().take(4) {
+        let prev = entries.last().map(|(before, _)| before.hash());
+        entries.push((Entry { actor: actor.clone(), prev, ..link.entry }, link.tree));
+    }
+    stranger.lab.point_at(relink(&stranger.lab, &entries));
+    stranger.lab.git(&["repack", "-adfq", "--depth=50", "--window=1"]);
+    stranger.bundle();
+    let said = stranger.bounded_to(STATED, "verify --bundle ../bundle").exit(3);
+    assert!(said.stdout.contains("✗ chain") && said.stdout.contains("1024 times what they take"), "{said}");
+}
