@@ -32,9 +32,9 @@ impl Ending {
         Self { ended: watch::Sender::new(false), calls: watch::Sender::new(0) }
     }
 
-    /// Returns standard input, whose end is the end of the session.
-    pub(super) fn input(&self) -> Input {
-        Input { from: tokio::io::stdin(), ended: self.ended.clone() }
+    /// Returns standard input as one whose end is the end of the session.
+    pub(super) fn input(&self, from: Stdin) -> Input {
+        Input { from, ended: self.ended.clone() }
     }
 
     /// Counts a call.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
+use rmcp::transport::stdio;
 
 use super::context::{Context, Surroundings};
 use super::{Ending, Failure, Output};
@@ -60,7 +61,8 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
         .build()
         .map_err(|e| Failure::io("no server could be started", &e))?;
     let served = runtime.block_on(async {
-        let running = match server.serve((ending.input(), tokio::io::stdout())).await {
+        let (requests, answers) = stdio();
+        let running = match server.serve((ending.input(requests), answers)).await {
             Ok(running) => running,
             // Somebody looked whether we are there, and went away.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
