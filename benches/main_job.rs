@@ -1,6 +1,7 @@
 //! Measures the main job against what a shell script would do, in one run, on the release build.
 //!
-//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`, `large`, `share`.
+//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`,
+//! `documents`, `large`, `share`.
 
 mod common;
 
@@ -24,6 +25,9 @@ fn main() {
     }
     if wanted("appends") {
         appends();
+    }
+    if wanted("documents") {
+        documents();
     }
     if wanted("large") {
         large();
@@ -76,6 +80,31 @@ fn appends() {
         line(&format!("items {:>4} and on: {:?} an entry", at * ITEMS / 10, per_entry(*window)));
     }
     ratio("last tenth / first tenth", windows[9], windows[0], 1.5);
+}
+
+/// The cost of a revision of a document as they gather, against a commit of the same file.
+fn documents() {
+    let bench = Bench::new();
+    let plan = bench.plan("documents", 1);
+    bench.time(Command::new(BINARY).arg("submit").arg(&plan));
+    let text = bench.folder.path().join("text");
+    let mut revision = 0;
+    let mut put = || {
+        revision += 1;
+        fs::write(&text, format!("revision {revision}\n")).expect("the text is written");
+        bench.time(Command::new(BINARY).args(["doc", "put", "documents", "text"]).arg(&text)).0
+    };
+    let mut few = None;
+    for (more, upto) in [(20, 20), (130, 150), (450, 600)] {
+        let times: Vec<Duration> = (0..more).map(|_| put()).collect();
+        let last = times[more - 10..].iter().sum::<Duration>() / 10;
+        line(&format!("doc put, the ten before revision {upto}: {last:?} each"));
+        ratio("to those before revision 20", last, *few.get_or_insert(last), 1.5);
+    }
+    let script = "for i in $(seq 10); do echo $i >f && git add f && git commit -q -m x || exit 1; done";
+    let (commits, _) = bench.time(Command::new("sh").arg("-c").arg(script));
+    line(&format!("git add and git commit: {:?} each", commits / 10));
+    ratio("doc put / git commit", few.unwrap_or_default(), commits / 10, 4.0);
 }
 
 /// A gibibyte from one item to the next against `sha256sum` and `git hash-object -w` on the same bytes.

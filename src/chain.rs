@@ -5,6 +5,7 @@
 
 use crate::clock::Clock;
 use crate::git::codec;
+use crate::git::race::Lost;
 use crate::git::refs;
 use crate::git::store::{self, Batch, Edit, Kept, Store};
 use crate::model::bounds::{self, Meter};
@@ -166,7 +167,7 @@ impl Appended {
         // A crash here leaves unreachable objects, a `.keep` file that holds no lock, and the chain as it was.
         match expected {
             Some(old) => refs::advance(&store, &head.name, old, new),
-            None => refs::create(&store, &head.name, new),
+            None => refs::begin(&store, &head.name, new),
         }
         .map_err(|error| match error {
             refs::Error::LostRace(name) => Error::LostRace(name),
@@ -185,11 +186,6 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
     let Some(tip) = refs::read(store, name).map_err(Error::Ref)? else {
         return Ok(None);
     };
-    read_at(store, name, tip).map(Some)
-}
-
-/// Reads a whole chain like [`read`], up to a commit of it, wherever the ref points by now.
-pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>), Error> {
     let (mut links, mut meter) = (Vec::new(), Meter::default());
     let mut next = Some(tip);
     while let Some(commit) = next {
@@ -198,14 +194,19 @@ pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>),
         next = parent;
     }
     links.reverse();
+    Ok(Some((end(name, &links)?, links)))
+}
+
+/// Returns the end of a chain of these entries, which must follow one another from entry 0 on.
+pub fn end(name: &str, links: &[Link]) -> Result<Head, Error> {
     let mut head = Head::unborn(name.to_owned());
-    for link in &links {
+    for link in links {
         if link.entry.seq != head.entries || link.entry.prev != head.last {
             return Err(Error::Broken(name.to_owned(), head.entries));
         }
         head.push(link);
     }
-    Ok((head, links))
+    Ok(head)
 }
 
 /// Reads only the last entry of a chain, for appending to one that is known to be sound.
@@ -268,4 +269,10 @@ pub enum Error {
     /// Somebody else appended first.
     #[error("{0} was moved by someone else in the meantime")]
     LostRace(String),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::LostRace(_))
+    }
 }

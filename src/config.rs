@@ -4,6 +4,7 @@
 //! decide whom to trust are never taken from a file inside a work tree.
 
 mod origin;
+mod registration;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,6 +15,8 @@ use crate::model::schema::Schema;
 
 use origin::WorkTrees;
 pub use origin::is_in_work_tree;
+pub use registration::Registration;
+use registration::place;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,9 +64,9 @@ pub struct Config {
     /// `handoff.anchor.<name>.*`: the places outside that hold roots, as they are set; keys in lower case.
     pub anchors: BTreeMap<String, BTreeMap<String, String>>,
     /// `handoff.shape.<id>.path`
-    pub shapes: BTreeMap<String, PathBuf>,
+    pub shapes: BTreeMap<String, Registration>,
     /// `handoff.schema.<id>@<version>.path`
-    pub schemas: BTreeMap<Schema, PathBuf>,
+    pub schemas: BTreeMap<Schema, Registration>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
     /// `handoff.signers`: the allowed-signers file that verify is strict about.
@@ -211,12 +214,11 @@ impl Config {
                     return Ok(());
                 }
                 "shape" if field == "path" => {
-                    self.shapes.insert(name, value.into());
+                    self.shapes.insert(name, Registration::of(setting));
                     return Ok(());
                 }
                 "schema" if field == "path" => {
-                    let schema = name.parse().map_err(|_| Error::bad(setting, "is not of a schema `id@version`"))?;
-                    self.schemas.insert(schema, value.into());
+                    self.set_schema(&name, setting);
                     return Ok(());
                 }
                 _ => {}
@@ -365,7 +367,7 @@ pub enum Error {
     #[error("the configuration could not be read")]
     Git(#[source] program::Error),
     /// A value makes no sense.
-    #[error("the setting `{key}` = {value:?}{} {why}", .origin.as_ref().map(|p| format!(" in {}", p.display())).unwrap_or_default())]
+    #[error("the setting `{key}` = {value:?}{} {why}", place(.origin.as_deref()))]
     Value {
         /// The key, as git lists it.
         key: String,

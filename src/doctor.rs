@@ -1,6 +1,7 @@
 //! What is half-done, missing or dangerous in a repository, and the mending of what can be mended safely.
 
 mod leftovers;
+mod registered;
 mod repository;
 mod runs;
 
@@ -11,7 +12,10 @@ use crate::engine::hold;
 use crate::git::store::Store;
 use crate::git::{program, refs, store};
 use crate::log;
+use crate::model::catalog::Shape;
+use crate::model::registered::Registered;
 use crate::run;
+use crate::schemas::Schemas;
 use crate::worker::{site::Site, workspace};
 
 /// How much a finding matters.
@@ -73,6 +77,10 @@ pub struct Patient {
     pub key_file: Option<PathBuf>,
     /// Where worktrees are made.
     pub site: Site,
+    /// The schemas of documents that are registered.
+    pub schemas: Schemas,
+    /// The shapes that are registered.
+    pub shapes: Registered<String, Shape>,
 }
 
 /// Looks at everything; with `fix`, mends what cannot lose anything.
@@ -81,6 +89,7 @@ pub struct Patient {
 /// and objects that they did not finish.
 pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let mut findings = repository::examine(patient, fix)?;
+    findings.extend(registered::examine(patient));
     // A lock that was left would keep everything else from being mended.
     findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);

@@ -77,12 +77,13 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
             previous,
             author: run.writer().actor.clone(),
         };
-        let recorded = run.record(&[Happening::Plain(Event::DocumentWritten(event))]);
-        let links = recorded.map_err(|error| match error {
+        let recorded = run.propose(&[Happening::Plain(Event::DocumentWritten(event))]);
+        let recorded = recorded.map_err(|error| match error {
             run::Error::Illegal(why) => Error::Illegal(put.name.clone(), why),
             other => Error::Run(other),
         })?;
-        // No link: somebody else wrote the document first, or ended the run. That is looked at anew.
+        // None: somebody else appended first. What the revision follows is looked at anew.
+        let Some(links) = recorded else { continue };
         if let (Some(link), Some(ours)) = (links.first(), run.state.documents.latest(&put.name)) {
             let (at, commit) = (link.entry.at, link.commit);
             return Ok(Change { name: put.name.clone(), revision: ours.clone(), at, commit });

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::{self, Draft, Head, Writer};
 use crate::git::codec::Decoded;
+use crate::git::race::{self, Lost};
 use crate::git::store::{Edit, Store};
 use crate::git::{history, refs, store};
 use crate::model::digest::{Digest, Oid};
@@ -20,9 +21,6 @@ use crate::sign;
 
 /// Where our own logs are.
 const FOLDER: &str = "refs/handoff/logs/";
-
-/// How often an append is tried again when another process of the same writer appended first.
-const RACES: usize = 50;
 
 /// What a log's tree holds about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +167,7 @@ fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
 /// Appends a record to the writer's log unless it stands there already.
 pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
-    for _ in 0..RACES {
+    race::run(|| {
         let name = own(&writer.store, &fingerprint)?.reference();
         let head = chain::tip(&writer.store, &name)?;
         if let Some(known) = record_at(&writer.store, &head, &record.run)?
@@ -179,13 +177,9 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
         }
         let event = record.event(fingerprint.clone()).ok_or(Error::Record)?;
         let edits = vec![(format::log_path(&record.run), Edit::Bytes(format::canonical(record)))];
-        let drafted = writer.append(&head, vec![Draft { about: record.run.clone().into(), event, edits }])?;
-        match drafted.publish() {
-            Err(chain::Error::LostRace(_)) => {}
-            other => return other.map(drop).map_err(Error::Chain),
-        }
-    }
-    Err(Error::Chain(chain::Error::LostRace(LogName::of(&fingerprint).reference())))
+        writer.append(&head, vec![Draft { about: record.run.clone().into(), event, edits }])?.publish()?;
+        Ok(())
+    })
 }
 
 /// What a log's tree holds about a thread.
@@ -208,7 +202,7 @@ pub fn find_thread(store: &Store, fingerprint: &str, thread: &ThreadId) -> Resul
 /// Appends a thread's record to the writer's log unless it holds as much or more already.
 pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
-    for _ in 0..RACES {
+    race::run(|| {
         let name = own(&writer.store, &fingerprint)?.reference();
         let head = chain::tip(&writer.store, &name)?;
         let known = thread_record_at(&writer.store, &head, &record.thread)?;
@@ -218,12 +212,9 @@ pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error
         let event = LogThread { log: fingerprint.clone(), entries: record.entries, last: record.last };
         let edits = vec![(format::log_thread_path(&record.thread), Edit::Bytes(format::canonical(record)))];
         let draft = Draft { about: record.thread.clone().into(), event: Event::LogThread(event), edits };
-        match writer.append(&head, vec![draft])?.publish() {
-            Err(chain::Error::LostRace(_)) => {}
-            other => return other.map(drop).map_err(Error::Chain),
-        }
-    }
-    Err(Error::Chain(chain::Error::LostRace(LogName::of(&fingerprint).reference())))
+        writer.append(&head, vec![draft])?.publish()?;
+        Ok(())
+    })
 }
 
 fn thread_record_at(store: &Store, head: &Head, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
@@ -256,4 +247,10 @@ pub enum Error {
     /// What it holds about a run makes no sense.
     #[error("what the repository log holds about the run cannot be read")]
     Record,
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Chain(error) if error.is_lost())
+    }
 }

@@ -1,19 +1,22 @@
 //! An open run: its chain folded into its state, and the one way to record what happens next.
 
+mod proven;
 mod vetted;
 mod view;
 
+pub use proven::{Denied, open_proven};
 pub use vetted::{Blob, Vetted};
 pub use view::{View, view};
 
 use std::collections::BTreeMap;
 
 use crate::chain::{self, Draft, Head, Link, Writer};
+use crate::git::race::{Lost, Race};
 use crate::git::refs;
 use crate::git::store::{self, Edit, Store};
 use crate::log::{self, Record};
 use crate::merkle::Frontier;
-use crate::model::digest::Oid;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Cause, Event, RunEnded, RunExtended, RunSealed};
 use crate::model::extension;
 use crate::model::format;
@@ -30,9 +33,12 @@ pub struct OpenRun {
     writer: Writer,
     head: Head,
     frontier: Frontier,
-    first: chain::Link,
+    /// The leaf hash of entry 0.
+    first: Digest,
     artifacts: BTreeMap<FilePath, Oid>,
     generation: u64,
+    /// The turns that were lost to others since something was recorded.
+    race: Race,
     /// What the entries so far come to.
     pub state: RunState,
 }
@@ -89,25 +95,17 @@ impl OpenRun {
             let oid = writer.store.blob_at(view.links[0].tree, &format::artifact_path(path))?;
             artifacts.insert(path.clone(), oid.ok_or_else(|| Error::Plan(run.clone()))?);
         }
-        let mut opened = Self {
-            run: run.clone(),
-            writer,
-            head: Head::unborn(String::new()),
-            frontier: Frontier::default(),
-            first: view.links[0].clone(),
-            artifacts,
-            generation: 0,
-            state: view.state.clone(),
-        };
-        opened.take(view);
-        Ok(opened)
+        let now = (view.head, frontier(&view.links), view.state);
+        Ok(Self::new(writer, run.clone(), (view.links[0].hash, artifacts), now))
     }
 
-    fn take(&mut self, view: View) {
-        self.head = view.head;
-        self.frontier = Frontier::default();
-        view.links.iter().for_each(|link| self.frontier.push(link.hash));
-        self.state = view.state;
+    fn new(
+        writer: Writer,
+        run: RunId,
+        (first, artifacts): (Digest, BTreeMap<FilePath, Oid>),
+        (head, frontier, state): (Head, Frontier, RunState),
+    ) -> Self {
+        Self { run, writer, head, frontier, first, artifacts, generation: 0, race: Race::default(), state }
     }
 
     /// Returns the run's id.
@@ -142,7 +140,7 @@ impl OpenRun {
 
     /// Puts in place what a crash after submit left out.
     pub fn mend(&self) -> Result<(), Error> {
-        Ok(submit::anchor(&self.writer, &self.run, self.state.submitted.base, self.first.hash)?)
+        Ok(submit::anchor(&self.writer, &self.run, self.state.submitted.base, self.first)?)
     }
 
     /// Takes in what others appended; returns whether there was anything.
@@ -172,7 +170,7 @@ impl OpenRun {
                 return Err(Error::Stranger(self.run.clone(), link.entry.seq));
             }
         }
-        self.take(view);
+        (self.frontier, self.head, self.state) = (frontier(&view.links), view.head, view.state);
         self.generation += 1;
         Ok(())
     }
@@ -185,13 +183,9 @@ impl OpenRun {
     pub fn record(&mut self, happenings: &[Happening]) -> Result<Vec<Link>, Error> {
         let mut raced = false;
         loop {
-            let result = self.try_record(happenings, raced);
-            if result.is_err() {
-                self.reload()?;
-            }
-            match result {
-                Err(Error::Chain(chain::Error::LostRace(_))) => raced = true,
-                other => return other,
+            match self.record_once(happenings, raced)? {
+                Some(links) => return Ok(links),
+                None => raced = true,
             }
         }
     }
@@ -199,14 +193,22 @@ impl OpenRun {
     /// Records events that follow from the state as it is, or nothing at all if somebody else appended first: then their
     /// entries are taken in, and none is returned. After any error the state is what the ref says.
     pub fn propose(&mut self, happenings: &[Happening]) -> Result<Option<Vec<Link>>, Error> {
-        match self.try_record(happenings, false) {
-            Ok(links) => Ok(Some(links)),
+        self.record_once(happenings, false)
+    }
+
+    /// Records events with one swap; none where somebody else was quicker and there is another turn. After an error and where none is
+    /// returned, the state is what the ref says.
+    fn record_once(&mut self, happenings: &[Happening], raced: bool) -> Result<Option<Vec<Link>>, Error> {
+        match self.try_record(happenings, raced) {
+            Ok(links) => {
+                self.race = Race::default();
+                Ok(Some(links))
+            }
             Err(error) => {
+                // Others are read after the pause, so that the next turn goes by what is there then.
+                let again = error.is_lost() && self.race.again();
                 self.reload()?;
-                match error {
-                    Error::Chain(chain::Error::LostRace(_)) => Ok(None),
-                    other => Err(other),
-                }
+                if again { Ok(None) } else { Err(error) }
             }
         }
     }
@@ -247,21 +249,15 @@ impl OpenRun {
             }
             let sealed =
                 RunSealed { root: self.frontier.root(), entries: self.frontier.len(), counts: self.state.counts() };
-            match self.try_record(&[Happening::Plain(Event::RunSealed(sealed.clone()))], false) {
-                Ok(links) => {
-                    let seal = links.first().expect("one event makes one entry");
-                    // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
-                    self.log_seal(&sealed, seal)?;
-                    return Ok(sealed);
-                }
-                Err(error) => {
-                    let lost = matches!(error, Error::Chain(chain::Error::LostRace(_)));
-                    self.reload()?;
-                    let decided = self.state.rules.is_empty() || self.state.is_ended() || self.state.sealed;
-                    if !(lost && decided) {
-                        return Err(error);
-                    }
-                }
+            if let Some(links) = self.record_once(&[Happening::Plain(Event::RunSealed(sealed.clone()))], false)? {
+                let seal = links.first().expect("one event makes one entry");
+                // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
+                self.log_seal(&sealed, seal)?;
+                return Ok(sealed);
+            }
+            let decided = self.state.rules.is_empty() || self.state.is_ended() || self.state.sealed;
+            if !decided {
+                return Err(chain::Error::LostRace(self.head.name.clone()).into());
             }
         }
     }
@@ -315,6 +311,12 @@ impl OpenRun {
     }
 }
 
+fn frontier(links: &[Link]) -> Frontier {
+    let mut frontier = Frontier::default();
+    links.iter().for_each(|link| frontier.push(link.hash));
+    frontier
+}
+
 /// Returns the event that closes a run.
 pub fn closed(reason: &str) -> Event {
     Event::RunClosed(RunEnded { reason: reason.to_owned() })
@@ -365,4 +367,10 @@ pub enum Error {
     /// The repository log could not be written.
     #[error(transparent)]
     Log(#[from] log::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Chain(error) if error.is_lost())
+    }
 }

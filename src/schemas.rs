@@ -1,18 +1,17 @@
 //! The registered schemas of documents, and whether bytes are what one of them says. Pure.
 
-use std::collections::BTreeMap;
-
 use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::model::json;
+use crate::model::registered::{Registered, Unreadable};
 use crate::model::schema::Schema;
 
 /// The largest document that is checked against a schema, in bytes: it is held in memory for that.
 pub const MAX_CHECKED: u64 = 16 << 20;
 
-/// The JSON Schemas that are registered here; whether one is valid shows when it is used.
-pub type Schemas = BTreeMap<Schema, Value>;
+/// The JSON Schemas that are registered here; whether one can be read and is valid shows when it is used.
+pub type Schemas = Registered<Schema, Value>;
 
 /// Makes sure that documents can be checked against a schema.
 pub fn usable(known: &Schemas, schema: &Schema) -> Result<(), Unfit> {
@@ -40,6 +39,7 @@ pub fn check(known: &Schemas, schema: &Schema, bytes: &[u8]) -> Result<(), Unfit
 
 fn compile(known: &Schemas, schema: &Schema) -> Result<Validator, Unfit> {
     let text = known.get(schema).ok_or_else(|| Unfit::Unknown(schema.clone()))?;
+    let text = text.map_err(|why| Unfit::Unreadable(schema.clone(), why))?;
     jsonschema::validator_for(text).map_err(|error| Unfit::BadSchema(schema.clone(), error.masked().to_string()))
 }
 
@@ -49,6 +49,9 @@ pub enum Unfit {
     /// There is nothing to check it against.
     #[error("the schema {0} is not registered here")]
     Unknown(Schema),
+    /// What is registered as the schema cannot be read.
+    #[error("the schema {0} {1}")]
+    Unreadable(Schema, Unreadable),
     /// The schema is none.
     #[error("the schema {0} is not valid: {1}")]
     BadSchema(Schema, String),

@@ -1,5 +1,6 @@
 //! Documents: put on a run and read back, produced and consumed by items, refused where something is not as declared.
 
+mod growing;
 mod items;
 mod putting;
 mod reading;

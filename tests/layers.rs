@@ -44,7 +44,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "model", "share", "sign", "verify"]),
     ("clean", &["chain", "engine", "git", "model", "run", "worker"]),
-    ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "verify", "worker"]),
+    ("doctor", &["chain", "clock", "engine", "git", "log", "model", "run", "schemas", "verify", "worker"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
     ("thread", &["chain", "git", "log", "model", "packet", "sign", "verify"]),
 ];

@@ -4,6 +4,7 @@ mod documents;
 mod handing;
 mod protocol;
 mod runs;
+mod watching;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

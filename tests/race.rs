@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod threads;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -104,6 +106,76 @@ fn two_runs_at_once_lose_nothing_of_their_common_log() {
     }
     ground.is_clean();
     runs.iter().for_each(|run| ground.is_intact(run));
+}
+
+#[test]
+fn documents_of_one_run_are_all_put() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("a", "true")]);
+    let names: Vec<String> = (0..20).map(|at| format!("doc-{}", at % 4)).collect();
+    (0..20).for_each(|at| ground.env.write(&format!("text-{at}"), &format!("text {at}")));
+    let files: Vec<String> = (0..20).map(|at| format!("../text-{at}")).collect();
+    let commands: Vec<[&str; 5]> =
+        names.iter().zip(&files).map(|(name, file)| ["doc", "put", "r", name, file]).collect();
+    let commands: Vec<&[&str]> = commands.iter().map(|command| &command[..]).collect();
+    for (code, said) in at_once(&ground, &commands) {
+        assert_eq!(code, 0, "{said}");
+    }
+    let written: Vec<Value> = ground.entries("r").into_iter().filter(|e| e["kind"] == "document.written").collect();
+    let digests: BTreeSet<&str> = written.iter().map(|entry| entry["sha256"].as_str().unwrap()).collect();
+    assert_eq!((written.len(), digests.len()), (20, 20));
+    for name in 0..4 {
+        let of = written.iter().filter(|entry| entry["name"] == format!("doc-{name}"));
+        let numbers: Vec<u64> = of.map(|entry| entry["revision"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    }
+    ground.is_sound();
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_intact("r");
+}
+
+#[test]
+fn items_are_cancelled_and_asked_for_again_by_many_at_once() {
+    let ground = Ground::new();
+    let ids: Vec<String> = (0..8).map(|at| format!("i{at}")).collect();
+    ground.submit("r", &ids.iter().map(|id| item(id, "true")).collect::<Vec<_>>());
+    let targets: Vec<String> = ids.iter().map(|id| format!("r/{id}")).collect();
+    for verb in ["cancel", "retry", "cancel"] {
+        let commands: Vec<[&str; 2]> = targets.iter().map(|target| [verb, target.as_str()]).collect();
+        for (code, said) in at_once(&ground, &commands.iter().map(|command| &command[..]).collect::<Vec<_>>()) {
+            assert_eq!(code, 0, "{verb}: {said}");
+        }
+    }
+    assert_eq!(ground.entries("r").len(), 25);
+    ground.is_sound();
+    ground.ends_intact("r");
+}
+
+#[test]
+fn fetches_of_one_remote_at_once_all_end_well() {
+    let ground = Ground::new();
+    (0..6).for_each(|at| ground.submit(&format!("r{at}"), &[item("a", "true")]));
+    ground.env.git_in("", ["init", "--quiet", "other"]).success();
+    ground.env.git_in("other", ["remote", "add", "origin", "../repo"]).success();
+    for round in 0..3 {
+        let fetch = |_| {
+            ground.start_with(&["fetch", "origin"], |command| {
+                let _ = command.current_dir(ground.path("other"));
+            })
+        };
+        let started: Vec<Conductor> = (0..6).map(fetch).collect();
+        for (status, said) in started.into_iter().map(Conductor::wait) {
+            assert_eq!(status.code(), Some(0), "round {round}: {said}");
+        }
+        // What comes next goes on from what is there.
+        let verb = ["cancel", "retry", "cancel"][round];
+        (0..6).for_each(|at| drop(ground.env.handoff([verb, &format!("r{at}/a")]).success()));
+    }
+    ground.env.handoff_in("other", ["fetch", "origin"]).success();
+    let ours = ground.env.git(["for-each-ref", "--format=%(objectname)", "refs/handoff/runs"]).success();
+    let theirs =
+        ground.env.git_in("other", ["for-each-ref", "--format=%(objectname)", "refs/handoff/remotes/origin/runs"]);
+    assert_eq!((ours.lines().count(), &ours), (6, &theirs.success()));
 }
 
 /// A command that steers a run, with what it may say where it comes too late.

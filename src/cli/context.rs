@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use git_handoff::anchor::{Environment, Means};
 use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
-use git_handoff::config::Config;
+use git_handoff::config::{Config, Registration};
 use git_handoff::engine::tick::Setting;
 use git_handoff::git::remote::{PROTOCOLS, Reach};
 use git_handoff::git::save;
@@ -18,13 +18,13 @@ use git_handoff::git::store::{self, Kept, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
-use git_handoff::model::problem::Problem;
-use git_handoff::model::schema::Schema;
+use git_handoff::model::registered::Registered;
 use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::schemas::Schemas;
 use git_handoff::sign::{self, Signer};
 use git_handoff::worker::site::Site;
 use git_handoff::worker::supervisor;
+use serde_json::Value;
 use ssh_key::PublicKey;
 
 use super::failure::Failure;
@@ -190,7 +190,7 @@ impl Context {
     /// Returns what driving a run takes.
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
         let config = self.config.clone();
-        let (site, schemas) = (Arc::new(self.site()?), Arc::new(self.schemas()?));
+        let (site, schemas) = (Arc::new(self.site()?), Arc::new(self.schemas()));
         // This very program, even where its file was replaced or removed meanwhile.
         let supervisor = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
         Ok(Setting { config, ambient: self.ambient.clone(), site, schemas, close, supervisor })
@@ -228,7 +228,8 @@ impl Context {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
             queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
-            schemas: self.schemas()?,
+            schemas: self.schemas(),
+            shapes: self.shapes(),
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
             outputs_dir: self.config.outputs.clone(),
@@ -238,14 +239,6 @@ impl Context {
         catalog.executors.extend(self.config.executors.keys().cloned());
         catalog.subagents.extend(self.config.subagents.keys().cloned());
         catalog.queues.extend(self.config.queues.keys().cloned());
-        for (id, path) in &self.config.shapes {
-            let what = format!("the shape {id:?}");
-            let shape = Shape::from_json(&self.registered_json(&what, path)?);
-            let bad = |problems: Vec<Problem>| {
-                Failure::refused("bad-shape", format!("{what} in {}: {}", path.display(), problems[0]))
-            };
-            catalog.shapes.insert(id.clone(), shape.map_err(bad)?);
-        }
         Ok(catalog)
     }
 
@@ -280,33 +273,48 @@ impl Context {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
     }
 
-    /// Returns the schemas of documents that are registered.
-    pub(crate) fn schemas(&self) -> Result<Schemas, Failure> {
-        let read = |(schema, path): (&Schema, &PathBuf)| {
-            Ok((schema.clone(), self.registered_json(&format!("the schema {schema}"), path)?))
-        };
-        self.config.schemas.iter().map(read).collect()
+    /// Returns the schemas of documents that are registered, of which none is read before it is needed.
+    pub(crate) fn schemas(&self) -> Schemas {
+        self.all_registered(&self.config.schemas, Ok)
     }
 
-    /// Reads a registered JSON file; a relative path starts from the top of the work tree.
-    fn registered_json(&self, what: &str, path: &Path) -> Result<serde_json::Value, Failure> {
-        serde_json::from_slice(&self.registered(what, path)?)
-            .map_err(|e| Failure::refused("bad-json", format!("{what} in {} is not JSON: {e}", path.display())))
-    }
-
-    fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-        let read = self.registered(&format!("the file of rules of the queue {queue:?}"), path);
-        read.map_err(|failure| Failure { code: "bad-rule", ..failure })
-    }
-
-    /// Reads a file that a setting names, relative to the work tree.
-    fn registered(&self, what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-        let path = self.expand(path);
-        let root = self.store.work_dir().unwrap_or_else(|| self.store.git_dir());
-        read_file(&root.join(&path), MAX_PLAN_BYTES as u64).map_err(|failure| Failure {
-            message: format!("{what} could not be read from {}", path.display()),
-            ..failure
+    /// Returns the shapes that are registered, of which none is read before it is needed.
+    pub(crate) fn shapes(&self) -> Registered<String, Shape> {
+        self.all_registered(&self.config.shapes, |value| {
+            Shape::from_json(&value).map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())
         })
+    }
+
+    fn all_registered<K: Ord + Clone, V: 'static>(
+        &self,
+        registrations: &BTreeMap<K, Registration>,
+        take: fn(Value) -> Result<V, String>,
+    ) -> Registered<K, V> {
+        let mut all = Registered::default();
+        for (name, registration) in registrations {
+            let (path, place) = (self.from_top(&registration.path), registration.place());
+            let file = place.file.clone();
+            let read = move || {
+                let bytes = bounded(&path).map_err(|e| format!("could not be read from {file}: {e}"))?;
+                let value = serde_json::from_slice(&bytes).map_err(|e| format!("in {file} is not JSON: {e}"))?;
+                take(value).map_err(|why| format!("in {file} is none: {why}"))
+            };
+            all.add(name.clone(), place, Box::new(read));
+        }
+        all
+    }
+
+    /// Reads the file of rules of a queue.
+    fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+        bounded(&self.from_top(path)).map_err(|error| {
+            let message = format!("the file of rules of the queue {queue:?} could not be read from {}", path.display());
+            Failure { code: "bad-rule", ..Failure::io(&message, &error) }
+        })
+    }
+
+    /// Returns a path that a setting names; a relative one starts from the top of the work tree.
+    fn from_top(&self, path: &Path) -> PathBuf {
+        self.store.work_dir().unwrap_or_else(|| self.store.git_dir()).join(self.expand(path))
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -323,6 +331,13 @@ pub(crate) fn asks_for_json() -> bool {
 pub(crate) fn supervised() -> Option<impl Iterator<Item = OsString>> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == supervisor::ARGUMENT).then_some(arguments)
+}
+
+/// Reads a file up to a limit that none of its kind reaches.
+fn bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_PLAN_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a file, or stdin where the name is `-`, up to a limit that no honest plan reaches.

@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         Some(key) => Some(context.expand(Path::new(key))),
         None => Some(context.store.common_dir().join("handoff/signing_key")),
     };
-    let patient = Patient { store: context.store.clone(), writer, key_file, site: context.site()? };
+    let (store, site) = (context.store.clone(), context.site()?);
+    let patient = Patient { store, writer, key_file, site, schemas: context.schemas(), shapes: context.shapes() };
     let findings = examine(&patient, arguments.fix)?;
     if output.json {
         output.value(&json!({

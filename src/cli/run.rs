@@ -7,8 +7,8 @@ use git_handoff::log;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
-use git_handoff::run::OpenRun;
-use git_handoff::verify::{self, Refusal};
+use git_handoff::run::{Denied, OpenRun, open_proven};
+use git_handoff::schemas::Schemas;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -111,6 +111,7 @@ async fn drive_one(
     let writer = context.writer()?;
     let mut open = open(run, context)?;
     let setting = context.setting(close)?;
+    check_schemas(&open, &setting.schemas)?;
     let mut display = Display::new(&open.state, writer.clock);
     let settled = tick::drive(&mut open, setting, interrupt, &mut |progress| display.tell(&progress)).await;
     display.end();
@@ -156,14 +157,24 @@ async fn drive_one(
 
 /// Opens a run for recording, after checking that its chain is sound so far and that our key may continue it.
 pub(crate) fn open(run: &RunId, context: &Context) -> Result<OpenRun, Failure> {
-    let writer = context.writer()?;
-    let reference = format::run_ref(run);
-    let open = OpenRun::open(writer.clone(), run)?;
-    match verify::continuable(&context.store, run, &reference, &writer.signer.fingerprint()) {
-        // Driving a sealed run only puts right what a crash after the seal left out.
-        Ok(_) | Err(Refusal::Sealed(_)) => Ok(open),
-        Err(refusal) => Err(refusal.into()),
+    open_proven(&context.writer()?, run).map_err(|denied| match denied {
+        Denied::Run(error) => error.into(),
+        Denied::Refused(refusal) => refusal.into(),
+    })
+}
+
+/// Makes sure that no attempt is spent on a document whose schema is registered and cannot be read.
+fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Failure> {
+    let items = open.state.graph.items().iter().zip(&open.state.items);
+    let open_items = items.filter(|(_, state)| !state.phase.is_terminal()).map(|(item, _)| item);
+    let needed = open_items.flat_map(|item| item.documents()).filter_map(|declared| declared.schema);
+    for schema in needed {
+        if let Some(Err(why)) = schemas.get(&schema) {
+            return Err(Failure::refused("schema-unreadable", format!("the schema {schema} {why}"))
+                .hint(format!("git config {} FILE", quoted(&why.place.key))));
+        }
     }
+    Ok(())
 }
 
 /// Says what can be done about items that did not get done.

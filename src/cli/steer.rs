@@ -1,5 +1,7 @@
 //! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
 
+use git_handoff::git::refs;
+use git_handoff::git::store::Store;
 use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
@@ -204,21 +206,38 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
 /// Opens a run of this repository that can be changed, and says which item a text names.
 pub(super) fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Failure> {
     let (target, rest) = Target::with_rest(&context.store, text)?;
-    let view = target.view(&context.store)?;
-    refuse_unless_open(&target, &view)?;
-    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
-    let item = item.map(|at| view.state.graph.item(at).id.to_string());
-    Ok((run::open(&target.run, context)?, item))
+    refuse_foreign(&target)?;
+    if is_sealed(&context.store, &target.reference) {
+        return Err(sealed(&target.run));
+    }
+    let open = run::open(&target.run, context)?;
+    if open.state.sealed {
+        return Err(sealed(&target.run));
+    }
+    let item = rest.map(|rest| target::item_of(open.run(), &open.state, rest)).transpose()?;
+    let item = item.map(|at| open.state.graph.item(at).id.to_string());
+    Ok((open, item))
+}
+
+/// Returns whether a chain ends with a seal. What cannot be read is for others to find fault with.
+fn is_sealed(store: &Store, reference: &str) -> bool {
+    let tip = refs::read(store, reference).ok().flatten();
+    let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
+    entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
 }
 
 /// Refuses a run that was fetched, and one that is sealed.
 pub(crate) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Failure> {
-    if !target.is_own() {
-        let message =
-            format!("the run {:?} was fetched; it can only be changed where it is driven", target.run.as_str());
-        return Err(Failure::refused("not-ours", message));
-    }
+    refuse_foreign(target)?;
     if view.state.sealed { Err(sealed(&target.run)) } else { Ok(()) }
+}
+
+fn refuse_foreign(target: &Target) -> Result<(), Failure> {
+    if target.is_own() {
+        return Ok(());
+    }
+    let message = format!("the run {:?} was fetched; it can only be changed where it is driven", target.run.as_str());
+    Err(Failure::refused("not-ours", message))
 }
 
 fn sealed(run: &RunId) -> Failure {

@@ -6,6 +6,7 @@ use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
+use git_handoff::model::state::RunState;
 use git_handoff::run::{self, View};
 
 use super::failure::Failure;
@@ -72,13 +73,18 @@ impl Target {
 
 /// Returns the position of the item that a text names.
 pub(crate) fn item(view: &View, text: &str) -> Result<usize, Failure> {
-    let found = view.state.graph.items().iter().position(|item| item.id.as_str() == text);
+    item_of(&view.run, &view.state, text)
+}
+
+/// Returns the position of the item of a run that a text names.
+pub(crate) fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Failure> {
+    let found = state.graph.items().iter().position(|item| item.id.as_str() == text);
     found.ok_or_else(|| {
-        let known = view.state.graph.items().iter().map(|item| item.id.as_str());
-        let failure = Failure::refused("unknown-item", format!("the run {:?} has no item {text:?}", view.run.as_str()));
+        let known = state.graph.items().iter().map(|item| item.id.as_str());
+        let failure = Failure::refused("unknown-item", format!("the run {:?} has no item {text:?}", run.as_str()));
         match nearest(text, known) {
             Some(near) => failure.hint(format!("did you mean {near:?}?")),
-            None => failure.hint(format!("git handoff status {}", quoted(view.run.as_str()))),
+            None => failure.hint(format!("git handoff status {}", quoted(run.as_str()))),
         }
     })
 }

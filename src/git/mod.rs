@@ -15,6 +15,7 @@ pub mod packed;
 pub mod porcelain;
 pub mod program;
 pub mod quarantine;
+pub mod race;
 mod ref_lock;
 pub mod refs;
 pub mod remote;

@@ -6,6 +6,7 @@ use gix::refs::transaction::{Change, PreviousValue, RefEdit};
 use gix::refs::{FullName, Target};
 
 use super::packed;
+use super::race::Lost;
 use super::ref_lock::{RefLock, lock_of};
 use super::store::{Durability, Store};
 use crate::model::digest::Oid;
@@ -86,6 +87,11 @@ pub fn create(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
     swap(store, name, new, Expected::Nothing)
 }
 
+/// Creates a ref that must not exist, not even with this value: success proves who created it.
+pub fn begin(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
+    swap(store, name, new, Expected::Nobody)
+}
+
 /// Moves a ref from `old` to `new`; fails with [`Error::LostRace`] if it is anywhere else.
 pub fn advance(store: &Store, name: &str, old: Oid, new: Oid) -> Result<(), Error> {
     swap(store, name, new, Expected::This(old))
@@ -163,6 +169,8 @@ enum Expected {
     Anything,
     /// Not there, or there already with the new value.
     Nothing,
+    /// Not there.
+    Nobody,
     /// Here.
     This(Oid),
 }
@@ -178,17 +186,17 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
         let is = match expected {
             Expected::Anything => None,
             // Nobody can change it now.
-            Expected::Nothing | Expected::This(_) => read(store, name)?,
+            Expected::Nothing | Expected::Nobody | Expected::This(_) => read(store, name)?,
         };
         match (expected, is) {
             (Expected::Nothing, Some(is)) if is == new => Ok(()),
-            (Expected::Anything, _) | (Expected::Nothing, None) => {
+            (Expected::Anything, _) | (Expected::Nothing | Expected::Nobody, None) => {
                 lock.set(new, store.durability() == Durability::Strict).map_err(other)
             }
             (Expected::This(old), Some(is)) if is == old => {
                 lock.set(new, store.durability() == Durability::Strict).map_err(other)
             }
-            (Expected::Nothing | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
+            (Expected::Nothing | Expected::Nobody | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
         }
     })
 }
@@ -244,6 +252,12 @@ pub enum Error {
     /// Anything else.
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::LostRace(_))
+    }
 }
 
 impl Error {

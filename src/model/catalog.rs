@@ -7,6 +7,7 @@ use crate::model::json::JsonPath;
 use crate::model::plan::Produced;
 use crate::model::problem::Problem;
 use crate::model::read::{Fields, read_products};
+use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 
 /// Everything a plan may refer to, and the limits it is held to.
@@ -21,9 +22,9 @@ pub struct Catalog {
     /// The file of rules of the queue that the run is to be placed on, if it has one.
     pub queue_rules: Option<Vec<u8>>,
     /// The registered shapes.
-    pub shapes: BTreeMap<String, Shape>,
+    pub shapes: Registered<String, Shape>,
     /// The registered schemas of documents.
-    pub schemas: BTreeMap<Schema, Value>,
+    pub schemas: Registered<Schema, Value>,
     /// The registered pipelines.
     pub pipelines: BTreeSet<String>,
     /// The most items of a plan.
@@ -44,8 +45,8 @@ impl Default for Catalog {
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             queue_rules: None,
-            shapes: BTreeMap::new(),
-            schemas: BTreeMap::new(),
+            shapes: Registered::default(),
+            schemas: Registered::default(),
             pipelines: BTreeSet::new(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),

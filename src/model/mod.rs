@@ -27,6 +27,7 @@ pub mod problem;
 pub mod proof;
 pub mod quote;
 pub(crate) mod read;
+pub mod registered;
 pub mod rule;
 pub mod schema;
 pub mod state;

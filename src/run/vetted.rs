@@ -5,12 +5,13 @@ use std::ops::Deref;
 
 use super::Error;
 use super::view::{self, View};
+use crate::chain::Link;
 use crate::git::checked;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
 use crate::model::format::{self, Layout};
-use crate::verify::Admitted;
+use crate::verify::{Admitted, Seen};
 
 /// A run that passed the gate, read from the very commit that did: what everything takes that takes bytes out of a run, or
 /// believes what it says.
@@ -20,9 +21,12 @@ pub struct Vetted {
 }
 
 impl Vetted {
-    /// Reads a run that passed the gate.
+    /// Takes a run that passed the gate, with the very entries that were verified there.
     pub fn read(store: &Store, admitted: &Admitted) -> Result<Self, Error> {
-        Ok(Self { view: view::view_at(store, admitted.run(), admitted.reference(), admitted.head())? })
+        let link =
+            |seen: &Seen| Link { commit: seen.commit, tree: seen.tree, hash: seen.hash, entry: seen.entry.clone() };
+        let links = admitted.entries().iter().map(link).collect();
+        Ok(Self { view: view::of(store, admitted.run(), admitted.reference(), links)? })
     }
 
     /// Returns a product, or a revision of a document, by the name that git gives it.

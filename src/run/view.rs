@@ -37,10 +37,9 @@ pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>,
     chain::read(store, reference)?.map(|(head, links)| fold(store, run, head, links)).transpose()
 }
 
-/// Reads a run like [`view`], up to a commit of its chain, wherever the ref points by now.
-pub(super) fn view_at(store: &Store, run: &RunId, reference: &str, head: Oid) -> Result<View, Error> {
-    let (head, links) = chain::read_at(store, reference, head)?;
-    fold(store, run, head, links)
+/// Makes a run of its entries, which were read before.
+pub(super) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
+    fold(store, run, chain::end(reference, &links)?, links)
 }
 
 /// Folds the entries of a chain into what they come to.

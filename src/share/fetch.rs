@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Kind, Place, Space, evidence, stamps};
+use crate::git::race::{self, Lost};
 use crate::git::remote::{self, Depth, Reach, Remote};
 use crate::git::store::{self, Kept, Store};
 use crate::git::{history, refs};
@@ -117,14 +118,27 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     fetched.blobs = bring_evidence(store, reach, request, &fetched.taken, &mut kept)?;
     fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut kept))?;
     // From here on what was fetched is seen, ref by ref.
-    for taken in &fetched.taken {
-        match (&taken.status, taken.old) {
-            (Status::New, _) => refs::create(store, &taken.reference, taken.new)?,
-            (Status::Updated, Some(old)) => refs::advance(store, &taken.reference, old, taken.new)?,
-            _ => {}
-        }
+    for taken in &mut fetched.taken {
+        race::run(|| show(store, taken, &mut kept))?;
     }
     Ok(fetched)
+}
+
+/// Moves our ref to what was fetched. Where another fetch was quicker, what it left is what that is judged by the next time.
+fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
+    let moved = match (&taken.status, taken.old) {
+        (Status::New, _) => refs::create(store, &taken.reference, taken.new),
+        (Status::Updated, Some(old)) => refs::advance(store, &taken.reference, old, taken.new),
+        _ => Ok(()),
+    };
+    if moved.as_ref().is_err_and(Lost::is_lost) {
+        taken.old = refs::read(store, &taken.reference)?;
+        let is_ahead = |now| taken.place.kind.is_chain() && history::continues(store, taken.new, now).unwrap_or(false);
+        let surpassed = taken.old.is_some_and(is_ahead);
+        taken.status = if surpassed { Status::UpToDate } else { judge(store, &taken.place, taken.old, taken.new)? };
+        unite(store, taken, kept)?;
+    }
+    Ok(moved?)
 }
 
 /// Brings what is not here, in one batch; returns why where git would not take it. What else there is comes all the same.
@@ -309,4 +323,10 @@ pub enum Error {
     /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Ref(error) if error.is_lost())
+    }
 }

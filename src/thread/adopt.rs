@@ -8,7 +8,7 @@ mod source;
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
 use super::used::{self, Used};
-use super::{Made, draft, gate, publish, vacant};
+use super::{Made, draft, gate, publish, taken, vacant};
 use crate::chain::{Head, Writer};
 use crate::git::quarantine;
 use crate::git::refs;
@@ -103,7 +103,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         Ok(made) => made,
         Err(error) => {
             nonces.is_used(&descriptor.nonce)?;
-            return Err(error.into());
+            return Err(taken(&request.new, error).into());
         }
     };
     nonces.consume(&descriptor.nonce)?;

@@ -2,13 +2,14 @@
 
 use super::{Error, Made, OpenThread, create};
 use crate::chain::Writer;
+use crate::git::race;
 use crate::model::entry::{Content, Event, RunTie, ThreadCheckpointed};
 use crate::model::name::ThreadId;
 use crate::verify::{self, Logs, Options};
 
 /// Saves `content`, whose objects are in the repository.
 ///
-/// A run that does not verify is not tied. Objects, then a sync, then one swap of the ref: a failure leaves at most objects that
+/// Of many who save at the same time all do, one after the other. A run that does not verify is not tied. Objects, then a sync, then one swap of the ref: a failure leaves at most objects that
 /// git will prune.
 pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Option<RunTie>) -> Result<Made, Error> {
     if let Some(tie) = &run {
@@ -18,8 +19,8 @@ pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Op
             .map_err(|finding| Error::Tie { run: tie.id.clone(), finding })?;
     }
     let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
-    match OpenThread::find(writer, thread)? {
-        Some(open) => open.append(event, content),
-        None => create(writer, thread, event, content),
-    }
+    race::run(|| match OpenThread::find(writer, thread)? {
+        Some(open) => open.append(event.clone(), content),
+        None => create(writer, thread, event.clone(), content),
+    })
 }

@@ -17,6 +17,7 @@ pub mod vouch;
 pub mod worktree;
 
 use crate::chain::{self, Appended, Draft, Head, Link, Writer};
+use crate::git::race::{Lost, Race};
 use crate::git::refs;
 use crate::git::store::{Edit, Store};
 use crate::log::{self, ThreadRecord};
@@ -56,11 +57,11 @@ impl OpenThread {
     }
 
     /// Opens a thread of this repository that was vouched for; what is appended goes onto the very entry that was.
-    pub fn of(writer: &Writer, vouched: Vouched) -> Result<Self, Error> {
+    pub fn of(writer: &Writer, vouched: &Vouched) -> Result<Self, Error> {
         if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
             return Err(Error::Unknown(vouched.sound().thread.clone()));
         }
-        Self::ours(writer, vouched.into_sound())
+        Self::ours(writer, vouched.sound().clone())
     }
 
     fn ours(writer: &Writer, sound: Sound) -> Result<Self, Error> {
@@ -70,7 +71,10 @@ impl OpenThread {
         }
         let known = log::find_thread(&writer.store, &key, thread)?;
         if known.is_some_and(|known| known.entries > sound.entries) {
-            return Err(Error::Shortened(thread.clone()));
+            let name = format::thread_ref(thread);
+            // The log is written after the ref: it knows more than was read here also where somebody appended meanwhile.
+            let has_moved = refs::read(&writer.store, &name)?.is_some_and(|tip| tip != sound.commit);
+            return Err(if has_moved { chain::Error::LostRace(name).into() } else { Error::Shortened(thread.clone()) });
         }
         Ok(Self { writer: writer.clone(), sound })
     }
@@ -97,11 +101,25 @@ impl OpenThread {
 
 /// Returns what a thread of this repository is at; none where there is none, and never where the log says that there was.
 pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, Error> {
+    // The log is written after the ref, so it is read before it: what it knows of must be there by then.
+    let known = log::find_thread(&writer.store, &writer.signer.fingerprint(), thread)?;
     let tip = refs::read(&writer.store, &format::thread_ref(thread))?;
-    if tip.is_none() && log::find_thread(&writer.store, &writer.signer.fingerprint(), thread)?.is_some() {
-        return Err(Error::Gone(thread.clone()));
+    if tip.is_none() && known.is_some() { Err(Error::Gone(thread.clone())) } else { Ok(tip) }
+}
+
+/// Does something to a thread that was vouched for; where others were quicker, to what they made of it.
+pub(crate) fn in_turn<T>(
+    writer: &Writer,
+    mut thread: Vouched,
+    mut act: impl FnMut(&Vouched) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut race = Race::default();
+    loop {
+        match act(&thread) {
+            Err(error) if error.is_lost() && race.again() => thread = thread.renewed(&writer.store)?,
+            other => return other,
+        }
     }
-    Ok(tip)
 }
 
 /// Creates a thread that must not exist; `event` is its first entry.
@@ -114,13 +132,12 @@ pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: 
 
 /// Refuses a name that a thread here has or had. What cannot be read is an error, never a vacant name.
 pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), Error> {
-    if refs::read(&writer.store, &format::thread_ref(thread))?.is_some() {
-        return Err(Error::Exists(thread.clone()));
-    }
-    if log::find_thread(&writer.store, &writer.signer.fingerprint(), thread)?.is_some() {
-        return Err(Error::Gone(thread.clone()));
-    }
-    Ok(())
+    if tip(writer, thread)?.is_some() { Err(Error::Exists(thread.clone())) } else { Ok(()) }
+}
+
+/// Makes of a name that somebody else took first one that is taken.
+pub(crate) fn taken(thread: &ThreadId, error: Error) -> Error {
+    if error.is_lost() { Error::Exists(thread.clone()) } else { error }
 }
 
 /// Writes an entry without making it visible.
@@ -249,4 +266,10 @@ pub enum Error {
     /// The thread stands; only its log entry is missing.
     #[error(transparent)]
     Log(#[from] log::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Chain(error) if error.is_lost())
+    }
 }

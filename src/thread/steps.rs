@@ -5,7 +5,7 @@ use std::io::Write;
 use super::checkout::Plan;
 use super::nonce::Nonces;
 use super::vouch::Vouched;
-use super::{Error, Made, OpenThread, create, gate, worktree};
+use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
 use crate::chain::{Link, Writer};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
@@ -17,11 +17,13 @@ use crate::verify::Sound;
 
 /// Appends an earlier checkpoint's content as the new latest one; also where it is the latest.
 pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<Made, Error> {
-    let open = OpenThread::of(writer, thread)?;
-    let target = find(open.sound(), Some(to))?;
-    intact(&writer.store, target)?;
-    let content = target.content.clone();
-    open.append(Event::ThreadRolledBack(ThreadRolledBack { to: to.clone() }), &content)
+    in_turn(writer, thread, |thread| {
+        let open = OpenThread::of(writer, thread)?;
+        let target = find(open.sound(), Some(to))?;
+        intact(&writer.store, target)?;
+        let content = target.content.clone();
+        open.append(Event::ThreadRolledBack(ThreadRolledBack { to: to.clone() }), &content)
+    })
 }
 
 /// Begins a new thread with a checkpoint of another, which may be anybody's.
@@ -31,7 +33,8 @@ pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &
     intact(&writer.store, target)?;
     let from = Origin { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
     let content = target.content.clone();
-    create(writer, new, Event::ThreadForked(ThreadForked::new(from, Content::clone(&content))), &content)
+    let made = create(writer, new, Event::ThreadForked(ThreadForked::new(from, Content::clone(&content))), &content);
+    made.map_err(|error| taken(new, error))
 }
 
 /// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.
@@ -46,6 +49,15 @@ pub fn resume(
     accept: Option<Unclean>,
 ) -> Result<(Checkpoint, Link), Error> {
     let _one_at_a_time = Nonces::lock(&writer.store)?;
+    in_turn(writer, thread, |thread| resume_once(writer, thread, checkout, accept))
+}
+
+fn resume_once(
+    writer: &Writer,
+    thread: &Vouched,
+    checkout: bool,
+    accept: Option<Unclean>,
+) -> Result<(Checkpoint, Link), Error> {
     let open = OpenThread::of(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;

@@ -4,6 +4,7 @@
 //! reads: what `thread verify` would call tampered is never let out, what it would call untrusted only where a person insists.
 //! That a thread is not at hand as a whole is nothing against the part that is.
 
+use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::ThreadId;
@@ -14,6 +15,7 @@ use crate::verify::{self, Logs, Options, Sound, Standpoint, Unsound};
 pub struct Vouched {
     sound: Sound,
     reference: String,
+    trust: Trust,
     warnings: Vec<String>,
 }
 
@@ -26,9 +28,11 @@ pub struct Trust {
     pub accept_untrusted: bool,
 }
 
-/// Verifies the thread that ends at `tip`, and judges its keys and those that it goes back to.
+/// Verifies a thread that was at `tip`, as it is now, and judges its keys and those that it goes back to.
 pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), trust: &Trust) -> Result<Vouched, Error> {
     let logs = Logs::read(store)?;
+    // Logs are written after the ref. Whoever appended since `tip` was read would make them know of more than is there.
+    let tip = refs::read(store, reference)?.unwrap_or(tip);
     let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
     let examined = verify::thread_at(&at, &logs, &trust.options);
     let report = examined.report;
@@ -62,7 +66,7 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
             unknown.iter().map(|key| format!("the thread {thread} rests on a key that is not known here: {key}")),
         );
     }
-    Ok(Vouched { sound, reference: reference.to_owned(), warnings })
+    Ok(Vouched { sound, reference: reference.to_owned(), trust: trust.clone(), warnings })
 }
 
 impl Vouched {
@@ -71,9 +75,9 @@ impl Vouched {
         &self.sound
     }
 
-    /// Returns the thread alone.
-    pub(super) fn into_sound(self) -> Sound {
-        self.sound
+    /// Vouches for the thread on the same terms as it is now.
+    pub(super) fn renewed(&self, store: &Store) -> Result<Self, Error> {
+        vouch(store, (&self.sound.thread, &self.reference, self.sound.commit), &self.trust)
     }
 
     /// Returns the ref that the thread was found at.
@@ -104,4 +108,7 @@ pub enum Error {
     /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
+    /// The ref could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
 }

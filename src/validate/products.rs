@@ -94,7 +94,7 @@ impl<'d> Declared<'d> {
 }
 
 fn shape<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Shape> {
-    catalog.shapes.get(item.subagent_shape.as_ref()?)
+    catalog.shapes.get(item.subagent_shape.as_ref()?)?.ok()
 }
 
 fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft) -> Option<Problem> {

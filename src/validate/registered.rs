@@ -59,7 +59,7 @@ fn check_document_schemas(item: &DraftItem, catalog: &Catalog, problems: &mut Ve
         let problem = |code| Problem::new(code, &at, unfit.to_string());
         problems.push(match unfit {
             Unfit::Unknown(_) => {
-                let known: Vec<String> = catalog.schemas.keys().map(ToString::to_string).collect();
+                let known: Vec<String> = catalog.schemas.names().map(ToString::to_string).collect();
                 let problem =
                     problem(Code::UnknownShape).nearest(&schema.to_string(), known.iter().map(String::as_str));
                 if problem.hint.is_some() {
@@ -115,19 +115,26 @@ fn is_command(command: &Value) -> bool {
 }
 
 /// Checks an item against its shape, whose schema is compiled once.
-fn check_shape<'c>(
-    name: &str,
+fn check_shape<'d>(
+    name: &'d String,
     item: &DraftItem,
-    catalog: &'c Catalog,
-    schemas: &mut BTreeMap<&'c str, Result<Validator, String>>,
+    catalog: &Catalog,
+    schemas: &mut BTreeMap<&'d str, Result<Validator, String>>,
     problems: &mut Vec<Problem>,
 ) {
-    let Some((name, shape)) = catalog.shapes.get_key_value(name) else {
-        let at = item.path.key("subagentShape");
+    let at = item.path.key("subagentShape");
+    let Some(shape) = catalog.shapes.get(name) else {
         let message = format!("no shape {name:?} is registered here");
         let problem = Problem::new(Code::UnknownShape, &at, message);
-        problems.push(problem.nearest(name, catalog.shapes.keys().map(String::as_str)));
+        problems.push(problem.nearest(name, catalog.shapes.names().map(String::as_str)));
         return;
+    };
+    let shape = match shape {
+        Ok(shape) => shape,
+        Err(unreadable) => {
+            problems.push(Problem::new(Code::UnknownShape, &at, format!("the shape {name:?} {unreadable}")));
+            return;
+        }
     };
     let Some((schema, inputs)) = shape.input_schema.as_ref().zip(item.inputs.as_ref()) else {
         return;
@@ -139,7 +146,6 @@ fn check_shape<'c>(
         Ok(schema) => check_schema(name, schema, inputs, &item.path.key("inputs"), problems),
         Err(error) => {
             let message = format!("the schema of the shape {name:?} is not valid: {error}");
-            let at = item.path.key("subagentShape");
             problems.push(Problem::new(Code::InputsSchema, &at, message));
         }
     }

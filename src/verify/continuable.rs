@@ -9,7 +9,7 @@ use crate::model::time::Moment;
 
 use super::findings::Verdict;
 use super::report::Judged;
-use super::{AtHand, Case, Error, Evidence, Logs, Options, Report, State, anchor, chain, root};
+use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Report, State, anchor, chain};
 
 /// The proof that an unsealed run verifies as far as it goes and that our key may append to it.
 ///
@@ -20,6 +20,10 @@ pub struct Continuable {
     pub run: RunId,
     /// The ref that holds the chain.
     pub reference: String,
+    /// The tree of entry 0.
+    pub first_tree: Oid,
+    /// The leaf hash of entry 0.
+    pub first: Digest,
     /// The commit of the last entry.
     pub commit: Oid,
     /// The tree of that commit.
@@ -32,6 +36,8 @@ pub struct Continuable {
     pub frontier: Frontier,
     /// The state that the entries give.
     pub state: RunState,
+    /// How many entries were examined in full; for the others a mark vouched.
+    pub examined: usize,
 }
 
 impl Continuable {
@@ -43,8 +49,36 @@ impl Continuable {
 
 /// Verifies everything of an open run that can be verified: chain, signatures, plan, handoffs and manifests.
 pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Continuable, Refusal> {
+    examine(store, run, reference, own_key, None)
+}
+
+/// Verifies like [`continuable`] what came after the commit that a mark names, if the run still goes on from it.
+///
+/// Every entry before it is read, hashed and put in order all the same, and tells its part of the story; its signature and what
+/// it did to the tree were seen to be right when the mark was made. Whatever is found wrong, the run is verified as a whole.
+pub fn continuable_on(
+    store: &Store,
+    run: &RunId,
+    reference: &str,
+    own_key: &str,
+    mark: Option<&Mark>,
+) -> Result<Continuable, Refusal> {
+    let mark = mark.filter(|mark| mark.key == own_key);
+    match examine(store, run, reference, own_key, mark) {
+        Err(Refusal::Broken(_)) if mark.is_some() => continuable(store, run, reference, own_key),
+        other => other,
+    }
+}
+
+fn examine(
+    store: &Store,
+    run: &RunId,
+    reference: &str,
+    own_key: &str,
+    mark: Option<&Mark>,
+) -> Result<Continuable, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
-    let case = Case::open(store, run, reference, &options)?;
+    let case = Case::open_on(store, run, reference, &options, mark)?;
     let evidence = Evidence::gather(&case, None);
     let chain = chain::row(&case);
     let checked = [&chain, &evidence.signature, &evidence.plan, &evidence.handoff, &evidence.manifest];
@@ -65,7 +99,8 @@ pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -
     if let Some(foreign) = foreign {
         return Err(foreign);
     }
-    let (Some(state), Some(last)) = (evidence.state, case.story.links.last()) else {
+    let (Some(state), Some(first), Some(last)) = (evidence.state, case.story.links.first(), case.story.links.last())
+    else {
         return Err(Refusal::Broken(Box::new(report(&case, Evidence { state: None, ..evidence }, chain))));
     };
     let mut frontier = Frontier::default();
@@ -73,21 +108,24 @@ pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -
     Ok(Continuable {
         run: run.clone(),
         reference: reference.to_owned(),
+        first_tree: first.tree,
+        first: first.hash,
         commit: last.commit,
         tree: last.tree,
         last: last.hash,
         at: last.entry.at,
         frontier,
         state,
+        examined: case.story.links.iter().filter(|link| !link.vouched).count(),
     })
 }
 
-/// Reports without the content row, which says nothing about whether a chain may grow.
+/// Reports without the rows that say nothing about whether a chain may grow: that it is not sealed is no fault here.
 fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
     let verdicts = [
         chain,
-        root::row(case, anchor.verdict.state),
+        Verdict::not_applicable("not asked for"),
         evidence.signature,
         Verdict::not_applicable("not asked for"),
         evidence.handoff,

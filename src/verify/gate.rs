@@ -5,11 +5,13 @@
 //! hashed on its way out.
 
 use crate::git::store::Store;
-use crate::model::digest::Oid;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Entry;
 use crate::model::name::RunId;
 
 use super::findings::Verdict;
 use super::report::Facts;
+use super::story::Link;
 use super::{AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, content};
 
 /// What the gate goes by.
@@ -33,7 +35,21 @@ pub struct Admitted {
     run: RunId,
     reference: String,
     head: Oid,
+    entries: Vec<Seen>,
     cautions: Vec<String>,
+}
+
+/// An entry that was verified, and the commit that carries it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The commit.
+    pub commit: Oid,
+    /// The tree after it.
+    pub tree: Oid,
+    /// Its leaf hash.
+    pub hash: Digest,
+    /// The entry.
+    pub entry: Entry,
 }
 
 impl Admitted {
@@ -50,6 +66,11 @@ impl Admitted {
     /// Returns the commit of the last entry that was verified.
     pub fn head(&self) -> Oid {
         self.head
+    }
+
+    /// Returns the entries that were verified, oldest first, so that nobody has to read them again.
+    pub fn entries(&self) -> &[Seen] {
+        &self.entries
     }
 
     /// Returns what the reader should know of who signed it and who could not be asked, a line each.
@@ -115,11 +136,13 @@ impl Gate<'_> {
         if distrust {
             return Err(Barred::Untrusted { report: Box::new(report), what });
         }
-        // A chain that nothing is wrong with and that has no entry could not be read, for want of objects.
-        let Some(head) = case.story.links.last().map(|link| link.commit) else {
+        // A chain that nothing is wrong with and that has no first entry could not be read to it, for want of objects.
+        let Some(head) = case.story.links.last().filter(|_| !case.story.cut).map(|link| link.commit) else {
             return Err(Barred::NotIntact(Box::new(report)));
         };
-        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), head, cautions }, report))
+        let seen = |Link { commit, tree, hash, entry, .. }| Seen { commit, tree, hash, entry };
+        let entries = case.story.links.into_iter().map(seen).collect();
+        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), head, entries, cautions }, report))
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Log {
     pub(super) runs: BTreeMap<RunId, Said>,
     /// What it last said of each thread.
     pub(super) threads: BTreeMap<ThreadId, LogThread>,
+    /// All that its key signed about each thread, the first word first, also where the log is broken before it.
+    pub(super) told: BTreeMap<ThreadId, Vec<LogThread>>,
     /// Whether it is in another repository than the runs, and so beside none of them.
     pub(super) elsewhere: bool,
 }
@@ -71,14 +73,16 @@ impl Log {
     pub(super) fn read(store: &Store, name: String, tip: Oid, lazy: bool) -> Self {
         let mut log = Self { broken: None, ..Self::unreadable(name, String::new()) };
         let mut reading = Reading { lazy, ..Reading::default() };
-        let wrong = match line(store, tip) {
-            Ok(commits) => reading.take(store, &commits, &mut log).err(),
-            Err(Stop::Fault(fault @ Fault::Missing(_))) if lazy => {
+        let (commits, stop) = line(store, tip);
+        let wrong = match stop {
+            None => reading.take(store, &commits, &mut log).err(),
+            Some(Stop::Fault(fault @ Fault::Missing(_))) if lazy => {
                 log.unread = Some(fault.to_string());
                 return log;
             }
-            Err(stop) => Some(stop.to_string()),
+            Some(stop) => Some(stop.to_string()),
         };
+        log.hear_out(store, &commits[reading.hashes.len()..]);
         let named = LogName::decode(log.name.rsplit('/').next().unwrap_or_default());
         let misnamed = !named.is_none_or(|named| named.fits(reading.hashes.into_iter()));
         log.unread = reading.unread;
@@ -94,8 +98,8 @@ impl Log {
     pub(super) fn unreadable(name: String, why: String) -> Self {
         let named = LogName::decode(name.rsplit('/').next().unwrap_or_default());
         let fingerprint = named.map_or_else(String::new, |named| named.key().to_owned());
-        let (runs, threads) = (BTreeMap::new(), BTreeMap::new());
-        Self { name, fingerprint, broken: Some(why), unread: None, runs, threads, elsewhere: false }
+        let (runs, threads, told) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { name, fingerprint, broken: Some(why), unread: None, runs, threads, told, elsewhere: false }
     }
 
     /// Whether it is one of this repository's own.
@@ -138,6 +142,20 @@ impl Log {
         damaged.or_else(|| faults.first().map(|fault| Spoilt::Absent(fault.to_string())))
     }
 
+    /// Takes in what its key signed about threads in commits that are no sound part of it: each such entry is evidence by itself.
+    fn hear_out(&mut self, store: &Store, commits: &[Oid]) {
+        for batch in commits.chunks(BATCH) {
+            let said = each(store, batch, |objects, commit| {
+                let link = Link::read(objects, *commit).ok().filter(|link| link.signer == self.fingerprint)?;
+                let thread = link.entry.about.thread()?.clone();
+                if let Event::LogThread(said) = link.entry.event { Some((thread, said)) } else { None }
+            });
+            for (thread, said) in said.into_iter().flatten() {
+                self.told.entry(thread).or_default().push(said);
+            }
+        }
+    }
+
     /// Takes a sound entry's word, unless it is not one that a log says or contradicts what was said before.
     fn hear(&mut self, entry: &Entry) -> Result<(), String> {
         let seq = entry.seq;
@@ -153,6 +171,7 @@ impl Log {
                     return Err(contradiction());
                 }
                 self.threads.insert(thread.clone(), e.clone());
+                self.told.entry(thread.clone()).or_default().push(e.clone());
             }
             (Subject::Run(run), Event::LogSubmitted(e)) => {
                 let said = self.runs.entry(run.clone()).or_default();
@@ -293,20 +312,27 @@ impl Link {
     }
 }
 
-/// Returns the commits behind a head along first parents, oldest first; or what keeps the first of them from being found.
-fn line(store: &Store, tip: Oid) -> Result<Vec<Oid>, Stop> {
+/// Returns the commits behind a head along first parents, oldest first; and what keeps the first of them from being found.
+fn line(store: &Store, tip: Oid) -> (Vec<Oid>, Option<Stop>) {
     let (objects, mut meter) = (Objects::new(store), Meter::default());
-    let mut commits = Vec::new();
+    let (mut commits, mut stop) = (Vec::new(), None);
     let mut next = Some(tip);
     while let Some(commit) = next {
         if commits.len() == MOST {
-            return Err(Stop::TooLong);
+            stop = Some(Stop::TooLong);
+            break;
         }
-        next = links(&objects.commit(commit, &mut meter).map_err(Stop::Fault)?).1;
+        match objects.commit(commit, &mut meter) {
+            Ok(raw) => next = links(&raw).1,
+            Err(fault) => {
+                stop = Some(Stop::Fault(fault));
+                break;
+            }
+        }
         commits.push(commit);
     }
     commits.reverse();
-    Ok(commits)
+    (commits, stop)
 }
 
 /// Why a log could not be read to its first entry.

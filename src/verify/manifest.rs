@@ -26,7 +26,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let links = case.story.links.iter();
     let fired: Vec<(&ItemFired, &Held)> = links
         .filter_map(|link| match &link.entry.event {
-            Event::ItemFired(fired) => Some((fired, &link.manifest)),
+            Event::ItemFired(fired) if !link.vouched => Some((fired, &link.manifest)),
             _ => None,
         })
         .collect();

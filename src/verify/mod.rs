@@ -34,14 +34,15 @@ mod tree;
 mod witness;
 
 pub use bundle_json::verify_bundle_json;
-pub use continuable::{Continuable, Refusal, continuable};
-pub use gate::{Admitted, Barred, Gate};
+pub use continuable::{Continuable, Refusal, continuable, continuable_on};
+pub use gate::{Admitted, Barred, Gate, Seen};
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
 pub use received::{Chain, received};
 pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use signers::{Signers, SignersError};
+pub use story::Mark;
 pub use thread::{
     Ancestor, Examined, Sound, Standpoint, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread,
     thread_at, tied_run,
@@ -133,8 +134,19 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn open(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options) -> Result<Self, Error> {
+        Self::open_on(store, run, reference, options, None)
+    }
+
+    /// Opens a run of which a mark vouches for the beginning.
+    fn open_on(
+        store: &'a Store,
+        run: &'a RunId,
+        reference: &'a str,
+        options: &'a Options,
+        mark: Option<&Mark>,
+    ) -> Result<Self, Error> {
         let told = match resolve(store, reference)? {
-            Ok(tip) => Story::read(store, tip),
+            Ok(tip) => Story::read_on(store, tip, mark),
             Err(why) => Story::unreadable(why),
         };
         Ok(Self::at(store, run, reference, options, told))

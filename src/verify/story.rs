@@ -60,7 +60,20 @@ pub(super) struct Link {
     pub(super) manifest: Held,
     /// The blobs at the `item.json` of the items that the entry added.
     pub(super) definitions: BTreeMap<ItemId, Held>,
+    /// Whether a mark vouches for its signature and for what it did to the tree: neither is looked at then.
+    pub(super) vouched: bool,
     before: Option<Oid>,
+}
+
+/// The commit up to which a run was found continuable before, by entries of one key.
+///
+/// It names a commit, and so all that came before it, byte for byte. Whether that may be believed is for whoever kept it to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The commit of the last entry that was verified.
+    pub commit: Oid,
+    /// The fingerprint of the key that signed all entries.
+    pub key: String,
 }
 
 /// A commit of the walk, newest first.
@@ -68,6 +81,7 @@ struct Step {
     commit: Oid,
     tree: Option<Oid>,
     read: Result<Box<Read>, String>,
+    vouched: bool,
 }
 
 /// What is kept of a commit that carries an entry.
@@ -82,14 +96,22 @@ struct Read {
 impl Story {
     /// Reads the chain that ends at `tip`. Whatever the ref points at, this ends and says what it found.
     pub(super) fn read(from: &Store, tip: Oid) -> Self {
+        Self::read_on(from, tip, None)
+    }
+
+    /// Reads like [`Story::read`]; what a mark vouches for is decoded and put in order, and no more.
+    pub(super) fn read_on(from: &Store, tip: Oid, mark: Option<&Mark>) -> Self {
         let mut story = Self::default();
-        let mut steps = walk(from, tip, &mut story);
+        let mut steps = walk(from, tip, mark, &mut story);
         steps.reverse();
         let mut before = None;
         for step in steps {
             let tree = step.tree;
             match step.read {
-                Ok(read) => story.links.push(Link::new(step.commit, *read, before)),
+                Ok(read) => {
+                    let link = Link::new(step.commit, *read, before);
+                    story.links.push(Link { vouched: step.vouched, ..link });
+                }
                 Err(why) => story.findings.add(format!("commit {}: {why}", short(step.commit))),
             }
             before = tree;
@@ -100,8 +122,12 @@ impl Story {
         }
         let layout = Layout { fan_out: story.submitted().is_some_and(|e| e.fan_out) };
         let room = Room::default();
-        let changes =
-            each(from, &story.links, |objects, link| room.left().then(|| room.take(link.changes(objects, layout))));
+        let changes = each(from, &story.links, |objects, link| {
+            if link.is_passed_over() {
+                return Some(Changes::default());
+            }
+            room.left().then(|| room.take(link.changes(objects, layout)))
+        });
         story.fold(&Objects::new(from), layout, changes);
         story
     }
@@ -124,7 +150,12 @@ impl Story {
     /// Follows the tree through the entries, each with what it changed.
     fn fold(&mut self, objects: &Objects, layout: Layout, changes: Vec<Option<Changes>>) {
         let mut tree: HashMap<String, Held> = HashMap::new();
+        let mut passed_over = false;
         for (link, changes) in self.links.iter_mut().zip(changes) {
+            if link.is_passed_over() {
+                passed_over = true;
+                continue;
+            }
             let seq = link.entry.seq;
             // What there was no room for is looked at now, one entry after the other.
             let changes = changes.unwrap_or_else(|| link.changes(objects, layout));
@@ -135,10 +166,10 @@ impl Story {
             for problem in changes.problems.shown {
                 self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
             }
-            let accounted = Accounted::by(&link.entry, layout, objects).set;
+            let accounted = Accounted::by(&link.entry, layout, objects);
             // Below a folder that cannot be read nobody knows what an entry set, until another sets it again.
             for (folder, fault) in &changes.faults {
-                for path in accounted.keys().filter(|path| path.starts_with(folder.as_str())) {
+                for path in accounted.set.keys().filter(|path| path.starts_with(folder.as_str())) {
                     tree.insert(path.clone(), Held::Unread(fault.clone()));
                 }
             }
@@ -148,7 +179,13 @@ impl Story {
                     None => tree.remove(&path),
                 };
             }
-            for (path, wanted) in accounted {
+            if passed_over && accounted.set.keys().any(|path| !tree.contains_key(path)) {
+                // What it left as it was may have been set by an entry that was passed over.
+                for (path, blob) in tree::changes(objects, None, link.tree, &accounted).paths {
+                    tree.entry(path).or_insert(blob.map_or(Held::Nothing, Held::Blob));
+                }
+            }
+            for (path, wanted) in accounted.set {
                 let wrong = match tree.get(&path) {
                     None | Some(Held::Nothing) => true,
                     Some(Held::Blob(found)) => wanted.is_some_and(|wanted| wanted != *found),
@@ -210,26 +247,33 @@ impl Link {
             state: Held::Nothing,
             manifest: Held::Nothing,
             definitions: BTreeMap::new(),
+            vouched: false,
             before,
         }
+    }
+
+    /// Whether nothing of the tree after it is needed: what it says is vouched for, and no later entry rests on its blobs.
+    fn is_passed_over(&self) -> bool {
+        self.vouched && !matches!(self.entry.event, Event::RunSubmitted(_) | Event::RunExtended(_))
     }
 }
 
 impl Read {
-    fn new(decoded: Decoded) -> Self {
-        let signer = signer(&decoded);
+    fn new(decoded: Decoded, vouched: Option<&Mark>) -> Self {
+        let signer = vouched.map_or_else(|| signer(&decoded), |mark| Ok(mark.key.clone()));
         let Decoded { tree, parents, hash, entry, .. } = decoded;
         Self { tree, parents: parents.len(), hash, entry, signer }
     }
 }
 
 /// Reads the commits from `tip` to the first, along first parents, whatever git believes about them.
-fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
+fn walk(from: &Store, tip: Oid, mark: Option<&Mark>, story: &mut Story) -> Vec<Step> {
     let findings = &mut story.findings;
     let objects = Objects::new(from);
     let mut steps = Vec::new();
     let (mut strangers, mut meter) = (0, Meter::default());
     let mut next = Some(tip);
+    let mut vouched = None;
     while next.is_some() && strangers <= MOST_STRANGERS {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(commit) = next
@@ -241,7 +285,8 @@ fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
                     let (tree, parent) = links(&raw);
                     next = parent;
                     bytes += raw.len();
-                    batch.push((commit, tree, raw));
+                    vouched = vouched.or(mark.filter(|mark| mark.commit == commit));
+                    batch.push((commit, tree, raw, vouched));
                 }
                 Err(Fault::Kind(oid, kind, _)) => {
                     findings.add(format!("object {} is a {kind}, not an entry", short(oid)));
@@ -254,10 +299,11 @@ fn walk(from: &Store, tip: Oid, story: &mut Story) -> Vec<Step> {
                 }
             }
         }
-        let read = each(from, &batch, |objects, (commit, tree, raw)| {
+        let read = each(from, &batch, |objects, (commit, tree, raw, vouched)| {
             objects.take_turn(raw.len());
-            let read = codec::decode(raw).map(|decoded| Box::new(Read::new(decoded)));
-            Step { commit: *commit, tree: *tree, read: read.map_err(|error| cut(error.to_string())) }
+            let read = codec::decode(raw).map(|decoded| Box::new(Read::new(decoded, *vouched)));
+            let read = read.map_err(|error| cut(error.to_string()));
+            Step { commit: *commit, tree: *tree, read, vouched: vouched.is_some() }
         });
         strangers += read.iter().filter(|step| step.read.is_err()).count();
         steps.extend(read);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{get, ground, open, put, refused, value};
-use crate::bad_days::ground::item;
+use crate::bad_days::ground::{Ground, item};
 
 #[test]
 fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
@@ -50,8 +50,68 @@ fn what_is_not_as_declared_is_not_put() {
     refused(&ground, 1, "the schema score@1.0.0 in schemas/score-1.json is not JSON", || schema("score@1", "{}"));
     fs::remove_file(ground.env.repo().join("schemas/score-1.json")).unwrap();
     refused(&ground, 1, "the schema score@1.0.0 could not be read", || schema("score@1", "{}"));
-    ground.config("handoff.schema.broken.path", "x");
-    refused(&ground, 1, "is not of a schema `id@version`", || put(&ground, "n", "x", &[]));
+    let said = schema("score@1", "{}").stderr;
+    for word in
+        ["from schemas/score-1.json: No such file", "; handoff.schema.score@1.path in ", "/repo/.git/config names"]
+    {
+        assert!(said.contains(word), "{said}");
+    }
+    assert!(said.contains("hint: git config handoff.schema.score@1.path FILE"), "{said}");
+}
+
+#[test]
+fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
+    let ground = open();
+    ground.config("handoff.schema.gone@1.path", "schemas/gone.json");
+    ground.config("handoff.schema.misnamed.path", "schemas/gone.json");
+    ground.env.write("repo/schemas/bad.json", "{");
+    ground.config("handoff.schema.bad@2.path", "schemas/bad.json");
+    ground.config("handoff.shape.gone.path", "shapes/gone.json");
+    ground.env.write("repo/schemas/no-schema.json", r#"{"type":"nothing"}"#);
+    ground.config("handoff.schema.none@1.path", "schemas/no-schema.json");
+    put(&ground, "n", "x", &[]).success();
+    let fine = put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]);
+    assert!(fine.stderr.contains("/repo/.git/config is ignored: it is not of a schema `id@version`"), "{fine}");
+    fine.success();
+    // Neither plans nor conductors need what they do not name.
+    let mut item = item("a", "echo '{\"score\":1}' >outputs/s");
+    item["produces"] = serde_json::json!([{"kind": "document", "name": "s", "path": "s", "schema": "score@1"}]);
+    ground.drive("other", &[item.clone()]).success();
+    item["produces"][0]["schema"] = "gone@1".into();
+    let said = refused_plan(&ground, "needy", &item);
+    assert!(said.contains("the schema gone@1.0.0 could not be read from schemas/gone.json"), "{said}");
+    assert!(said.contains("items[0].produces[0].schema"), "{said}");
+    // One that goes after the plan was submitted costs no attempt.
+    ground.env.write("repo/schemas/gone.json", "{}");
+    ground.submit("late", &[item.clone()]);
+    fs::remove_file(ground.env.repo().join("schemas/gone.json")).unwrap();
+    let said = ground.env.handoff(["run", "late"]).exit(1).stderr;
+    assert!(said.contains("the schema gone@1.0.0 could not be read from schemas/gone.json"), "{said}");
+    assert_eq!(ground.entries("late").len(), 1);
+    item["produces"] = serde_json::json!([]);
+    item["subagentShape"] = "gone".into();
+    let said = refused_plan(&ground, "shaped", &item);
+    assert!(said.contains("the shape \"gone\" could not be read from shapes/gone.json"), "{said}");
+    // One look finds all of them, and says how each is mended.
+    let doctor = ground.env.handoff(["doctor"]).exit(3).stdout;
+    for (what, key) in [
+        ("the schema gone@1.0.0 could not be read from schemas/gone.json", "handoff.schema.gone@1.path"),
+        ("the schema bad@2.0.0 in schemas/bad.json is not JSON", "handoff.schema.bad@2.path"),
+        ("the schema none@1.0.0 is not valid", "handoff.schema.none@1.path"),
+        ("the shape \"gone\" could not be read from shapes/gone.json", "handoff.shape.gone.path"),
+    ] {
+        let finding = doctor.lines().position(|line| line.starts_with(&format!("problem: {what}")));
+        let hint = finding.and_then(|at| doctor.lines().nth(at + 1));
+        assert!(hint.is_some_and(|hint| hint.contains("git config") && hint.contains(key)), "{what}: {doctor}");
+    }
+}
+
+/// Submits a plan of one item that must be refused; returns why.
+fn refused_plan(ground: &Ground, run: &str, item: &serde_json::Value) -> String {
+    let plan = ground.plan(run, std::slice::from_ref(item));
+    let output = ground.env.handoff(["submit", &plan]);
+    assert_eq!(output.status, Some(1), "{output}");
+    output.stdout + &output.stderr
 }
 
 #[test]

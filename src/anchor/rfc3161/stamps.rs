@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::git::race::{self, Lost};
 use crate::git::store::{self, Edit, Store};
 use crate::git::{refs, tree};
 use crate::model::digest::{Digest, Oid};
@@ -15,9 +16,6 @@ const MOST: u64 = 64 << 20;
 
 /// What a token counts at least.
 const SMALL: u64 = 1 << 10;
-
-/// How often keeping one is tried again when somebody else was faster.
-const RACES: usize = 20;
 
 /// What lies beside a run, ours and fetched.
 pub(super) struct Stamps {
@@ -68,22 +66,18 @@ impl Stamps {
 /// Adds a token; nothing that is there goes.
 pub(super) fn keep(store: &Store, run: &RunId, token: &[u8]) -> Result<(), Error> {
     let name = format::stamps_ref(run);
-    for _ in 0..RACES {
+    race::run(|| {
         let old = refs::read(store, &name)?;
         let mut batch = store.batch();
         let tree =
             batch.edit_tree(old, &[(format!("{}.tst", Digest::of(token).hex()), Edit::Bytes(token.to_vec()))])?;
         let _kept = batch.keep()?;
-        let moved = match old {
-            Some(old) => refs::advance(store, &name, old, tree),
-            None => refs::create(store, &name, tree),
-        };
-        match moved {
-            Err(refs::Error::LostRace(_)) => {}
-            other => return Ok(other?),
+        match old {
+            Some(old) => refs::advance(store, &name, old, tree)?,
+            None => refs::create(store, &name, tree)?,
         }
-    }
-    Err(refs::Error::LostRace(name).into())
+        Ok(())
+    })
 }
 
 /// Why tokens could not be read or kept.
@@ -98,4 +92,10 @@ pub enum Error {
     /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Ref(error) if error.is_lost())
+    }
 }

@@ -78,7 +78,7 @@ pub(in super::super) fn put(
         return Err(Failure::usage("a document is put on a run, not on an item".into()));
     }
     let put = Put { name, product: bytes()?, schema, instead_of };
-    let change = document::put(&mut open, &put, &context.schemas()?).map_err(|error| {
+    let change = document::put(&mut open, &put, &context.schemas()).map_err(|error| {
         let look = match error {
             Error::Changed { found: Some(_), .. } => {
                 format!("log {} {}", quoted(asked.run), quoted(asked.name))

@@ -26,6 +26,8 @@ impl From<Error> for Failure {
             Error::Unfit(_, unfit) => match *unfit {
                 Unfit::Unknown(schema) => Self { code: "unknown-schema", ..failure }
                     .hint(format!("git config {} FILE", quoted(&format!("handoff.schema.{schema}.path")))),
+                Unfit::Unreadable(_, why) => Self { code: "schema-unreadable", ..failure }
+                    .hint(format!("git config {} FILE", quoted(&why.place.key))),
                 _ => Self { code: "not-as-declared", ..failure },
             },
             Error::Changed { .. } => Self { code: "lost-race", exit: 5, ..failure },

@@ -41,6 +41,7 @@ impl From<vouch::Error> for Failure {
                 "add the key to the file of handoff.signers if it is good; to insist this once: --accept-untrusted",
             ),
             vouch::Error::Logs(inner) => inner.into(),
+            vouch::Error::Ref(inner) => inner.into(),
         }
     }
 }

@@ -1,19 +1,21 @@
 //! `git handoff mcp`: the tools of agents over the Model Context Protocol.
 //!
 //! Standard output carries the protocol and nothing else. Each call opens the repository anew and runs off the loop that reads
-//! requests; its answer is the JSON that the command of the same deed prints, or the error that it prints.
+//! requests; its answer is the JSON that the command of the same deed prints, or the error that it prints. Whoever only waits has no
+//! thread: threads are for calls that work, of which few do at the same time, so that there is always one for the next request.
 
 mod documents;
+mod ending;
 mod handoff;
 mod packets;
 mod runs;
 mod server;
 mod threads;
 mod tools;
+mod watch;
+mod watched;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
@@ -21,14 +23,15 @@ use rmcp::transport::stdio;
 
 use super::context::{Context, Surroundings};
 use super::{Ending, Failure, Output};
-use server::Server;
+use server::{AT_WORK, Server};
 use tools::Session;
+use watched::Watches;
 
 /// In whose name a server acts where nobody says.
 const ACTOR: &str = "agent:mcp";
 
-/// How long a call that is under way when standard input ends may take to come to its own end.
-const LAST_CALLS: Duration = Duration::from_secs(60);
+/// How many threads there are besides those of calls that work: for standard input and output, and for looking at what is watched.
+const OTHER_THREADS: usize = 16;
 
 /// Serve the tools of agents to a client of the Model Context Protocol
 ///
@@ -49,22 +52,32 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
     let context = Context::new(around.clone(), false, output)?;
     context.actor()?;
     context.config.warnings.iter().for_each(|warning| output.warn(warning));
-    let ended = Arc::new(AtomicBool::new(false));
-    let server = Server::new(Session { around, me: arguments.me, ended: ended.clone() });
+    let ending = ending::Ending::new();
+    let watches = Arc::new(Watches::new(around.clone(), context.store.clone()));
+    let server = Server::new(Session { around, me: arguments.me, watches, ending: ending.clone() });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(AT_WORK + OTHER_THREADS)
         .build()
         .map_err(|e| Failure::io("no server could be started", &e))?;
     let served = runtime.block_on(async {
-        match server.serve(stdio()).await {
-            Ok(running) => running.waiting().await.map(drop).map_err(|e| e.to_string()),
+        let (requests, answers) = stdio();
+        let running = match server.serve((ending.input(requests), answers)).await {
+            Ok(running) => running,
             // Somebody looked whether we are there, and went away.
-            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        };
+        tokio::select! {
+            served = running.waiting() => {
+                ending.last_calls().await;
+                served.map(drop).map_err(|e| e.to_string())
+            }
+            // Nobody reads the answers.
+            () = ending.over() => Ok(()),
         }
     });
-    ended.store(true, Ordering::Relaxed);
-    runtime.shutdown_timeout(LAST_CALLS);
+    runtime.shutdown_background();
     served.map_err(|why| Failure::refused("mcp", format!("the client does not speak the protocol: {why}")))?;
     Ok(Ending::Done)
 }

@@ -1,30 +1,16 @@
 //! Tools about runs.
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
 use git_handoff::anchor::ask_all;
-use git_handoff::git::refs;
-use git_handoff::run::View;
 use git_handoff::verify::{AtHand, Logs, Question, thread as verify_thread, verify_with};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::target::Target;
 use super::super::thread::{self, ThreadTarget};
 use super::super::verify::{Trust, trust};
-use super::super::{Failure, anchor, log, runs, status, submit, validate};
+use super::super::{Failure, anchor, runs, status, submit, validate};
 use super::tools::{Call, Effect, Entry, Json, tool};
-
-/// How often a watched run is looked at.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// The longest that a run is watched in one call, in seconds.
-const LONGEST: u64 = 600;
-
-/// The most entries in one answer.
-const MOST_ENTRIES: usize = 200;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -41,13 +27,6 @@ pub(super) fn tools() -> Vec<Entry> {
             "Show where each item of a run stands; without a run, list all runs.",
             Effect::Reads,
             show_status,
-        ),
-        tool(
-            "watch",
-            "Wait until something new is recorded in a run, it has come to rest, or the timeout is over; returns the new entries. \
-             Pass the `entries` of the answer as `since` to go on.",
-            Effect::Reads,
-            watch,
         ),
         tool(
             "verify",
@@ -74,17 +53,6 @@ struct Submit {
 struct Status {
     /// The run; all runs are listed without one
     run: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Watch {
-    /// The run
-    run: String,
-    /// How many of its entries are known already; by default those that there are now
-    since: Option<usize>,
-    /// The most seconds to wait, at most 600; 60 by default
-    timeout: Option<u64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -126,39 +94,6 @@ fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
         Some(run) => Ok(status::value(&Target::find(&store, run)?.view(&store)?)),
         None => Ok(runs::list(&store)?.1),
     }
-}
-
-fn watch(call: &Call, parameters: &Watch) -> Result<Value, Failure> {
-    let timeout = parameters.timeout.unwrap_or(60);
-    if timeout > LONGEST {
-        return Err(Failure::usage(format!("a run is watched for at most {LONGEST} seconds")));
-    }
-    let store = call.context()?.store;
-    let target = Target::find(&store, &parameters.run)?;
-    let until = Instant::now() + Duration::from_secs(timeout);
-    let mut view = target.view(&store)?;
-    let since = parameters.since.unwrap_or(view.links.len());
-    while view.links.len() <= since && !is_at_rest(&view) && Instant::now() < until && !call.is_over() {
-        sleep(LOOK);
-        if refs::read(&store, &target.reference)? != view.head.commit {
-            view = target.view(&store)?;
-        }
-    }
-    let new = view.links.iter().skip(since).take(MOST_ENTRIES).map(log::value).collect::<Result<Vec<_>, _>>()?;
-    Ok(json!({
-        "schema": "git-handoff.watch/1",
-        "run": view.run,
-        "entries": since.min(view.links.len()) + new.len(),
-        "new": new,
-        "counts": runs::statuses(&view),
-        "settled": is_at_rest(&view),
-        "sealed": view.state.sealed,
-    }))
-}
-
-/// Whether nothing happens in a run until somebody does something.
-fn is_at_rest(view: &View) -> bool {
-    view.state.sealed || view.state.closed.is_some() || view.state.cancelled.is_some() || view.state.is_settled()
 }
 
 fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {

@@ -8,10 +8,20 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::super::Failure;
-use super::tools::{Call, Entry, Session};
-use super::{documents, handoff, packets, runs, threads};
+use super::tools::{Call, Entry, Run, Session, off_the_loop};
+use super::{documents, handoff, packets, runs, threads, watch};
+
+/// How many calls work at the same time; the others wait for their turn.
+pub(super) const AT_WORK: usize = 32;
+
+/// How many calls may be under way, those that wait for their turn included.
+const MOST_CALLS: usize = 1024;
+
+/// How many runs may be watched at the same time, the same one several times included.
+const MOST_WATCHES: usize = 4096;
 
 /// What an agent is told of the tools as a whole.
 const INSTRUCTIONS: &str = "Hands work from one agent to the next inside this git repository, provably. Save a state with \
@@ -22,27 +32,64 @@ const INSTRUCTIONS: &str = "Hands work from one agent to the next inside this gi
 pub(super) struct Server {
     session: Session,
     tools: Vec<Entry>,
+    calls: Semaphore,
+    turns: Semaphore,
+    watches: Semaphore,
 }
 
 impl Server {
     pub(super) fn new(session: Session) -> Self {
-        let groups = [runs::tools(), documents::tools(), threads::tools(), handoff::tools(), packets::tools()];
+        let groups =
+            [runs::tools(), watch::tools(), documents::tools(), threads::tools(), handoff::tools(), packets::tools()];
         let tools = groups.into_iter().flatten().collect();
-        Self { session, tools }
+        let (calls, turns) = (Semaphore::new(MOST_CALLS), Semaphore::new(AT_WORK));
+        Self { session, tools, calls, turns, watches: Semaphore::new(MOST_WATCHES) }
     }
 
     /// Runs a tool where it holds up nobody else.
     async fn answer(&self, tool: &Entry, arguments: JsonObject, context: RequestContext<RoleServer>) -> CallToolResult {
-        let run = tool.run.clone();
-        let cancelled = Box::new(move || context.ct.is_cancelled());
-        let call = Call { session: self.session.clone(), cancelled };
-        // A panic ends this call and is told on standard error; the server goes on.
-        let answer = tokio::task::spawn_blocking(move || run(&call, arguments)).await;
-        match answer.unwrap_or_else(|_| Err(Failure::bug())) {
+        let call = Call { session: self.session.clone() };
+        let _under_way = self.session.ending.begin();
+        let answer = match tool.run.clone() {
+            Run::Work(work) => self.work(&context, move || work(&call, arguments)).await,
+            Run::Wait(wait) => match self.watches.try_acquire() {
+                Ok(_watch) => tokio::select! {
+                    answer = wait(call, arguments) => answer,
+                    () = context.ct.cancelled() => Err(taken_back()),
+                },
+                Err(_) => Err(busy(MOST_WATCHES, "runs are being watched")),
+            },
+        };
+        match answer {
             Ok(value) => CallToolResult::structured(value),
             Err(failure) => failed(&failure),
         }
     }
+
+    /// Does what a call asks for when it is its turn.
+    async fn work(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce() -> Result<Value, Failure> + Send + 'static,
+    ) -> Result<Value, Failure> {
+        let Ok(_call) = self.calls.try_acquire() else { return Err(busy(MOST_CALLS, "calls are under way")) };
+        let _turn = self.turns.acquire().await.map_err(|_| Failure::bug())?;
+        // What was asked for before the session ended is done all the same.
+        if context.ct.is_cancelled() && !self.session.ending.has_come() {
+            return Err(taken_back());
+        }
+        off_the_loop(work).await
+    }
+}
+
+/// Refuses a call beyond what the server takes on.
+fn busy(most: usize, of_what: &str) -> Failure {
+    Failure::refused("busy", format!("{most} {of_what} already, which is the most that one server takes on"))
+}
+
+/// What a call came to that the client does not wait for any more; nobody is told.
+fn taken_back() -> Failure {
+    Failure::refused("cancelled", "the call was taken back".into())
 }
 
 impl ServerHandler for Server {

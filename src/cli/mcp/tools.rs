@@ -1,8 +1,8 @@
 //! What a tool is: a name, what it takes, and a function of the session and that.
 
 use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64ct::{Base64, Encoding as _};
 use rmcp::handler::server::common::schema_for_input;
@@ -14,6 +14,8 @@ use serde_json::Value;
 
 use super::super::context::{Context, Surroundings};
 use super::super::{Failure, Output};
+use super::ending::Ending;
+use super::watched::Watches;
 
 /// The most bytes of a text in an answer.
 pub(super) const MOST_TEXT: usize = 1 << 20;
@@ -25,16 +27,16 @@ pub(super) struct Session {
     pub(super) around: Surroundings,
     /// In whose name it adopts.
     pub(super) me: Option<String>,
-    /// Whether nobody waits for answers any more.
-    pub(super) ended: Arc<AtomicBool>,
+    /// The runs that are being watched.
+    pub(super) watches: Arc<Watches>,
+    /// When it is over.
+    pub(super) ending: Ending,
 }
 
 /// One call.
 pub(super) struct Call {
     /// The session that it belongs to.
     pub(super) session: Session,
-    /// Whether it was taken back.
-    pub(super) cancelled: Box<dyn Fn() -> bool + Send>,
 }
 
 impl Call {
@@ -48,22 +50,29 @@ impl Call {
     pub(super) fn output(&self) -> Output {
         Output::new(true)
     }
-
-    /// Returns whether nobody waits for the answer.
-    pub(super) fn is_over(&self) -> bool {
-        self.session.ended.load(Ordering::Relaxed) || (self.cancelled)()
-    }
 }
 
-/// What runs a tool.
-type Run = dyn Fn(&Call, JsonObject) -> Result<Value, Failure> + Send + Sync;
+/// What runs a tool that works, off the loop that reads requests.
+type Work = dyn Fn(&Call, JsonObject) -> Result<Value, Failure> + Send + Sync;
+
+/// What comes of a tool that waits.
+pub(super) type Waiting = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// How a tool is run.
+#[derive(Clone)]
+pub(super) enum Run {
+    /// It takes a thread until it is done.
+    Work(Arc<Work>),
+    /// It does nothing but wait, and takes a thread for moments only.
+    Wait(fn(Call, JsonObject) -> Waiting),
+}
 
 /// A tool.
 pub(super) struct Entry {
     /// How it is shown to clients.
     pub(super) tool: Tool,
     /// What it does.
-    pub(super) run: Arc<Run>,
+    pub(super) run: Run,
 }
 
 /// Whether a tool changes anything.
@@ -82,14 +91,28 @@ pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static>(
     effect: Effect,
     run: fn(&Call, &P) -> Result<Value, Failure>,
 ) -> Entry {
+    let run = move |call: &Call, arguments: JsonObject| run(call, &read(name, arguments)?);
+    Entry { tool: shown::<P>(name, about, effect), run: Run::Work(Arc::new(run)) }
+}
+
+/// Returns a tool as it is shown to clients.
+pub(super) fn shown<P: JsonSchema + 'static>(name: &'static str, about: &'static str, effect: Effect) -> Tool {
     let schema = schema_for_input::<P>().expect("the parameters of every tool are an object");
     let annotations = ToolAnnotations::new().read_only(effect == Effect::Reads).destructive(false).open_world(false);
-    let run = move |call: &Call, arguments: JsonObject| {
-        let parameters = serde_json::from_value(Value::Object(arguments))
-            .map_err(|e| Failure::usage(format!("{name} cannot be called like this: {e}")))?;
-        run(call, &parameters)
-    };
-    Entry { tool: Tool::new(name, about, schema).with_annotations(annotations), run: Arc::new(run) }
+    Tool::new(name, about, schema).with_annotations(annotations)
+}
+
+/// Reads what a tool is called with.
+pub(super) fn read<P: DeserializeOwned>(name: &str, arguments: JsonObject) -> Result<P, Failure> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|e| Failure::usage(format!("{name} cannot be called like this: {e}")))
+}
+
+/// Does something on a thread of its own. A panic ends this and is told on standard error; the server goes on.
+pub(super) async fn off_the_loop<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Failure::bug()))
 }
 
 /// A parameter that is a JSON object, as it is or as the text of one.

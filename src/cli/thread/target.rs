@@ -92,7 +92,7 @@ impl ThreadTarget {
             vouch::Error::Tampered(_) | vouch::Error::Untrusted { .. } => {
                 Failure::from(error).hint(format!("git handoff thread verify {}", quoted(&self.name())))
             }
-            vouch::Error::Logs(_) => error.into(),
+            vouch::Error::Logs(_) | vouch::Error::Ref(_) => error.into(),
         })
     }
 

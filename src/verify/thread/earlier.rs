@@ -3,19 +3,11 @@
 //! A log that knows of more entries than a thread has here cannot be held against it at its end. What it said when the thread was
 //! as short as here can. Each entry of a log is signed, so each is evidence by itself, whatever became of the log.
 
-use gix::objs::Kind;
-
-use crate::git::codec;
-use crate::git::store::Store;
-use crate::model::digest::Oid;
-use crate::model::entry::{Event, LogThread};
 use crate::model::name::ThreadId;
 
 use super::{Table, Told};
+use crate::verify::State;
 use crate::verify::findings::Verdict;
-use crate::verify::objects::Objects;
-use crate::verify::story::{links, signer};
-use crate::verify::{State, resolve};
 
 /// Fails the verdict on what logs last said where one of the thread's key said something else before; or where one that stands
 /// beside `place` signed for more entries than there are.
@@ -33,9 +25,11 @@ fn contradiction(table: &Table<'_>, told: &Told, thread: &ThreadId, place: &str)
         if log.broken.is_none() && log.threads.get(thread).is_none_or(|said| said.entries <= here) {
             continue;
         }
-        // A log of another repository is not here to be read again.
-        let Ok(Ok(tip)) = resolve(table.home, &log.name) else { continue };
-        for said in statements(table.home, tip, thread, owner) {
+        // A log of another repository stands beside nothing here.
+        if log.elsewhere {
+            continue;
+        }
+        for said in log.told.get(thread).into_iter().flatten().rev() {
             let place_of = said.entries.checked_sub(1).and_then(|place| usize::try_from(place).ok());
             match place_of.and_then(|place| told.links.get(place)) {
                 Some(link) if link.hash != said.last => {
@@ -49,23 +43,4 @@ fn contradiction(table: &Table<'_>, told: &Told, thread: &ThreadId, place: &str)
         }
     }
     None
-}
-
-/// Returns what a key signed about a thread in the log that ends at `tip`.
-fn statements(store: &Store, tip: Oid, thread: &ThreadId, owner: &str) -> Vec<LogThread> {
-    let objects = Objects::new(store);
-    let mut statements = Vec::new();
-    let mut next = Some(tip);
-    while let Some(commit) = next {
-        let Ok(raw) = objects.read(commit, Kind::Commit) else { break };
-        next = links(&raw).1;
-        if let Ok(decoded) = codec::decode(&raw)
-            && let Event::LogThread(said) = &decoded.entry.event
-            && decoded.entry.about.thread() == Some(thread)
-            && signer(&decoded).as_deref() == Ok(owner)
-        {
-            statements.push(said.clone());
-        }
-    }
-    statements
 }

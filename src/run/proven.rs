@@ -1,0 +1,110 @@
+//! Opens a run only where it verifies, and keeps how far it did, so that the next writer verifies what came since.
+//!
+//! The mark lies with the signing key, in `handoff` of the git directory, where nobody but us writes: neither a commit nor a remote
+//! can put one there. It says nothing to `verify`, which looks at everything, nor to anybody who takes bytes out of a run.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, OpenRun};
+use crate::chain::{Head, Writer};
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::name::{FilePath, RunId};
+use crate::verify::{Continuable, Mark, Refusal, continuable_on};
+
+/// A mark as it is written down.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    /// Who verified. Another version may look at more, and believes none but its own.
+    tool: String,
+    key: String,
+    commit: Oid,
+}
+
+/// Opens a run of this repository for recording, if it verifies as far as it goes and our key may append to it.
+///
+/// A sealed one of ours is opened as well: nothing can be recorded on it, and what a crash after the seal left out can be put right.
+pub fn open_proven(writer: &Writer, run: &RunId) -> Result<OpenRun, Denied> {
+    let key = writer.signer.fingerprint();
+    let mark = read(&writer.store, run);
+    match continuable_on(&writer.store, run, &format::run_ref(run), &key, mark.as_ref()) {
+        Ok(proven) => {
+            let now = Mark { commit: proven.commit, key };
+            if mark.as_ref() != Some(&now) {
+                // Without one, all is verified again the next time.
+                let _ = keep(&writer.store, run, now);
+            }
+            Ok(OpenRun::of(writer, proven)?)
+        }
+        Err(refusal) => {
+            let opened = OpenRun::open(writer.clone(), run)?;
+            match refusal {
+                Refusal::Sealed(_) => {
+                    let _ = fs::remove_file(path(&writer.store, run));
+                    Ok(opened)
+                }
+                refusal => Err(refusal.into()),
+            }
+        }
+    }
+}
+
+impl OpenRun {
+    /// Opens a run as it was verified.
+    fn of(writer: &Writer, proven: Continuable) -> Result<Self, Error> {
+        let entries = proven.entries();
+        let artifact = |path: &FilePath| {
+            let oid = writer.store.blob_at(proven.first_tree, &format::artifact_path(path))?;
+            Ok((path.clone(), oid.ok_or_else(|| Error::Plan(proven.run.clone()))?))
+        };
+        let artifacts = proven.state.submitted.artifacts.keys().map(artifact).collect::<Result<_, Error>>()?;
+        let head = Head {
+            name: proven.reference,
+            commit: Some(proven.commit),
+            tree: Some(proven.tree),
+            last: Some(proven.last),
+            at: Some(proven.at),
+            entries,
+        };
+        let (first, frontier) = (proven.first, proven.frontier);
+        Ok(Self::new(writer.clone(), proven.run, (first, artifacts), (head, frontier, proven.state)))
+    }
+}
+
+fn path(store: &Store, run: &RunId) -> PathBuf {
+    store.common_dir().join("handoff/verified").join(run.encoded().to_string())
+}
+
+/// Returns the mark of a run; none where there is none of ours.
+fn read(store: &Store, run: &RunId) -> Option<Mark> {
+    let kept: Kept = serde_json::from_slice(&fs::read(path(store, run)).ok()?).ok()?;
+    (kept.tool == format::TOOL).then_some(Mark { commit: kept.commit, key: kept.key })
+}
+
+fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
+    let path = path(store, run);
+    let folder = path.parent().unwrap_or(&path);
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
+    file.write_all(&format::canonical(&kept))?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Why a run was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Denied {
+    /// It could not be read.
+    #[error(transparent)]
+    Run(#[from] Error),
+    /// It is not one that we may append to.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}

@@ -1,0 +1,144 @@
+//! Many watches at the same time: they hold up nobody, take no thread each, and all of them answer.
+
+use std::collections::BTreeSet;
+use std::io::BufRead as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Client, repository};
+use crate::common::Environment;
+
+/// More than the threads that a runtime has for work that blocks.
+const MANY: u64 = 2000;
+
+/// The most that one server takes on.
+const MOST: u64 = 4096;
+
+/// The first id of the requests that watch; those of `Client::ask` are below.
+const FIRST: u64 = 100_000;
+
+fn submit(env: &Environment, run: &str) {
+    let item = json!({"id": "a", "executor": "command", "inputs": {"command": ["true"]}});
+    env.write(&format!("repo/{run}.json"), &json!({"id": run, "items": [item]}).to_string());
+    env.handoff(["submit", &format!("{run}.json")]).success();
+}
+
+/// Asks for a watch without waiting for its answer.
+fn watch(client: &mut Client, id: u64, run: &str, timeout: u64) {
+    client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": "watch", "arguments": {"run": run, "since": 1, "timeout": timeout}}}));
+}
+
+/// Reads the next answer, whatever it is to.
+fn next(client: &mut Client) -> Value {
+    let mut line = String::new();
+    client.from.read_line(&mut line).expect("the server answers");
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+}
+
+/// Returns how many threads a process has.
+#[cfg(target_os = "linux")]
+fn threads(client: &Client) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", client.child.id())).expect("it lives").count()
+}
+
+#[test]
+fn many_watches_hold_up_nobody_and_all_of_them_answer() {
+    let env = repository();
+    submit(&env, "one");
+    submit(&env, "two");
+    let mut client = Client::start(&env, "repo", &[]);
+    for id in FIRST..FIRST + MANY {
+        watch(&mut client, id, if id % 2 == 0 { "one" } else { "two" }, 600);
+    }
+    // Other calls are answered, although none of the watches is.
+    for _ in 0..3 {
+        assert_eq!(client.call("status", &json!({"run": "one"}))["run"], "one");
+    }
+    // By now everybody's run was looked up, and they wait without a thread.
+    #[cfg(target_os = "linux")]
+    assert!(threads(&client) < 24, "{} threads", threads(&client));
+    // Each is told of its own run, and of no other.
+    for (run, parity) in [("two", 1), ("one", 0)] {
+        env.handoff(["cancel", run]).success();
+        let mut told = BTreeSet::new();
+        while told.len() < usize::try_from(MANY / 2).expect("it fits") {
+            let answer = next(&mut client);
+            let id = answer["id"].as_u64().expect("the number of a request");
+            let seen = &answer["result"]["structuredContent"];
+            assert_eq!(
+                (&seen["run"], id % 2, &seen["new"][0]["kind"]),
+                (&run.into(), parity, &"item.cancelled".into())
+            );
+            assert!(told.insert(id), "{id} was answered twice");
+        }
+    }
+    client.end();
+}
+
+#[test]
+fn watches_end_with_standard_input() {
+    let env = repository();
+    submit(&env, "r");
+    let mut client = Client::start(&env, "repo", &[]);
+    for id in FIRST..FIRST + MANY {
+        watch(&mut client, id, "r", 600);
+    }
+    assert_eq!(client.call("status", &json!({"run": "r"}))["run"], "r");
+    let (began, late) = (Instant::now(), Duration::from_secs(60));
+    drop(client.to.take());
+    // Nobody reads what they answer.
+    while client.child.try_wait().expect("it is ours").is_none() {
+        assert!(began.elapsed() < late, "the server goes on although nobody speaks to it");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(client.child.wait().expect("it ended").code(), Some(0));
+}
+
+#[test]
+fn a_watch_that_is_taken_back_makes_room_for_another() {
+    let env = repository();
+    submit(&env, "r");
+    let mut client = Client::start(&env, "repo", &[]);
+    for id in FIRST..FIRST + MOST {
+        watch(&mut client, id, "r", 600);
+    }
+    let (text, _) = client.refused("watch", &json!({"run": "r", "since": 1, "timeout": 600}), "busy");
+    assert_eq!(text, "error: 4096 runs are being watched already, which is the most that one server takes on");
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": FIRST + 7}}));
+    // Whoever was taken back is not answered; the place is free again.
+    let began = Instant::now();
+    loop {
+        let answer = client.ask("tools/call", &json!({"name": "watch", "arguments": {"run": "r", "timeout": 0}}));
+        if answer["result"]["isError"] == false {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{answer}");
+    }
+    env.handoff(["cancel", "r"]).success();
+    let told: BTreeSet<u64> = (1..MOST).map(|_| next(&mut client)["id"].as_u64().expect("a number")).collect();
+    assert_eq!((told.len() as u64, told.contains(&(FIRST + 7))), (MOST - 1, false));
+    client.end();
+}
+
+#[test]
+fn a_watch_that_waits_in_vain_says_so() {
+    let env = repository();
+    submit(&env, "r");
+    let mut client = Client::start(&env, "repo", &[]);
+    watch(&mut client, FIRST, "r", 1);
+    watch(&mut client, FIRST + 1, "none", 600);
+    let (first, second) = (next(&mut client), next(&mut client));
+    assert_eq!(first["result"]["structuredContent"]["code"], "unknown-run", "{first}");
+    assert_eq!(second["result"]["structuredContent"]["new"], json!([]), "{second}");
+    // What was recorded a moment ago counts, also for a run that others watch.
+    env.write("notes.md", "hello");
+    watch(&mut client, FIRST + 2, "r", 600);
+    env.handoff(["doc", "put", "r", "notes.md", "../notes.md"]).success();
+    watch(&mut client, FIRST + 3, "r", 0);
+    let answers = [next(&mut client), next(&mut client)];
+    assert!(answers.iter().all(|answer| answer["result"]["structuredContent"]["entries"] == 2), "{answers:?}");
+    client.end();
+}
