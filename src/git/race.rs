@@ -38,7 +38,8 @@ impl Race {
         }
         let longest = SHORTEST.saturating_mul(1 << self.lost.min(16)).min(LONGEST);
         // The keys of a hash map are the randomness that is always at hand.
-        sleep(longest.mul_f64(f64::from(RandomState::new().hash_one(self.lost) as u32) / f64::from(u32::MAX)));
+        let part = u32::try_from(RandomState::new().hash_one(self.lost) % 1000).unwrap_or_default();
+        sleep(longest * part / 1000);
         true
     }
 }

@@ -27,7 +27,7 @@ pub struct Place {
 
 /// One thing, as it is set and as it was read.
 struct Entry<V> {
-    place: Place,
+    place: Arc<Place>,
     read: Read<V>,
     value: OnceLock<Result<V, String>>,
 }
@@ -37,7 +37,7 @@ struct Entry<V> {
 #[error("{why}; {key} in {origin} names that file", key = .place.key, origin = .place.origin)]
 pub struct Unreadable {
     /// Where it is set.
-    pub place: Place,
+    pub place: Arc<Place>,
     /// What is wrong with its file, which this names.
     pub why: String,
 }
@@ -45,7 +45,7 @@ pub struct Unreadable {
 impl<K: Ord, V> Registered<K, V> {
     /// Adds a thing that is read when it is first asked for.
     pub fn add(&mut self, name: K, place: Place, read: Read<V>) {
-        self.entries.insert(name, Arc::new(Entry { place, read, value: OnceLock::new() }));
+        self.entries.insert(name, Arc::new(Entry { place: Arc::new(place), read, value: OnceLock::new() }));
     }
 
     /// Returns the names in order.

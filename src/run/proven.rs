@@ -78,7 +78,7 @@ impl OpenRun {
 }
 
 fn path(store: &Store, run: &RunId) -> PathBuf {
-    store.common_dir().join("handoff/verified").join(run.encoded().to_string())
+    store.common_dir().join("handoff/verified").join(run.encoded())
 }
 
 /// Returns the mark of a run; none where there is none of ours.

@@ -28,6 +28,13 @@ fn verified(ground: &Ground, commit: Option<&str>) -> Result<Continuable, Refusa
     }
 }
 
+/// Returns what appending goes by.
+fn told(one: &Continuable) -> String {
+    let Continuable { first, commit, tree, last, at, frontier, state, .. } = one;
+    let state = (&state.items, state.documents.names().collect::<Vec<_>>(), state.graph.items(), state.is_settled());
+    format!("{:?} {state:?}", (first, commit, tree, last, at, frontier.root(), frontier.len()))
+}
+
 fn mark(ground: &Ground) -> PathBuf {
     ground.env.repo().join(".git/handoff/verified/r")
 }
@@ -95,7 +102,6 @@ fn a_run_comes_to_the_same_from_every_mark() {
     for (at, commit) in commits.iter().enumerate() {
         let found = verified(&ground, Some(commit)).unwrap();
         assert_eq!(found.examined, commits.len() - at - 1);
-        let told = |one: &Continuable| format!("{:?}", Continuable { examined: 0, ..one.clone() });
         assert_eq!(told(&found), told(&whole), "from entry {at} on");
     }
     ground.ends_intact("r");
