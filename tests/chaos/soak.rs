@@ -278,7 +278,6 @@ impl Soak {
         // What no git would take under a limit or on a full disk was put aside for somebody to look at.
         for left in self.ground.worktrees().iter().filter(|path| path.join("tree").exists()) {
             assert!(left.to_string_lossy().ends_with("-unsaved"), "{} was left", left.display());
-            self.ledger().count("work put aside", "attempts");
         }
         self.handoff("repo", &["clean", "--force", "--discard"]);
         self.ground.no_process_is_left();
