@@ -148,14 +148,11 @@ impl Evidence {
         let git = |args: &[&str]| scene.ground.env.git(args).success();
         let store = Store::discover(&scene.ground.env.repo()).unwrap();
         let ids = git(&["rev-list", "--objects", "--no-object-names", name]);
-        // The tree of a thread's entry follows from the entry: verify computes it and does not read it.
-        let computed = if name.contains("/threads/") { git(&["log", "--format=%T", name]) } else { String::new() };
         let read = |id: &str| {
             let oid = id.parse::<Oid>().unwrap();
             (oid, store.read(oid).unwrap().1)
         };
-        let ids = ids.lines().filter(|id| !computed.contains(id));
-        Self { name, tip: refs::read(&store, name).unwrap(), objects: ids.map(read).collect() }
+        Self { name, tip: refs::read(&store, name).unwrap(), objects: ids.lines().map(read).collect() }
     }
 
     /// Returns whether everything is as it was to whoever reads it; a file with something behind its object is none that changed.
@@ -189,8 +186,28 @@ fn bounded(scene: &Scene, place: &str, args: &[&str], told: &str) -> (i32, Strin
     (status.code().unwrap(), printed)
 }
 
+/// Files that nobody of ours wrote, where somebody of ours looks.
+const STRAYS: [&str; 9] = [
+    "repo/.git/objects/pack/pack-68616e646f66660000000000000000000000000.keep",
+    "repo/.git/objects/pack/pack-68616e646f66660000000000000000000000000.idx",
+    "repo/.git/objects/pack/tmp_pack_stray",
+    "repo/.git/refs/handoff/runs/stray",
+    "repo/.git/refs/handoff/runs/open.lock",
+    "repo/.git/refs/handoff/threads/%zz",
+    "repo/.git/refs/handoff/logs/stray",
+    "repo/.git/handoff/nonces/stray.intended",
+    "repo/.git/packed-refs.lock",
+];
+
 /// Changes something that is stored; returns what.
 fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
+    if !abroad && dice.once_in(8) {
+        let stray = *dice.pick(&STRAYS);
+        let path = scene.ground.path(stray);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, garbage(dice)).unwrap();
+        return format!("a stray: {stray}");
+    }
     let below: &[&str] = if abroad {
         &["hub/refs/handoff", "hub/objects", "hub/packed-refs"]
     } else {
@@ -236,8 +253,7 @@ fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
             "another's bytes"
         }
         6 => {
-            let garbage: Vec<u8> = (0..dice.roll(0..300)).map(|_| dice.roll(0..256).to_le_bytes()[0]).collect();
-            replace(path, &garbage);
+            replace(path, &garbage(dice));
             "garbage"
         }
         7 => {
@@ -266,6 +282,10 @@ fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
         }
     };
     format!("{word}: {}", path.strip_prefix(scene.ground.env.path()).unwrap().display())
+}
+
+fn garbage(dice: &mut Dice) -> Vec<u8> {
+    (0..dice.roll(0..300)).map(|_| dice.roll(0..256).to_le_bytes()[0]).collect()
 }
 
 /// Writes a file anew: some may not be written to.
