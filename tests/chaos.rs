@@ -10,6 +10,7 @@
 mod dice;
 mod kills;
 mod losses;
+mod mutations;
 mod scene;
 mod soak;
 
@@ -23,6 +24,9 @@ const SEED: &str = "HANDOFF_CHAOS_SEED";
 
 /// How many times commands are killed in each kind of repository: a number, or a range of rounds.
 const KILLS: &str = "HANDOFF_KILL_ROUNDS";
+
+/// How many times something that is stored is changed in each kind of repository: a number, or a range of rounds.
+const MUTATIONS: &str = "HANDOFF_MUTATION_ROUNDS";
 
 /// For how many seconds everything happens at once.
 const SOAK: &str = "HANDOFF_SOAK_SECONDS";

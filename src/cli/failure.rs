@@ -259,7 +259,7 @@ impl From<tick::Error> for Failure {
             tick::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
                 .hint("wait for it, or stop that process and run the same command again"),
             tick::Error::Salvage(_) => Self::of("run", &error).hint(
-                "free some space and run the same command again; or give the unfinished work up: git handoff clean --force --discard",
+                "free some space, or lift the limit, and run the same command again; or give the unfinished work up: git handoff clean --force --discard",
             ),
             tick::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),

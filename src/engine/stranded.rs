@@ -1,5 +1,8 @@
 //! Clears away what a dead conductor left on the disk, before anything is dispatched again.
 
+use std::error::Error;
+use std::io;
+
 use super::keep;
 use crate::git::store::Edit;
 use crate::model::causes::in_words;
@@ -45,8 +48,8 @@ pub fn clear(run: &OpenRun, site: &Site) -> Result<Vec<String>, super::tick::Err
                 ));
             }
             Ok(None) => {}
-            // There is space again some day; until then the work waits where it is.
-            Err(error) if in_words(&error).contains("No space left on device") => {
+            // There is space again some day, or a conductor without this limit; until then the work waits where it is.
+            Err(error) if is_shortage(&error) => {
                 return Err(super::tick::Error::Salvage(Box::new(error)));
             }
             Err(error) => {
@@ -81,4 +84,29 @@ pub fn discard(site: &Site, run: &RunId, left: Vec<Leftover>, base: Oid) -> Resu
 
 fn save(run: &OpenRun, path: &str, tree: Oid) -> Result<(), keep::Error> {
     keep::add(run, &format::salvage_ref(run.run()), &[(path.to_owned(), Edit::Tree(tree))])
+}
+
+/// Returns whether something failed because the machine, or a limit on this process, has too little for now.
+///
+/// What git says comes as text, in which only the full disk is looked for: workers choose the names of files in it.
+fn is_shortage(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if cause.downcast_ref::<io::Error>().is_some_and(is_short) {
+            return true;
+        }
+        next = cause.source();
+    }
+    in_words(error).contains("No space left on device")
+}
+
+fn is_short(error: &io::Error) -> bool {
+    use io::ErrorKind::{OutOfMemory, QuotaExceeded, StorageFull, WouldBlock};
+    #[cfg(unix)]
+    let files = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
+    #[cfg(not(unix))]
+    let files: [i32; 0] = [];
+    // No process can be forked: that, too, is told as something that would block.
+    matches!(error.kind(), OutOfMemory | QuotaExceeded | StorageFull | WouldBlock)
+        || error.raw_os_error().is_some_and(|code| files.contains(&code))
 }

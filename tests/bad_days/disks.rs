@@ -146,6 +146,30 @@ fn it_does_not_matter_which_write_finds_no_space() {
 }
 
 #[test]
+fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
+    let Some((mount, ground)) = on_a_small_disk("4m") else { return };
+    let store = git_handoff::git::store::Store::discover(&ground.env.repo()).unwrap();
+    let (mut refused, mut taken) = (0, 0);
+    for pages in 0..8 {
+        let mut batch = store.batch();
+        batch.write_blob(format!("{pages}").as_bytes()).unwrap();
+        mount.fill(pages * 4096);
+        let kept = batch.keep();
+        mount.free();
+        if kept.is_ok() {
+            taken += 1
+        } else {
+            refused += 1
+        }
+        drop(kept);
+        let left = fs::read_dir(ground.env.repo().join(".git/objects/pack")).unwrap();
+        let left = left.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "keep"));
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<PathBuf>::new(), "with {pages} pages");
+    }
+    assert!(refused > 1 && taken > 0, "{refused} were refused, {taken} taken");
+}
+
+#[test]
 fn a_full_disk_under_the_worktrees_fails_the_item_and_says_so() {
     let ground = Ground::new();
     let Some(mount) = Mount::tmpfs("2m", &ground.path("worktrees")) else { return };

@@ -275,6 +275,11 @@ impl Soak {
             self.handoff("other", &["verify", &format!("origin/{name}")]);
         }
         self.handoff("repo", &["clean", "--force"]);
+        // What no git would take under a limit or on a full disk was put aside for somebody to look at.
+        for left in self.ground.worktrees().iter().filter(|path| path.join("tree").exists()) {
+            assert!(left.to_string_lossy().ends_with("-unsaved"), "{} was left", left.display());
+        }
+        self.handoff("repo", &["clean", "--force", "--discard"]);
         self.ground.no_process_is_left();
         assert_eq!(self.ground.worktrees(), Vec::<PathBuf>::new());
         self.look();

@@ -174,3 +174,27 @@ fn workers_die_with_their_conductor_and_their_work_is_kept() {
     ground.is_clean();
     ground.is_intact("r");
 }
+
+#[test]
+fn work_that_no_file_can_be_opened_for_waits_for_a_conductor_that_may() {
+    let ground = Ground::new();
+    let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0; sleep 99";
+    ground.submit("r", &[json!({ "id": "a", "executor": "command", "inputs": { "command": script } })]);
+    let conductor = ground.start(&["run", "r"]);
+    crate::bad_days::ground::wait_for("the worker", || ground.path("up").exists());
+    conductor.kill();
+    let program = crate::common::program_path();
+    // Each of them fails somewhere else on its way to what was left, until one gets to its end.
+    let ended = (8..64).find(|files| {
+        let output = ground.env.shell("repo", &format!("ulimit -n {files}; exec '{program}' run r"));
+        assert!(!output.stderr.contains("panicked at"), "{output}");
+        assert!(!output.stderr.contains("-unsaved"), "with {files} open files: {output}");
+        !ground.worktrees().iter().any(|left| left.join("tree").exists())
+    });
+    assert!(ended.is_some_and(|files| files > 8), "{ended:?}");
+    let resumed = ground.env.handoff(["run", "r"]);
+    assert!(matches!(resumed.status, Some(0 | 4)), "{resumed}");
+    let saved = ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
+    assert!(saved.lines().any(|path| path.ends_with("/1/half")), "{saved}");
+    ground.is_clean();
+}

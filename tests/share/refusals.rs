@@ -77,6 +77,24 @@ fn a_remote_that_hides_the_refs_is_told_of() {
 }
 
 #[test]
+fn a_lock_that_somebody_left_at_the_remote_is_no_reason_to_push_elsewhere() {
+    let env = shared();
+    let lock = env.path().join("hub/refs/handoff/runs/handoff-dag-1.lock");
+    env.write("hub/refs/handoff/runs/handoff-dag-1.lock", "");
+    let said = env.handoff(["push"]).exit(5).stderr;
+    assert!(said.contains("cannot lock ref") && said.contains("handoff-dag-1.lock"), "{said}");
+    assert!(
+        said.contains("hint: git handoff push origin   # again; if that stays: git handoff doctor --fix"),
+        "{said}"
+    );
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(61 * 60);
+    fs::File::open(&lock).unwrap().set_modified(then).unwrap();
+    env.handoff_in("hub", ["doctor", "--fix"]).success();
+    assert!(!lock.exists());
+    env.handoff(["push"]).success();
+}
+
+#[test]
 fn a_remote_without_atomic_pushes_is_pushed_to_all_the_same() {
     let env = shared();
     env.git_in("hub", ["config", "receive.advertiseAtomic", "false"]).success();

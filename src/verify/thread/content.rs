@@ -37,10 +37,12 @@ pub(super) fn row(table: &Table<'_>, told: &Told, lineage: &Lineage) -> Verdict 
     for checkpoint in &told.trail.checkpoints {
         count.add("", checkpoint);
     }
+    count.trees("", told);
     for (ancestor, source) in lineage.ancestors.iter().zip(&lineage.sources) {
         for checkpoint in &source.trail.checkpoints {
             count.add(&format!("{}:", ancestor.thread), checkpoint);
         }
+        count.trees(&format!("{}:", ancestor.thread), source);
     }
     let Count { findings, bytes, missing, .. } = count;
     if findings.first().is_none() && missing > 0 {
@@ -74,6 +76,20 @@ impl Count<'_> {
             Ok(()) => {}
             Err(Fault::Missing(_)) if self.lazy => self.missing += 1,
             Err(fault) => self.findings.add(format!("working tree of {whose}{}: {fault}", checkpoint.id)),
+        }
+    }
+
+    /// Reads the trees of entries. What they hold follows from the entries, but nobody can hand on a thread that lacks one.
+    fn trees(&mut self, whose: &str, told: &Told) {
+        for link in &told.links {
+            if !self.seen.insert((link.tree, None)) {
+                continue;
+            }
+            match self.objects.tree(link.tree) {
+                Ok(_) => {}
+                Err(Fault::Missing(_)) if self.lazy => self.missing += 1,
+                Err(fault) => self.findings.add(format!("tree of {whose}entry {}: {fault}", link.entry.seq)),
+            }
         }
     }
 

@@ -41,7 +41,7 @@ impl Scratch {
         let folder = Arc::clone(workspace.folder());
         let (tree, stop, path) = (workspace.tree(), site.stop.clone(), site.path.clone());
         let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
-        scratch.clear();
+        scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
         base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         let index = walk::index(workspace, base)?;
         let to = scratch.index();
@@ -100,16 +100,12 @@ impl Scratch {
     fn index(&self) -> PathBuf {
         self.dir.join("index")
     }
-
-    fn clear(&self) {
-        // What cannot be removed now goes with the attempt's folder; a name that is taken is told of when it is needed.
-        let _ = self.folder.remove(CAPTURE);
-    }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        self.clear();
+        // What cannot be removed now goes with the attempt's folder, or before the next capture.
+        let _ = self.folder.remove(CAPTURE);
     }
 }
 

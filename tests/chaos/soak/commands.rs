@@ -138,6 +138,9 @@ impl Soak {
             "    {status}: {}",
             ended.said.lines().rfind(|line| line.starts_with("error")).unwrap_or_default()
         ));
+        for line in ended.said.lines().filter(|line| line.contains("could not be saved and stays in")) {
+            ledger.count("work put aside", line.rsplit_once("-unsaved: ").map_or(line, |(_, why)| why));
+        }
         if panicked {
             ledger.count(
                 "panics under a limit",
