@@ -80,8 +80,11 @@ fn the_same_state_saved_many_times_in_one_moment_is_that_many_checkpoints() {
     ground.env.write("state", "x");
     // What begins the thread would be the same commit for everybody, byte for byte.
     let arguments = ["checkpoint", "t", "--state", "../state"];
-    let save =
-        |_| ground.start_with(&arguments, |command| drop(command.env("HANDOFF_CLOCK", "2027-01-01T00:00:00.000Z")));
+    let save = |_| {
+        ground.start_with(&arguments, |command| {
+            command.env("HANDOFF_CLOCK", "2027-01-01T00:00:00.000Z");
+        })
+    };
     let started: Vec<Conductor> = (0..8).map(save).collect();
     let made: Vec<Value> = started.into_iter().map(printed).collect();
     assert_eq!(texts(&made, "commit").len(), 8);
