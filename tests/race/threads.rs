@@ -150,7 +150,7 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
         .collect();
     let mut commands: Vec<Vec<String>> = Vec::new();
     let mut add = |words: &[&str]| commands.push(words.iter().map(|word| (*word).to_owned()).collect());
-    for at in 0..3 {
+    for (at, offer) in offers.iter().enumerate() {
         add(&["checkpoint", "t", "--state", "../state"]);
         add(&["rollback", &first]);
         add(&["resume", "t"]);
