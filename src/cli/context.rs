@@ -292,7 +292,7 @@ impl Context {
     ) -> Registered<K, V> {
         let mut all = Registered::default();
         for (name, registration) in registrations {
-            let (path, place) = (self.from_top(&registration.path), registration.place());
+            let (path, place) = (self.below_top(&registration.path), registration.place());
             let file = place.file.clone();
             let read = move || {
                 let bytes = bounded(&path).map_err(|e| format!("could not be read from {file}: {e}"))?;
@@ -306,14 +306,14 @@ impl Context {
 
     /// Reads the file of rules of a queue.
     fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-        bounded(&self.from_top(path)).map_err(|error| {
+        bounded(&self.below_top(path)).map_err(|error| {
             let message = format!("the file of rules of the queue {queue:?} could not be read from {}", path.display());
             Failure { code: "bad-rule", ..Failure::io(&message, &error) }
         })
     }
 
     /// Returns a path that a setting names; a relative one starts from the top of the work tree.
-    fn from_top(&self, path: &Path) -> PathBuf {
+    fn below_top(&self, path: &Path) -> PathBuf {
         self.store.work_dir().unwrap_or_else(|| self.store.git_dir()).join(self.expand(path))
     }
 

@@ -6,6 +6,7 @@ use git_handoff::engine::tick;
 use git_handoff::log;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::plan::Item;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::{Denied, OpenRun, open_proven};
 use git_handoff::schemas::Schemas;
@@ -167,7 +168,7 @@ pub(crate) fn open(run: &RunId, context: &Context) -> Result<OpenRun, Failure> {
 fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Failure> {
     let items = open.state.graph.items().iter().zip(&open.state.items);
     let open_items = items.filter(|(_, state)| !state.phase.is_terminal()).map(|(item, _)| item);
-    let needed = open_items.flat_map(|item| item.documents()).filter_map(|declared| declared.schema);
+    let needed = open_items.flat_map(Item::documents).filter_map(|declared| declared.schema);
     for schema in needed {
         if let Some(Err(why)) = schemas.get(&schema) {
             return Err(Failure::refused("schema-unreadable", format!("the schema {schema} {why}"))

@@ -1,5 +1,7 @@
 //! What a write costs: writers verify what came since they did so last, and nothing that anybody else could write vouches for the rest.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::PathBuf;
 

@@ -80,8 +80,11 @@ fn the_same_state_saved_many_times_in_one_moment_is_that_many_checkpoints() {
     ground.env.write("state", "x");
     // What begins the thread would be the same commit for everybody, byte for byte.
     let arguments = ["checkpoint", "t", "--state", "../state"];
-    let save =
-        |_| ground.start_with(&arguments, |command| drop(command.env("HANDOFF_CLOCK", "2027-01-01T00:00:00.000Z")));
+    let save = |_| {
+        ground.start_with(&arguments, |command| {
+            command.env("HANDOFF_CLOCK", "2027-01-01T00:00:00.000Z");
+        })
+    };
     let started: Vec<Conductor> = (0..8).map(save).collect();
     let made: Vec<Value> = started.into_iter().map(printed).collect();
     assert_eq!(texts(&made, "commit").len(), 8);
@@ -147,7 +150,7 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
         .collect();
     let mut commands: Vec<Vec<String>> = Vec::new();
     let mut add = |words: &[&str]| commands.push(words.iter().map(|word| (*word).to_owned()).collect());
-    for at in 0..3 {
+    for (at, offer) in offers.iter().enumerate() {
         add(&["checkpoint", "t", "--state", "../state"]);
         add(&["rollback", &first]);
         add(&["resume", "t"]);
