@@ -156,11 +156,7 @@ fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
         mount.fill(pages * 4096);
         let kept = batch.keep();
         mount.free();
-        if kept.is_ok() {
-            taken += 1
-        } else {
-            refused += 1
-        }
+        *(if kept.is_ok() { &mut taken } else { &mut refused }) += 1;
         drop(kept);
         let left = fs::read_dir(ground.env.repo().join(".git/objects/pack")).unwrap();
         let left = left.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "keep"));

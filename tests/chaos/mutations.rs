@@ -221,7 +221,7 @@ fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
         ]
     };
     let files = loop {
-        let files = files(&scene.ground.path(*dice.pick::<&str>(below)));
+        let files = files(&scene.ground.path(dice.pick::<&str>(below)));
         if !files.is_empty() {
             break files;
         }

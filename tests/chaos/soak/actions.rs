@@ -28,7 +28,7 @@ impl Soak {
             0..44 if !open.is_empty() => self.run(dice, &open),
             44..56 => self.checkpoint(dice, "repo", number),
             56..62 if !open.is_empty() => self.document(dice, &open),
-            62..71 => drop(self.in_all_weathers(dice, self.side(number), &["push"])),
+            62..71 => drop(self.in_all_weathers(dice, side(number), &["push"])),
             71..80 => drop(self.in_all_weathers(dice, "other", &["fetch"])),
             80..84 => self.adopt(dice, number),
             84..87 => self.checkpoint(dice, "other", number),
@@ -69,10 +69,6 @@ impl Soak {
         drop(ledger);
         // It may lose to what goes on meanwhile.
         self.calmly("git", place, args);
-    }
-
-    fn side(&self, number: u64) -> &'static str {
-        if number.is_multiple_of(3) { "other" } else { "repo" }
     }
 
     fn submit(&self, dice: &mut Dice, number: u64) {
@@ -120,7 +116,7 @@ impl Soak {
     fn checkpoint(&self, dice: &mut Dice, place: &'static str, number: u64) {
         let adopted = self.ledger().adopted.clone();
         let thread = match place {
-            "repo" => self.thread(dice, number),
+            "repo" => thread(dice, number),
             _ if adopted.is_empty() => return,
             _ => dice.pick(&adopted).clone(),
         };
@@ -137,11 +133,6 @@ impl Soak {
         }
     }
 
-    /// Returns a thread of the first clone; new ones now and then, so that none gets long.
-    fn thread(&self, dice: &mut Dice, number: u64) -> String {
-        format!("t{}-{}", number / 400, dice.roll(0..3))
-    }
-
     fn document(&self, dice: &mut Dice, open: &[String]) {
         let name = dice.pick(open);
         self.ledger().runs.get_mut(name).unwrap().documents.1 += 1;
@@ -150,7 +141,7 @@ impl Soak {
     }
 
     fn adopt(&self, dice: &mut Dice, number: u64) {
-        let thread = self.thread(dice, number);
+        let thread = thread(dice, number);
         let offer = self.in_all_weathers(dice, "repo", &["offer", &thread]);
         if !offer.is_done() {
             return;
@@ -164,7 +155,7 @@ impl Soak {
     }
 
     fn bundle(&self, dice: &mut Dice) {
-        let thread = self.thread(dice, 0);
+        let thread = thread(dice, 0);
         self.in_all_weathers(dice, "repo", &["bundle", &thread, "--output", "../bundle"]);
         if self.path("bundle").exists() {
             // It is whole or not there.
@@ -172,4 +163,14 @@ impl Soak {
             assert!(verified.is_done(), "{}{}", verified.printed, verified.said);
         }
     }
+}
+
+/// Returns the clone that something is pushed from.
+fn side(number: u64) -> &'static str {
+    if number.is_multiple_of(3) { "other" } else { "repo" }
+}
+
+/// Returns a thread of the first clone; new ones now and then, so that none gets long.
+fn thread(dice: &mut Dice, number: u64) -> String {
+    format!("t{}-{}", number / 400, dice.roll(0..3))
 }
