@@ -10,6 +10,7 @@ pub mod history;
 pub mod incoming;
 pub mod kept;
 pub mod merge;
+pub mod outgoing;
 mod pack;
 pub mod packed;
 pub mod porcelain;
