@@ -1,5 +1,6 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
+pub mod ahead;
 pub mod apart;
 pub mod batch;
 pub mod checked;
