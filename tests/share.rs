@@ -6,6 +6,7 @@ mod bundles;
 mod ci;
 mod clones;
 mod hostile;
+mod many;
 mod partial;
 mod refusals;
 mod rivals;

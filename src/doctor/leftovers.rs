@@ -1,4 +1,5 @@
-//! Files that a killed process left inside the repository: locks that nobody holds, packs and objects that nobody finishes.
+//! Files that a killed process left inside the repository: locks that nobody holds, packs and objects that nobody finishes, refs
+//! of a push that is over.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Error, Finding, Patient};
-use crate::git::kept;
+use crate::git::{kept, outgoing};
 use crate::model::quote::quoted;
 
 /// What no process holds open is taken for left behind once it is so old: git closes lock files that it goes on holding.
@@ -27,7 +28,8 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
-    left.extend(temporaries(&objects).into_iter().map(|path| (Kind::Temporary, path)));
+    let temporary = temporaries(&objects).into_iter().chain(outgoing::folders(&patient.store));
+    left.extend(temporary.map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
     let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
     let mut findings = Vec::new();

@@ -44,6 +44,11 @@ impl Apart {
         Ok(Self { scratch, settings: path })
     }
 
+    /// Returns the throw-away repository.
+    pub(super) fn store(&self) -> &Store {
+        self.scratch.store()
+    }
+
     /// Returns a call of git on the objects of a repository.
     pub(super) fn git(&self, store: &Store) -> Git {
         self.scratch

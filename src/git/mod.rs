@@ -1,5 +1,6 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
+pub mod ahead;
 pub mod apart;
 pub mod batch;
 pub mod checked;
@@ -10,6 +11,7 @@ pub mod history;
 pub mod incoming;
 pub mod kept;
 pub mod merge;
+pub mod outgoing;
 mod pack;
 pub mod packed;
 pub mod porcelain;

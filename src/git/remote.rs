@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::apart::Apart;
 use super::incoming::Incoming;
+use super::outgoing::Outgoing;
 use super::porcelain::{self, Answer};
 use super::program::{self, Git};
 use super::store::{Kept, Store};
@@ -31,8 +32,11 @@ const UNSOUND: [&str; 2] = ["fsck error in", "did not send all necessary objects
 /// Why what git has no room for is not taken.
 const TOO_MUCH: &str = "it holds objects that take more memory to put together than there is for them";
 
-/// The most refs in one call of `git push`, which takes them on its command line.
-const MOST_PUSHED: usize = 500;
+/// The most refs in one call of `git push`.
+const MOST_PUSHED: usize = 10_000;
+
+/// The most of them that are to be moved away from something: each is named on the command line, and held against every ref.
+const MOST_LEASED: usize = 500;
 
 /// How remotes may be reached.
 #[derive(Clone, Debug)]
@@ -255,16 +259,20 @@ pub struct Spec {
 
 /// Moves refs of a remote, all or none of a batch where it can do that; returns what became of each.
 ///
-/// Nothing is ever forced that is a chain, and no hook of ours runs.
+/// Nothing is ever forced that is a chain, nothing goes but what the specs name, and no hook of ours runs.
 pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(Vec<Answer>, String), Error> {
     let mut answers = Vec::new();
     let mut said = String::new();
-    for specs in specs.chunks(MOST_PUSHED) {
-        let (text, mut error) = push_once(store, reach, to, specs, true);
-        let mut text = text;
+    let leased = specs.iter().filter(|spec| spec.instead_of.is_some()).count();
+    for specs in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
+        let within = reach.apart.as_ref().map_or(store, |apart| apart.store());
+        let refs = specs.iter().map(|spec| (spec.to.as_str(), spec.oid));
+        let outgoing = Outgoing::new(within, refs).map_err(Error::Outgoing)?;
+        let push = |atomic| push_once(transport(store, reach), to, (specs, &outgoing), atomic);
+        let (mut text, mut error) = push(true);
         let no_atomic = |error: &program::Error| error.to_string().contains("does not support --atomic");
         if error.as_ref().is_some_and(no_atomic) {
-            (text, error) = push_once(store, reach, to, specs, false);
+            (text, error) = push(false);
         }
         let told = porcelain::pushed(&text);
         match error {
@@ -279,15 +287,14 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
     Ok((answers, said))
 }
 
-fn push_once(store: &Store, reach: &Reach, to: &str, specs: &[Spec], atomic: bool) -> (String, Option<program::Error>) {
-    let mut call = transport(store, reach).args([
-        "push",
-        "--porcelain",
-        "--no-verify",
-        "--no-follow-tags",
-        "--recurse-submodules=no",
-        "--no-signed",
-    ]);
+fn push_once(
+    call: Git,
+    to: &str,
+    (specs, outgoing): (&[Spec], &Outgoing),
+    atomic: bool,
+) -> (String, Option<program::Error>) {
+    let mut call =
+        call.args(["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed"]);
     if atomic {
         call = call.arg("--atomic");
     }
@@ -297,12 +304,10 @@ fn push_once(store: &Store, reach: &Reach, to: &str, specs: &[Spec], atomic: boo
         }
     }
     let mut out = Vec::new();
-    let result = call.arg("--").arg(to).args(specs.iter().map(|spec| format!("{}:{}", spec.oid, spec.to))).stream(
-        &mut |chunk| {
-            out.extend_from_slice(chunk);
-            Ok(())
-        },
-    );
+    let result = call.arg("--").arg(to).args(outgoing.patterns()).stream(&mut |chunk| {
+        out.extend_from_slice(chunk);
+        Ok(())
+    });
     (String::from_utf8_lossy(&out).into_owned(), result.err())
 }
 
@@ -337,6 +342,9 @@ pub enum Error {
     /// There was no room for what comes in, or it could not be taken over.
     #[error("what came in could not be put into the object database")]
     Quarantine(#[source] io::Error),
+    /// What is to be pushed could not be put together.
+    #[error("what is to be pushed could not be put together")]
+    Outgoing(#[source] io::Error),
     /// git could not be asked about remotes.
     #[error("the remotes could not be read")]
     Git(#[from] program::Error),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::{Kind, Place, Space, evidence, stamps};
 use crate::git::race::{self, Lost};
 use crate::git::remote::{self, Depth, Reach, Remote};
-use crate::git::store::{self, Kept, Store};
+use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{history, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -116,7 +116,9 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         fetched.taken.push(Taken { place, reference, old, new, status });
     }
     fetched.blobs = bring_evidence(store, reach, request, &fetched.taken, &mut kept)?;
-    fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut kept))?;
+    let mut batch = store.batch();
+    fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut batch))?;
+    kept.join(batch.keep()?);
     // From here on what was fetched is seen, ref by ref.
     for taken in &mut fetched.taken {
         race::run(|| show(store, taken, &mut kept))?;
@@ -136,7 +138,9 @@ fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> 
         let is_ahead = |now| taken.place.kind.is_chain() && history::continues(store, taken.new, now).unwrap_or(false);
         let surpassed = taken.old.is_some_and(is_ahead);
         taken.status = if surpassed { Status::UpToDate } else { judge(store, &taken.place, taken.old, taken.new)? };
-        unite(store, taken, kept)?;
+        let mut batch = store.batch();
+        unite(store, taken, &mut batch)?;
+        kept.join(batch.keep()?);
     }
     Ok(moved?)
 }
@@ -248,12 +252,11 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
 }
 
 /// Makes of a remote's time stamps those and what was here: a remote cannot take any back.
-fn unite(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
+fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Error> {
     if taken.place.kind != Kind::Stamps || taken.status == Status::UpToDate || taken.status.is_refused() {
         return Ok(());
     }
-    let (united, written) = stamps::united(store, taken.old, taken.new)?;
-    kept.join(written);
+    let united = stamps::united(store, taken.old, taken.new, batch)?;
     if taken.old == Some(united) {
         taken.status = Status::UpToDate;
     } else if united == store.empty_tree() {

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rival::{Found, Remotely, Rival};
-use super::{Kind, Place, Space};
+use super::{Kind, Place, Space, stamps};
 use crate::git::remote::{self, Reach, Remote, Spec};
-use crate::git::store::{self, Edit, Kept, Store};
+use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{refs, tree};
 use crate::log;
 use crate::model::digest::Oid;
@@ -109,11 +109,11 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
     let url = remote::push_url(store, &request.remote)?;
     let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
-    let mut kept = Kept::default();
+    let (mut kept, mut batch) = (Kept::default(), store.batch());
     let named: BTreeSet<Place> = wanted.iter().map(|wanted| wanted.place.clone()).collect();
     for Wanted { place, ours, asked } in wanted {
         let old = there.has.get(&place).copied();
-        let new = united(store, &place, old, ours, &mut kept)?;
+        let new = united(store, &place, old, ours, &mut batch)?;
         let (found, rival) = match there.look(&place, new, &mut kept) {
             // What nobody asked for goes along if it can, and holds nothing up.
             Ok((Found::Stands(Status::Updated), _)) if !asked => (Found::Stands(Status::Updated), None),
@@ -148,6 +148,7 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
         log::rename(store, from, to)?;
     }
     if !request.dry_run {
+        kept.join(batch.keep()?);
         hand_over(store, reach, request, (&url, &pushed.moved))?;
     }
     Ok(pushed)
@@ -216,14 +217,11 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
 }
 
 /// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.
-fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, kept: &mut Kept) -> Result<Oid, Error> {
-    match theirs.filter(|_| place.kind == Kind::Stamps) {
+fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, batch: &mut Batch) -> Result<Oid, Error> {
+    let theirs = theirs.filter(|theirs| place.kind == Kind::Stamps && *theirs != ours);
+    match theirs {
         Some(theirs) if store.kind(theirs)? == Some(gix::objs::Kind::Tree) => {
-            let more = tree::files(store, ours)?.into_iter().map(|(name, blob)| (name, Edit::Blob(blob)));
-            let mut batch = store.batch();
-            let united = batch.edit_tree(Some(theirs), &more.collect::<Vec<_>>())?;
-            kept.join(batch.keep()?);
-            Ok(united)
+            Ok(stamps::together(store, theirs, tree::files(store, ours)?, batch)?)
         }
         _ => Ok(ours),
     }

@@ -4,6 +4,7 @@
 //! directory of ours, a copy of the index that we made at checkout, and the attributes of the base: neither the worktree's
 //! `.git` nor one that the worker nested anywhere is ever read.
 
+pub(super) mod ahead;
 mod outputs;
 mod patch;
 pub(super) mod tree;

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::BString;
 
-use super::capture::Error;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
+use super::capture::{Error, ahead};
 use super::site::Site;
 use super::workspace::Workspace;
 use crate::git::incoming;
@@ -56,6 +56,7 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, E
     let room = site.max_salvage.saturating_sub(taken);
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
+    ahead::write(workspace, site, &scratch, &walked, &skip)?;
     add(&scratch, &["-A", "--ignore-errors"], &without(all))?;
     if let Some(skip) = outputs_left_out(workspace, site, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));

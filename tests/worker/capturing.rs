@@ -180,3 +180,40 @@ fn salvage_keeps_what_can_be_kept() {
         assert!(salvage(&only_outputs, &site).unwrap().is_some());
     }
 }
+
+/// Three hundred files of all kinds in some folders, and as many that are ignored.
+const MANY: &str = r#"
+    mkdir -p many/a many/b target
+    for n in $(seq 100); do echo $n >many/a/$n; printf "w$n\r\n" >many/b/$n.win; echo same >many/$n; echo $n >target/$n; done
+    chmod +x many/1; ln -sfn /etc/passwd many/2; : >many/3; echo l >"$(printf 'many/latin\351')"; echo changed >>a.txt
+    printf 'target/\n' >.gitignore
+"#;
+
+#[test]
+fn many_small_files_become_one_pack_and_the_same_patch() {
+    for format in FORMATS {
+        let repo = Repo::new(format);
+        // Says how many objects have a file of their own when git comes to the last file.
+        let (count, counted) = (repo.canary().with_extension("sh"), repo.canary().with_extension("count"));
+        let script = "find \"$GIT_DIR/objects\" -type f -path '*/objects/??/*' | wc -l >";
+        fs::write(&count, format!("{script}'{}'; cat\n", counted.display())).unwrap();
+        repo.git(&["config", "filter.count.clean", &format!("sh '{}'", count.display())]);
+        repo.write(".git/info/attributes", "zz filter=count\n*.win text eol=crlf\n");
+        let site = repo.site();
+        let workspace = repo.workspace(&site);
+        repo.script(&workspace, MANY);
+        repo.script(&workspace, "echo last >zz");
+        let product = capture(&workspace, &site).unwrap().patch.unwrap();
+        let alone: usize = fs::read_to_string(&counted).unwrap().trim().parse().unwrap();
+        // Those that git converted: it made them itself.
+        assert!((100..120).contains(&alone), "{alone} objects have a file of their own");
+        let salvaged = salvage(&workspace, &site).unwrap().unwrap();
+        let patch = site.store.read_blob(product.oid).unwrap();
+        repo.script(&workspace, "git add -A");
+        let expected = repo.git_in(&workspace.tree(), &["ls-files", "-sz"]);
+        assert!(expected.contains("many/b/100.win") && !expected.contains("target/"));
+        assert!(repo.applied(&patch, &[]) == expected, "the patch is another one");
+        let tree = repo.git(&["ls-tree", "-r", "-z", &salvaged.tree.to_string()]);
+        assert!(tree.replace(" blob ", " ").replace('\t', " 0\t") == expected, "{tree}");
+    }
+}

@@ -21,6 +21,7 @@ impl From<remote::Error> for Failure {
             remote::Error::Unsound(..)
             | remote::Error::Failed(..)
             | remote::Error::Quarantine(_)
+            | remote::Error::Outgoing(_)
             | remote::Error::Git(_) => failure,
         }
     }

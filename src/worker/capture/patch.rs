@@ -8,7 +8,7 @@ use gix::bstr::BString;
 
 use super::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::walk::{Walked, shown};
-use super::{Error, store};
+use super::{Error, ahead, store};
 use crate::git::program;
 use crate::git::store::Batch;
 use crate::model::digest::Oid;
@@ -31,6 +31,7 @@ pub(super) fn capture(
     check(site, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
+    ahead::write(workspace, site, &scratch, walked, &BTreeSet::new())?;
     scratch
         .add(&["-A"], &paths)
         .map_err(|error| refusal(error, |said| Error::refused(format!("the worktree cannot be captured: {said}"))))?;

@@ -59,6 +59,11 @@ impl Scratch {
         self.dir.join(name)
     }
 
+    /// Returns where git puts the objects that it makes.
+    pub(in crate::worker) fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
     /// Adds paths of the worktree to the index: `add` is what git's command is given besides the paths.
     pub(in crate::worker) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
         let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];

@@ -1,0 +1,45 @@
+//! Many small files, written into one pack before git adds them.
+
+use std::collections::BTreeSet;
+
+use gix::bstr::{BString, ByteSlice as _};
+
+use super::Error;
+use super::tree::{Scratch, ignored};
+use super::walk::Walked;
+use crate::git::ahead;
+use crate::worker::site::Site;
+use crate::worker::workspace::Workspace;
+
+/// Fewer files than this git adds as fast by itself.
+const MANY: usize = 200;
+
+/// The most bytes of a file whose own cost is more than that of its bytes.
+const SMALL: u64 = 64 << 10;
+
+/// Puts the bytes of the small changed files where git looks for them when it adds these, if there are many.
+///
+/// What git ignores, and what lies at or below a path that is left out, is not touched; a file that cannot be read, or that git
+/// converts, it deals with as it would have done.
+pub(in crate::worker) fn write(
+    workspace: &Workspace,
+    site: &Site,
+    scratch: &Scratch,
+    walked: &Walked,
+    left_out: &BTreeSet<BString>,
+) -> Result<(), Error> {
+    let is_left_out = |path: &BString| {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        ends.chain([path.len()]).any(|end| left_out.contains(path[..end].as_bstr()))
+    };
+    let small = walked.sizes.iter().filter(|(size, path)| *size <= SMALL && !is_left_out(path));
+    let small: Vec<BString> = small.map(|(_, path)| path.clone()).collect();
+    if small.len() < MANY {
+        return Ok(());
+    }
+    let ignored: BTreeSet<BString> = ignored(scratch, &small)?.into_iter().collect();
+    let tree = workspace.folder().folder("tree").map_err(Error::at(&workspace.tree()))?;
+    let taken = small.iter().filter(|path| !ignored.contains(*path));
+    let blobs = taken.filter_map(|path| tree.read(path.to_str().ok()?, SMALL).ok());
+    ahead::write(&scratch.objects(), &site.store, blobs).map_err(Error::at(&scratch.objects()))
+}
