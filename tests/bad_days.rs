@@ -5,6 +5,7 @@
 
 mod disks;
 mod executors;
+mod explosions;
 pub(crate) mod ground;
 mod outcomes;
 mod refs;

@@ -54,7 +54,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
     ("reading the environment", &["std::env", "env::var", "env::current_dir"], &["cli/context.rs"]),
     // Freshening an object's time in the object database is the one use that decides nothing.
     ("reading the clock", &["SystemTime::now", "Timestamp::now"], &["clock.rs", "git/store.rs"]),
-    ("starting a program", &["Command::new"], &["worker/agent.rs", "git/program.rs", "sign.rs"]),
+    ("starting a program", &["Command::new"], &["worker/agent.rs", "git/program.rs", "schemas/apart.rs", "sign.rs"]),
     ("moving a ref", &["edit_reference"], &["git/refs.rs"]),
     ("speaking HTTP", &["ureq", "TcpStream"], &["anchor/http.rs"]),
     (

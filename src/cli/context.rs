@@ -18,7 +18,8 @@ use git_handoff::git::store::{self, Kept, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
-use git_handoff::model::problem::Problem;
+use git_handoff::model::json;
+use git_handoff::model::problems::Problems;
 use git_handoff::model::schema::Schema;
 use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::schemas::Schemas;
@@ -225,7 +226,8 @@ impl Context {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
             queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
-            schemas: self.schemas()?,
+            schemas: self.schemas()?.known,
+            checker: checker(),
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
             outputs_dir: self.config.outputs.clone(),
@@ -238,7 +240,7 @@ impl Context {
         for (id, path) in &self.config.shapes {
             let what = format!("the shape {id:?}");
             let shape = Shape::from_json(&self.registered_json(&what, path)?);
-            let bad = |problems: Vec<Problem>| {
+            let bad = |problems: Problems| {
                 Failure::refused("bad-shape", format!("{what} in {}: {}", path.display(), problems[0]))
             };
             catalog.shapes.insert(id.clone(), shape.map_err(bad)?);
@@ -282,12 +284,13 @@ impl Context {
         let read = |(schema, path): (&Schema, &PathBuf)| {
             Ok((schema.clone(), self.registered_json(&format!("the schema {schema}"), path)?))
         };
-        self.config.schemas.iter().map(read).collect()
+        let known = self.config.schemas.iter().map(read).collect::<Result<_, Failure>>()?;
+        Ok(Schemas { known, checker: checker() })
     }
 
     /// Reads a registered JSON file; a relative path starts from the top of the work tree.
     fn registered_json(&self, what: &str, path: &Path) -> Result<serde_json::Value, Failure> {
-        serde_json::from_slice(&self.registered(what, path)?)
+        json::lenient(&self.registered(what, path)?)
             .map_err(|e| Failure::refused("bad-json", format!("{what} in {} is not JSON: {e}", path.display())))
     }
 
@@ -309,6 +312,13 @@ impl Context {
     fn variable(&self, name: &str) -> Option<String> {
         self.ambient.get(name)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
     }
+}
+
+/// Returns the file of this very program, which is what checks schemas; none where the system does not say.
+fn checker() -> Option<PathBuf> {
+    // On Linux this is what runs now, also when its file was replaced meanwhile.
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
 /// Returns whether the command line asks for JSON, for one that cannot be parsed.

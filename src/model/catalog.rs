@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use crate::model::json::JsonPath;
 use crate::model::plan::Produced;
-use crate::model::problem::Problem;
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, read_products};
 use crate::model::schema::Schema;
 
@@ -24,6 +25,8 @@ pub struct Catalog {
     pub shapes: BTreeMap<String, Shape>,
     /// The registered schemas of documents.
     pub schemas: BTreeMap<Schema, Value>,
+    /// The program that is started to hold values against schemas, see [`crate::schemas::Schemas::checker`].
+    pub checker: Option<PathBuf>,
     /// The registered pipelines.
     pub pipelines: BTreeSet<String>,
     /// The most items of a plan.
@@ -46,6 +49,7 @@ impl Default for Catalog {
             queue_rules: None,
             shapes: BTreeMap::new(),
             schemas: BTreeMap::new(),
+            checker: None,
             pipelines: BTreeSet::new(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),
@@ -68,8 +72,8 @@ pub struct Shape {
 
 impl Shape {
     /// Reads a shape's file; whether its schema compiles shows when an item uses it.
-    pub fn from_json(value: &Value) -> Result<Self, Vec<Problem>> {
-        let mut problems = Vec::new();
+    pub fn from_json(value: &Value) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
         let shape = read_shape(value, &mut problems);
         match shape {
             Some(shape) if problems.is_empty() => Ok(shape),
@@ -78,7 +82,7 @@ impl Shape {
     }
 }
 
-fn read_shape(value: &Value, problems: &mut Vec<Problem>) -> Option<Shape> {
+fn read_shape(value: &Value, problems: &mut Problems) -> Option<Shape> {
     let known = ["inputSchema", "produces", "consumes"];
     let fields = Fields::of(value, JsonPath::root(), &known, problems)?;
     let mut shape = Shape { input_schema: fields.get("inputSchema").cloned(), ..Shape::default() };

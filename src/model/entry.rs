@@ -15,6 +15,7 @@ pub use super::event::{
 };
 pub use super::extension::{Cause, RunExtended};
 use super::format::{self, VERSION};
+use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
 pub use super::thread::{
@@ -125,7 +126,7 @@ impl Entry {
     ///
     /// Bytes that are not exactly what [`Entry::canonical`] gives back are refused, whatever they mean.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let value: Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        let value = json::lenient(bytes).map_err(Error::Json)?;
         if !format::has_safe_numbers(&value) {
             return Err(Error::Number);
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
+use super::json;
 use super::name::{FilePath, ItemId, RunId};
 
 /// The manifest's `schema`.
@@ -65,7 +66,7 @@ impl Manifest {
 
     /// Reads a manifest back; refuses bytes that are not its canonical form.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        let value = json::lenient(bytes).map_err(Error::Json)?;
         let safe = format::has_safe_numbers(&value);
         let manifest: Self = serde_json::from_value(value).map_err(Error::Json)?;
         if !safe || manifest.schema != SCHEMA || manifest.canonical() != bytes {

@@ -2,6 +2,10 @@
 
 use super::State;
 use super::objects::Fault;
+use crate::model::printable::beginning;
+
+/// The longest finding that is shown whole, in bytes: what it quotes may have any length.
+const MAX_SAID: usize = 2048;
 
 /// More findings than this are counted, not kept.
 const KEPT: usize = 20;
@@ -19,7 +23,7 @@ impl Findings {
     pub(super) fn add(&mut self, finding: String) {
         self.count += 1;
         if self.wrong.len() < KEPT {
-            self.wrong.push(finding);
+            self.wrong.push(if finding.len() > MAX_SAID { beginning(&finding, MAX_SAID) } else { finding });
         }
     }
 
