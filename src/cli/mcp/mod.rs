@@ -5,6 +5,7 @@
 
 mod documents;
 mod handoff;
+mod lines;
 mod packets;
 mod runs;
 mod server;
@@ -21,6 +22,7 @@ use rmcp::transport::stdio;
 
 use super::context::{Context, Surroundings};
 use super::{Ending, Failure, Output};
+use lines::Lines;
 use server::Server;
 use tools::Session;
 
@@ -56,7 +58,8 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
         .build()
         .map_err(|e| Failure::io("no server could be started", &e))?;
     let served = runtime.block_on(async {
-        match server.serve(stdio()).await {
+        let (input, answers) = stdio();
+        match server.serve((Lines::new(input), answers)).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|e| e.to_string()),
             // Somebody looked whether we are there, and went away.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
