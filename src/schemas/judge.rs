@@ -93,11 +93,19 @@ fn judge(schema: &Validator, bytes: &[u8], room: usize) -> Answer {
     }
     if bytes.len() > MAX_COUNTED {
         let first = schema.validate(&value).err();
-        return Answer::Refused { wrong: first.iter().map(told).collect(), more: None };
+        return refused(first.iter().map(told).collect(), None);
     }
     let mut errors = schema.iter_errors(&value);
     let wrong = errors.by_ref().take(room.max(1)).map(|error| told(&error)).collect();
-    Answer::Refused { wrong, more: Some(errors.count()) }
+    refused(wrong, Some(errors.count()))
+}
+
+/// Refuses a value, for one reason at least: what is refused never looks like what is accepted.
+fn refused(mut wrong: Vec<Wrong>, more: Option<usize>) -> Answer {
+    if wrong.is_empty() {
+        wrong.push(Wrong { at: Vec::new(), why: "the schema refuses it".to_owned() });
+    }
+    Answer::Refused { wrong, more }
 }
 
 fn told(error: &ValidationError<'_>) -> Wrong {
