@@ -8,6 +8,7 @@ mod products;
 mod registered;
 
 pub use crate::model::problem::{Code, Problem};
+pub use crate::model::problems::Problems;
 
 use std::collections::BTreeMap;
 
@@ -83,8 +84,8 @@ impl ValidPlan {
 }
 
 /// Validates the bytes of a plan against what is registered, and reports all problems at once.
-pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Vec<Problem>> {
-    let mut problems = Vec::new();
+pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> {
+    let mut problems = Problems::default();
     let Some(draft) = read(bytes, &mut problems) else {
         return Err(problems);
     };
@@ -110,8 +111,8 @@ pub fn validate_extension(
     existing: &[Item],
     bytes: &[u8],
     catalog: &Catalog,
-) -> Result<Vec<Item>, Vec<Problem>> {
-    let mut problems = Vec::new();
+) -> Result<Vec<Item>, Problems> {
+    let mut problems = Problems::default();
     let Some(mut draft) = read(bytes, &mut problems) else {
         return Err(problems);
     };
@@ -138,9 +139,9 @@ pub fn validate_extension(
 }
 
 /// Reads the rules that the queue adds to those of the plan.
-fn read_queue_rules(own: &[DraftRule], catalog: &Catalog, problems: &mut Vec<Problem>) -> Vec<DraftRule> {
+fn read_queue_rules(own: &[DraftRule], catalog: &Catalog, problems: &mut Problems) -> Vec<DraftRule> {
     let Some(bytes) = &catalog.queue_rules else { return Vec::new() };
-    let mut found = Vec::new();
+    let mut found = Problems::default();
     let value = json::read(bytes, &mut found);
     if !found.is_empty() {
         let what = found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -167,7 +168,7 @@ struct Scope<'d> {
 }
 
 impl<'d> Scope<'d> {
-    fn new_items(&self) -> impl Iterator<Item = &'d DraftItem> {
+    fn new_items(&self) -> impl Iterator<Item = &'d DraftItem> + Clone {
         self.draft.items[..self.added].iter().flatten().chain(self.created.iter().copied())
     }
 
@@ -177,13 +178,13 @@ impl<'d> Scope<'d> {
 }
 
 /// Checks what concerns the run as a whole.
-fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Vec<Problem>) {
+fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     let queues = &catalog.queues;
     if !queues.contains(&draft.queue) {
         let at = JsonPath::root().key("queue");
         let message = format!("no queue {:?} is registered here", draft.queue);
         let problem = Problem::new(Code::UnknownQueue, &at, message);
-        problems.push(problem.nearest(&draft.queue, queues.iter().map(String::as_str)));
+        problems.push_near(problem, &draft.queue, queues.iter().map(String::as_str));
     }
     let folders = [(&catalog.inputs_dir, "inputs"), (&catalog.outputs_dir, "outputs")];
     for (folder, key) in folders {
@@ -201,7 +202,7 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Vec<Problem>) {
 }
 
 /// Checks the new items, and how they stand to all others.
-fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Vec<Problem>) -> Graph {
+fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) -> Graph {
     let items = &scope.draft.items;
     let count = items.len();
     if count > catalog.max_items {

@@ -5,6 +5,7 @@
 
 mod disks;
 mod executors;
+mod explosions;
 pub(crate) mod ground;
 mod memory;
 mod outcomes;

@@ -57,7 +57,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
     (
         "starting a program",
         &["Command::new"],
-        &["worker/agent.rs", "worker/supervisor/serving.rs", "git/program.rs", "sign.rs"],
+        &["worker/agent.rs", "worker/supervisor/serving.rs", "git/program.rs", "schemas/apart.rs", "sign.rs"],
     ),
     ("moving a ref", &["edit_reference"], &["git/refs.rs"]),
     ("speaking HTTP", &["ureq", "TcpStream"], &["anchor/http.rs"]),

@@ -12,7 +12,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::{Need, Selector, Source};
 use git_handoff::plan::{parse, parse_item};
-use git_handoff::validate::{Problem, ValidPlan, validate, validate_extension};
+use git_handoff::validate::{Problem, Problems, ValidPlan, validate, validate_extension};
 use serde_json::{Value, json};
 
 /// The two worked examples of the plan format.
@@ -43,11 +43,12 @@ fn catalog() -> Catalog {
         ]
         .map(|(schema, text)| (schema.parse().expect("a schema"), text))
         .into(),
+        checker: Some(env!("CARGO_BIN_EXE_git-handoff").into()),
         ..Catalog::default()
     }
 }
 
-fn check(plan: &Value) -> Result<ValidPlan, Vec<Problem>> {
+fn check(plan: &Value) -> Result<ValidPlan, Problems> {
     validate(plan.to_string().as_bytes(), &catalog())
 }
 

@@ -18,6 +18,7 @@ use git_handoff::git::store::{self, Kept, Store};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
+use git_handoff::model::json;
 use git_handoff::model::registered::Registered;
 use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::schemas::Schemas;
@@ -191,8 +192,7 @@ impl Context {
     pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
         let config = self.config.clone();
         let (site, schemas) = (Arc::new(self.site()?), Arc::new(self.schemas()));
-        // This very program, even where its file was replaced or removed meanwhile.
-        let supervisor = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
+        let supervisor = this_program().filter(|_| cfg!(target_os = "linux"));
         Ok(Setting { config, ambient: self.ambient.clone(), site, schemas, close, supervisor })
     }
 
@@ -228,7 +228,8 @@ impl Context {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
             queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
-            schemas: self.schemas(),
+            schemas: self.schemas().known,
+            checker: this_program(),
             shapes: self.shapes(),
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
@@ -275,7 +276,7 @@ impl Context {
 
     /// Returns the schemas of documents that are registered, of which none is read before it is needed.
     pub(crate) fn schemas(&self) -> Schemas {
-        self.all_registered(&self.config.schemas, Ok)
+        Schemas { known: self.all_registered(&self.config.schemas, Ok), checker: this_program() }
     }
 
     /// Returns the shapes that are registered, of which none is read before it is needed.
@@ -296,7 +297,7 @@ impl Context {
             let file = place.file.clone();
             let read = move || {
                 let bytes = bounded(&path).map_err(|e| format!("could not be read from {file}: {e}"))?;
-                let value = serde_json::from_slice(&bytes).map_err(|e| format!("in {file} is not JSON: {e}"))?;
+                let value = json::lenient(&bytes).map_err(|e| format!("in {file} is not JSON: {e}"))?;
                 take(value).map_err(|why| format!("in {file} is none: {why}"))
             };
             all.add(name.clone(), place, Box::new(read));
@@ -320,6 +321,13 @@ impl Context {
     fn variable(&self, name: &str) -> Option<String> {
         self.ambient.get(name)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
     }
+}
+
+/// Returns the file of this very program, which starts itself again for what is better done apart; none where the system does not say.
+fn this_program() -> Option<PathBuf> {
+    // On Linux this is what runs now, also when its file was replaced or removed meanwhile.
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
 /// Returns whether the command line asks for JSON, for one that cannot be parsed.

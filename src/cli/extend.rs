@@ -10,7 +10,7 @@ use git_handoff::model::plan::{Item, Plan};
 use git_handoff::model::quote::quoted;
 use git_handoff::plan;
 use git_handoff::run::{Happening, OpenRun};
-use git_handoff::validate::{Problem, validate_extension};
+use git_handoff::validate::{Problems, validate_extension};
 use serde_json::json;
 
 use super::context::Context;
@@ -75,7 +75,7 @@ fn added(
     submitted: &Plan,
     bytes: &[u8],
     context: &Context,
-) -> Result<Result<Vec<Item>, Vec<Problem>>, Failure> {
+) -> Result<Result<Vec<Item>, Problems>, Failure> {
     let asked = match plan::parse(bytes) {
         Ok(asked) => asked,
         Err(problems) => return Ok(Err(problems)),

@@ -14,6 +14,7 @@ mod apply;
 mod bundle;
 mod cat;
 mod check;
+mod check_schema;
 mod checkpoint;
 mod clean;
 mod coordinate;
@@ -102,6 +103,9 @@ enum Command {
     Anchor(anchor::Arguments),
     Bundle(bundle::Arguments),
     Check(check::Arguments),
+    /// Hold values against a JSON Schema, as this program asks itself to
+    #[command(name = git_handoff::schemas::COMMAND, hide = true)]
+    CheckSchema,
     Packet(packet::Arguments),
     Mcp(mcp::Arguments),
     Prove(prove::Arguments),
@@ -171,6 +175,9 @@ pub(crate) fn main() -> ExitCode {
     let command = arguments.command;
     let actor = arguments.actor;
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        if matches!(command, Command::CheckSchema) {
+            return check_schema::run(&mut output);
+        }
         let around = Surroundings::new(actor)?;
         match command {
             Command::Check(arguments) => check::run(&arguments, &around, &mut output),
@@ -220,7 +227,7 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Anchor(arguments) => anchor::run(&arguments, context, output),
         Command::Bundle(arguments) => bundle::run(&arguments, context, output),
         // These are dispatched before a repository is opened.
-        Command::Check(_) | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),
+        Command::Check(_) | Command::CheckSchema | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, context, output),
         Command::Key(arguments) => key::run(&arguments, context, output),
         Command::Export(arguments) => export::run(&arguments, context, output),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::submit::{self as stage, Request, Submitted};
-use git_handoff::validate::Problem;
+use git_handoff::validate::Problems;
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -61,11 +61,7 @@ pub(crate) struct Wanted {
 }
 
 /// Validates and submits a plan file; problems of the plan are an answer, not a failure.
-pub(crate) fn submit(
-    path: &Path,
-    wanted: &Wanted,
-    context: &Context,
-) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
+pub(crate) fn submit(path: &Path, wanted: &Wanted, context: &Context) -> Result<Result<Submitted, Problems>, Failure> {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     submit_bytes(&validate::read_plan(path)?, folder, wanted, context)
 }
@@ -76,7 +72,7 @@ pub(crate) fn submit_bytes(
     folder: PathBuf,
     wanted: &Wanted,
     context: &Context,
-) -> Result<Result<Submitted, Vec<Problem>>, Failure> {
+) -> Result<Result<Submitted, Problems>, Failure> {
     let valid = match validate::check(context, bytes, wanted) {
         Ok(valid) => valid,
         Err(problems) => return Ok(Err(problems)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use git_handoff::model::plan::Plan;
 use git_handoff::plan::{self, MAX_PLAN_BYTES};
 use git_handoff::submit as stage;
-use git_handoff::validate::{Code, Problem, ValidPlan, validate};
+use git_handoff::validate::{Code, Problem, Problems, ValidPlan, validate};
 use serde_json::{Value, json};
 
 use super::context::{self, Context};
@@ -41,10 +41,10 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Validates a plan against this repository.
 ///
 /// The one way to a valid plan, so that `validate` and `submit` cannot disagree.
-pub(crate) fn check(context: &Context, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Vec<Problem>> {
+pub(crate) fn check(context: &Context, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Problems> {
     let parsed = plan::parse(bytes).ok();
     let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
-    let catalog = |reserved| context.catalog(queue, reserved).map_err(|failure| vec![unreadable(&failure)]);
+    let catalog = |reserved| context.catalog(queue, reserved).map_err(|failure| Problems::from(unreadable(&failure)));
     let revision = revision(wanted.base.as_deref(), parsed.as_ref());
     let folders = [context.config.inputs.as_str(), context.config.outputs.as_str()];
     // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.
@@ -60,8 +60,8 @@ pub(crate) fn revision(asked: Option<&str>, plan: Option<&Plan>) -> String {
 }
 
 /// Prints a verdict: the problems are the answer.
-pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Problem>>) -> Ending {
-    let none = Vec::new();
+pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
+    let none = Problems::default();
     let (valid, items, problems) = match result {
         Ok(plan) => (true, plan.plan().items.len(), &none),
         Err(problems) => (false, 0, problems),
@@ -77,16 +77,29 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Vec<Proble
                 output.line(&format!("    {hint}"));
             }
         }
-        output.note(&format!("{} problem{}", problems.len(), if problems.len() == 1 { "" } else { "s" }));
+        if let Some(more) = and_more(problems) {
+            output.line(&more);
+        }
+        output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
     }
     if valid { Ending::Done } else { Ending::Refused }
 }
 
-/// Returns a verdict as `validate --json` has it: the problems, or how many items there are.
-pub(crate) fn verdict(items: usize, problems: &[Problem]) -> Value {
-    json!({
+/// Returns a verdict as `validate --json` has it: the problems that are told, with how many more there are, or how many items.
+pub(crate) fn verdict(items: usize, problems: &Problems) -> Value {
+    let mut verdict = json!({
         "schema": "git-handoff.validate/1", "valid": problems.is_empty(), "items": items, "problems": problems,
-    })
+    });
+    if problems.more() > 0 {
+        verdict["more"] = problems.more().into();
+    }
+    verdict
+}
+
+/// Returns what is said in the place of problems that were only counted.
+pub(crate) fn and_more(problems: &Problems) -> Option<String> {
+    let more = problems.more();
+    (more > 0).then(|| format!("… and {more} more problem{}", if more == 1 { "" } else { "s" }))
 }
 
 fn unreadable(failure: &Failure) -> Problem {

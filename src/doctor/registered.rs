@@ -9,13 +9,13 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     let Patient { schemas, shapes, .. } = patient;
     let bad_schema = |schema| {
         let why = schemas::usable(schemas, schema).err()?;
-        Some(finding("schema-unusable", why.to_string(), schemas.place(schema)?))
+        Some(finding("schema-unusable", why.to_string(), schemas.known.place(schema)?))
     };
     let bad_shape = |shape: &String| {
         let why = shapes.get(shape)?.err()?;
         Some(finding("shape-unusable", format!("the shape {shape:?} {why}"), shapes.place(shape)?))
     };
-    let schemas = schemas.names().filter_map(bad_schema);
+    let schemas = schemas.known.names().filter_map(bad_schema);
     schemas.chain(shapes.names().filter_map(bad_shape)).collect()
 }
 

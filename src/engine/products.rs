@@ -55,5 +55,5 @@ fn check(site: &Site, job: &Job, schema: &Schema, product: &Product) -> Result<(
         return Err(Unfit::TooLarge(schema.clone()).to_string());
     }
     let bytes = site.store.read_blob(product.oid).map_err(|error| in_words(&error))?;
-    schemas::check(&job.schemas, schema, &bytes).map_err(|unfit| unfit.to_string())
+    schemas::check(&job.schemas, schema, &bytes).map_err(|unfit| in_words(&unfit))
 }

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use crate::model::json::JsonPath;
 use crate::model::plan::Produced;
-use crate::model::problem::Problem;
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, read_products};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
@@ -25,6 +26,8 @@ pub struct Catalog {
     pub shapes: Registered<String, Shape>,
     /// The registered schemas of documents.
     pub schemas: Registered<Schema, Value>,
+    /// The program that is started to hold values against schemas, see [`crate::schemas::Schemas::checker`].
+    pub checker: Option<PathBuf>,
     /// The registered pipelines.
     pub pipelines: BTreeSet<String>,
     /// The most items of a plan.
@@ -47,6 +50,7 @@ impl Default for Catalog {
             queue_rules: None,
             shapes: Registered::default(),
             schemas: Registered::default(),
+            checker: None,
             pipelines: BTreeSet::new(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),
@@ -69,8 +73,8 @@ pub struct Shape {
 
 impl Shape {
     /// Reads a shape's file; whether its schema compiles shows when an item uses it.
-    pub fn from_json(value: &Value) -> Result<Self, Vec<Problem>> {
-        let mut problems = Vec::new();
+    pub fn from_json(value: &Value) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
         let shape = read_shape(value, &mut problems);
         match shape {
             Some(shape) if problems.is_empty() => Ok(shape),
@@ -79,7 +83,7 @@ impl Shape {
     }
 }
 
-fn read_shape(value: &Value, problems: &mut Vec<Problem>) -> Option<Shape> {
+fn read_shape(value: &Value, problems: &mut Problems) -> Option<Shape> {
     let known = ["inputSchema", "produces", "consumes"];
     let fields = Fields::of(value, JsonPath::root(), &known, problems)?;
     let mut shape = Shape { input_schema: fields.get("inputSchema").cloned(), ..Shape::default() };

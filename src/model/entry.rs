@@ -16,6 +16,7 @@ pub use super::event::{
 };
 pub use super::extension::{Cause, RunExtended};
 use super::format::{self, VERSION};
+use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
 pub use super::thread::{
@@ -129,7 +130,7 @@ impl Entry {
         if !bounds::is_light(bytes) {
             return Err(Error::Heavy);
         }
-        let value: Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        let value = json::lenient(bytes).map_err(Error::Json)?;
         if !format::has_safe_numbers(&value) {
             return Err(Error::Number);
         }

@@ -4,21 +4,50 @@
 //! finite, and integers beyond ±(2^53−1). A number is an integer by its value, not by its spelling,
 //! because canonical JSON (RFC 8785) does not keep the spelling: `1e20` is refused as well.
 
+mod look;
+
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write as _};
 
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+
+pub(crate) use look::look;
 
 /// The largest integer that every reader of JSON holds exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
+/// The most arrays and objects in one another, with which `serde_json` reads a value.
+const MAX_DEPTH: usize = 127;
+
 /// The longest key that a path shows whole, in bytes; so a path stays short whatever it leads to.
 const MAX_SHOWN_KEY: usize = 1024;
 
-/// How many problems are kept of one document; paths may be long, and nobody reads more.
-const MAX_PROBLEMS: usize = 1000;
+/// The weight that a document may have whatever its size; see [`most_weight`].
+const BASE_WEIGHT: usize = 128 << 20;
+
+/// The weight that it may have for each of its bytes.
+const WEIGHT_PER_BYTE: usize = 8;
+
+/// What a value weighs, an array or object that is not empty besides, and a key and a string besides their bytes.
+///
+/// It is about what they take in memory.
+mod weight {
+    pub(super) const VALUE: usize = 32;
+    pub(super) const ARRAY: usize = 96;
+    pub(super) const OBJECT: usize = 512;
+    pub(super) const KEY: usize = 128;
+    pub(super) const STRING: usize = 32;
+}
+
+/// The most that a document of so many bytes may weigh: two bytes can be an empty value, and eight an object with something in it.
+///
+/// So what is read takes memory in proportion to its bytes, but for a constant, and small documents may hold what they like.
+fn most_weight(bytes: usize) -> usize {
+    BASE_WEIGHT + WEIGHT_PER_BYTE * bytes
+}
 
 /// Where a value stands in a JSON document, as people write it: `items[3].needs["odd key"].from`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,26 +100,51 @@ impl fmt::Display for JsonPath {
 }
 
 /// Reads one JSON document and refuses all that is ambiguous.
-pub fn parse(bytes: &[u8]) -> Result<Value, Vec<Problem>> {
-    let mut problems = Vec::new();
+pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
+    let mut problems = Problems::default();
     match read(bytes, &mut problems) {
         Some(value) if problems.is_empty() => Ok(value),
         _ => Err(problems),
     }
 }
 
+/// Does so whatever the document weighs, where the process itself is bounded.
+pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
+    let mut problems = Problems::default();
+    match read_within(bytes, usize::MAX, &mut problems) {
+        Some(value) if problems.is_empty() => Ok(value),
+        _ => Err(problems),
+    }
+}
+
+/// Reads one JSON document as any reader does, without a word against what is ambiguous; only its weight is bounded.
+///
+/// For what others define, and for what is held against its canonical form afterwards.
+pub fn lenient(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let state = State::new(Reading::Lenient, most_weight(bytes.len()), Problems::default());
+    state.read(bytes)
+}
+
 /// Reads one JSON document as far as it goes, so that its meaning can be checked as well.
 ///
 /// `None` comes with a problem. A value that comes with problems holds the first of duplicate keys
 /// and `null` for an unsafe number. The depth is bounded by `serde_json`'s limit of 128, so neither
-/// reading nor dropping can exhaust the stack.
-pub fn read(bytes: &[u8], problems: &mut Vec<Problem>) -> Option<Value> {
-    let state = State { steps: RefCell::new(Vec::new()), problems: RefCell::new(Vec::new()) };
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let outcome = Seed(&state).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    problems.append(&mut state.problems.take());
+/// reading nor dropping can exhaust the stack; what is read weighs at most 128 MiB and 8 times its size.
+pub fn read(bytes: &[u8], problems: &mut Problems) -> Option<Value> {
+    read_within(bytes, most_weight(bytes.len()), problems)
+}
+
+fn read_within(bytes: &[u8], most: usize, problems: &mut Problems) -> Option<Value> {
+    let state = State::new(Reading::Strict, most, std::mem::take(problems));
+    let outcome = state.read(bytes);
+    *problems = state.problems.take();
     match outcome {
         Ok(value) => Some(value),
+        Err(_) if state.weight_left.get().is_none() => {
+            let message = format!("its values are too many for {} bytes: they weigh more than {most}", bytes.len());
+            problems.push(Problem::new(Code::TooLarge, &JsonPath::root(), message));
+            None
+        }
         Err(error) => {
             let message =
                 if bytes.is_empty() { "the file is empty".to_owned() } else { format!("not valid JSON: {error}") };
@@ -100,10 +154,26 @@ pub fn read(bytes: &[u8], problems: &mut Vec<Problem>) -> Option<Value> {
     }
 }
 
+/// Returns whether a number's value is one that every reader holds: from 2^53 on, every float is an integer.
+fn is_safe_float(value: f64) -> bool {
+    value.abs() < 9_007_199_254_740_992.0
+}
+
 /// Where the reader is, and what it met; a failed read leaves the steps at the place of the failure.
 struct State {
+    reading: Reading,
     steps: RefCell<Vec<Step>>,
-    problems: RefCell<Vec<Problem>>,
+    problems: RefCell<Problems>,
+    /// What the rest may weigh; none once there was too much.
+    weight_left: Cell<Option<usize>>,
+}
+
+/// Whether what is ambiguous is a problem.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Strict,
+    /// Of duplicate keys the last counts, and numbers are taken as they are.
+    Lenient,
 }
 
 enum Step {
@@ -112,6 +182,17 @@ enum Step {
 }
 
 impl State {
+    fn new(reading: Reading, most: usize, problems: Problems) -> Self {
+        let (steps, problems) = (RefCell::new(Vec::new()), RefCell::new(problems));
+        Self { reading, steps, problems, weight_left: Cell::new(Some(most)) }
+    }
+
+    fn read(&self, bytes: &[u8]) -> Result<Value, serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let value = Seed(self).deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    }
+
     fn path(&self) -> JsonPath {
         let steps = self.steps.borrow();
         steps.iter().fold(JsonPath::root(), |path, step| match step {
@@ -120,12 +201,15 @@ impl State {
         })
     }
 
-    fn report(&self, code: Code, message: String) {
-        if self.problems.borrow().len() >= MAX_PROBLEMS {
-            return;
-        }
-        let problem = Problem::new(code, &self.path(), message);
-        self.problems.borrow_mut().push(problem);
+    /// Takes in something of that weight, or fails.
+    fn weigh<E: serde::de::Error>(&self, weight: usize) -> Result<(), E> {
+        let left = self.weight_left.get().and_then(|left| left.checked_sub(weight));
+        self.weight_left.set(left);
+        left.map(drop).ok_or_else(|| E::custom("its values are too many for its bytes"))
+    }
+
+    fn report(&self, code: Code, message: impl FnOnce() -> String) {
+        self.problems.borrow_mut().push_with(|| Problem::new(code, &self.path(), message()));
     }
 
     fn enter(&self, step: Step) {
@@ -138,13 +222,12 @@ impl State {
 
     /// Keeps a number whose value is safe; reports any other.
     fn safe(&self, magnitude_is_safe: bool, text: &dyn fmt::Display, number: Value) -> Value {
-        if magnitude_is_safe {
+        if magnitude_is_safe || self.reading == Reading::Lenient {
             return number;
         }
-        self.report(
-            Code::NotJson,
-            format!("the integer {text} is beyond ±(2^53−1), so readers would disagree about it"),
-        );
+        self.report(Code::NotJson, || {
+            format!("the integer {text} is beyond ±(2^53−1), so readers would disagree about it")
+        });
         Value::Null
     }
 }
@@ -156,6 +239,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        self.0.weigh(weight::VALUE)?;
         reader.deserialize_any(self)
     }
 }
@@ -186,16 +270,16 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
         let number = Number::from_f64(value).ok_or_else(|| E::custom("number out of range"))?;
-        // From 2^53 on, every float is an integer.
-        let safe = value.abs() < 9_007_199_254_740_992.0;
-        Ok(self.0.safe(safe, &value, Value::Number(number)))
+        Ok(self.0.safe(is_safe_float(value), &value, Value::Number(number)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.0.weigh(weight::STRING + value.len())?;
         Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: serde::de::Error>(self, value: String) -> Result<Value, E> {
+        self.0.weigh(weight::STRING + value.len())?;
         Ok(Value::String(value))
     }
 
@@ -208,6 +292,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 return Ok(Value::Array(list));
             };
             self.0.leave();
+            if list.is_empty() {
+                self.0.weigh(weight::ARRAY)?;
+            }
             list.push(value);
         }
     }
@@ -215,11 +302,12 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = members.next_key::<String>()? {
+            self.0.weigh(weight::KEY + key.len() + if map.is_empty() { weight::OBJECT } else { 0 })?;
             self.0.enter(Step::Key(key.clone()));
             let value = members.next_value_seed(self)?;
-            if map.contains_key(&key) {
-                let message = format!("the key {} stands here twice", Value::from(key.as_str()));
-                self.0.report(Code::DuplicateKey, message);
+            if self.0.reading == Reading::Strict && map.contains_key(&key) {
+                self.0
+                    .report(Code::DuplicateKey, || format!("the key {} stands here twice", Value::from(key.as_str())));
             } else {
                 map.insert(key, value);
             }

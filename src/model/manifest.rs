@@ -8,6 +8,7 @@ use super::bounds;
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
+use super::json;
 use super::name::{FilePath, ItemId, RunId};
 
 /// The manifest's `schema`.
@@ -69,7 +70,7 @@ impl Manifest {
         if !bounds::is_light(bytes) {
             return Err(Error::Heavy);
         }
-        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        let value = json::lenient(bytes).map_err(Error::Json)?;
         let safe = format::has_safe_numbers(&value);
         let manifest: Self = serde_json::from_value(value).map_err(Error::Json)?;
         if !safe || manifest.schema != SCHEMA || manifest.canonical() != bytes {

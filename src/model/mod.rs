@@ -24,6 +24,7 @@ pub mod packet;
 pub mod plan;
 pub mod printable;
 pub mod problem;
+pub mod problems;
 pub mod proof;
 pub mod quote;
 pub(crate) mod read;

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use crate::model::format;
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
+use crate::model::problems::Problems;
 use crate::model::read::read_selector;
 use crate::model::rule::Rule;
 use crate::model::schema::{Schema, Wanted};
@@ -240,7 +241,7 @@ impl TryFrom<Value> for Selector {
     type Error = SelectorError;
 
     fn try_from(value: Value) -> Result<Self, SelectorError> {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let selector = read_selector(&value, &JsonPath::root(), &mut problems);
         match (selector, problems.into_iter().next()) {
             (Some(selector), None) => Ok(selector),

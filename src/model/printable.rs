@@ -65,6 +65,15 @@ pub fn written_out(text: &str) -> String {
     safe
 }
 
+/// Returns the beginning of a text, of at most so many bytes, and a sign where it was longer.
+pub fn beginning(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", &text[..end])
+}
+
 /// Returns JSON that means the same, and that may be printed: such characters stand only in strings, where they can be escaped.
 pub fn json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

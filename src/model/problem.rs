@@ -4,13 +4,13 @@ use serde::Serialize;
 use std::fmt;
 
 use crate::model::json::JsonPath;
-use crate::model::printable::written_out;
-
-/// How many problems get the nearest name as a hint; the search goes through all known names.
-pub(crate) const MAX_HINTED: usize = 100;
+use crate::model::printable::{beginning, written_out};
 
 /// The longest names that are compared for likeness, in bytes; the comparison is quadratic.
 const MAX_COMPARED: usize = 256;
+
+/// The longest path, message or hint, in bytes; whatever stands in a document, what is said of it stays short.
+const MAX_SAID: usize = 2048;
 
 /// Says what is wrong, where, and where possible what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,23 +29,14 @@ pub struct Problem {
 impl Problem {
     /// Names a problem at `at`, without a hint.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
-        Self { code, path: written_out(&at.to_string()), message: written_out(&message.into()), hint: None }
+        Self { code, path: said(&at.to_string()), message: said(&message.into()), hint: None }
     }
 
     /// Adds what to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(written_out(&hint.into()));
+        self.hint = Some(said(&hint.into()));
         self
-    }
-
-    /// Adds the nearest of `known`, if one is near enough to be what was meant.
-    #[must_use]
-    pub fn nearest<'a>(self, wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        match nearest(wanted, known) {
-            Some(name) => self.hint(format!("did you mean `{name}`?")),
-            None => self,
-        }
     }
 }
 
@@ -59,8 +50,13 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Returns a text as it is said to people: printable, and cut where it is longer than anybody reads.
+fn said(text: &str) -> String {
+    written_out(&beginning(text, MAX_SAID))
+}
+
 /// The best match above a likeness of 0.8; equal likeness goes to the first.
-fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
     if wanted.len() > MAX_COMPARED {
         return None;
@@ -144,9 +140,9 @@ codes! {
     InputsSchema = "inputs-schema",
     /// A plan without items.
     NoItems = "no-items",
-    /// A plan of more items than `handoff.maxItems`.
+    /// A plan of more items than `handoff.maxItems`, or than are read at all.
     TooManyItems = "too-many-items",
-    /// A plan of more than 32 MiB.
+    /// A plan of more than 32 MiB, or JSON of so many small values that they would take far more memory than its bytes.
     TooLarge = "too-large",
     /// The base tree tracks what an attempt would put its inputs or outputs over.
     ReservedPath = "reserved-path",

@@ -94,7 +94,7 @@ impl Proof {
     /// That is, besides what [`json::parse`] refuses: a field that is unknown, `null`, or empty where it is to be absent, and an
     /// array in the place of an object.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
-        let value = json::parse(bytes).map_err(|mut problems| problems.swap_remove(0))?;
+        let value = json::parse(bytes).map_err(|problems| problems[0].clone())?;
         let wrong = |why: String| Problem::new(Code::WrongType, &JsonPath::root(), why);
         let proof = Self::deserialize(&value).map_err(|e| wrong(e.to_string()))?;
         if serde_json::to_value(&proof).ok() != Some(value) {

@@ -8,6 +8,7 @@ use crate::model::json::JsonPath;
 use crate::model::name::FilePath;
 use crate::model::plan::{Produced, Selector};
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::model::schema::SchemaError;
 
 /// The fields of one object.
@@ -21,15 +22,19 @@ pub(crate) struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     /// Takes `value` as an object; reports another type, and every field that is not in `known`.
-    pub(crate) fn of(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Vec<Problem>) -> Option<Self> {
+    pub(crate) fn of(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Problems) -> Option<Self> {
         let Value::Object(map) = value else {
-            problems.push(wrong_type(&at, "an object", value));
+            problems.push_with(|| wrong_type(&at, "an object", value));
             return None;
         };
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+            if !problems.keeps_more() {
+                problems.count_more(1);
+                continue;
+            }
             let message = format!("there is no field {key:?} here");
             let problem = Problem::new(Code::UnknownField, &at.key(key), message);
-            problems.push(problem.nearest(key, known.iter().copied()));
+            problems.push_near(problem, key, known.iter().copied());
         }
         Some(Self { map, at })
     }
@@ -55,45 +60,45 @@ impl<'v> Fields<'v> {
     }
 
     /// The field as it is; reports its absence.
-    pub(crate) fn required(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v Value> {
+    pub(crate) fn required(&self, key: &str, problems: &mut Problems) -> Option<&'v Value> {
         let value = self.get(key);
         if value.is_none() {
-            let message = format!("the field `{key}` is missing");
-            problems.push(Problem::new(Code::MissingField, &self.at(key), message));
+            problems
+                .push_with(|| Problem::new(Code::MissingField, &self.at(key), format!("the field `{key}` is missing")));
         }
         value
     }
 
     /// The field as a string, empty or not.
-    pub(crate) fn string(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v str> {
+    pub(crate) fn string(&self, key: &str, problems: &mut Problems) -> Option<&'v str> {
         string(self.get(key)?, &self.at(key), problems)
     }
 
     /// The field as a string that holds something.
-    pub(crate) fn text(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v str> {
+    pub(crate) fn text(&self, key: &str, problems: &mut Problems) -> Option<&'v str> {
         text(self.get(key)?, &self.at(key), problems)
     }
 
     /// The field as an array.
-    pub(crate) fn list(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v [Value]> {
+    pub(crate) fn list(&self, key: &str, problems: &mut Problems) -> Option<&'v [Value]> {
         let value = self.get(key)?;
         if value.as_array().is_none() {
-            problems.push(wrong_type(&self.at(key), "an array", value));
+            problems.push_with(|| wrong_type(&self.at(key), "an array", value));
         }
         value.as_array().map(Vec::as_slice)
     }
 
     /// The field as an object.
-    pub(crate) fn object(&self, key: &str, problems: &mut Vec<Problem>) -> Option<&'v Map<String, Value>> {
+    pub(crate) fn object(&self, key: &str, problems: &mut Problems) -> Option<&'v Map<String, Value>> {
         let value = self.get(key)?;
         if value.as_object().is_none() {
-            problems.push(wrong_type(&self.at(key), "an object", value));
+            problems.push_with(|| wrong_type(&self.at(key), "an object", value));
         }
         value.as_object()
     }
 
     /// The field as `true` or `false`.
-    pub(crate) fn boolean(&self, key: &str, problems: &mut Vec<Problem>) -> Option<bool> {
+    pub(crate) fn boolean(&self, key: &str, problems: &mut Problems) -> Option<bool> {
         let value = self.get(key)?;
         if value.as_bool().is_none() {
             problems.push(wrong_type(&self.at(key), "true or false", value));
@@ -102,7 +107,7 @@ impl<'v> Fields<'v> {
     }
 
     /// The field as an integer within `range`.
-    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>, problems: &mut Vec<Problem>) -> Option<u64> {
+    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let value = self.get(key)?;
         let number = value.as_u64().filter(|number| range.contains(number));
         if number.is_none() {
@@ -114,15 +119,15 @@ impl<'v> Fields<'v> {
 }
 
 /// Takes `value` as a string.
-pub(crate) fn string<'v>(value: &'v Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<&'v str> {
+pub(crate) fn string<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problems) -> Option<&'v str> {
     if value.as_str().is_none() {
-        problems.push(wrong_type(at, "a string", value));
+        problems.push_with(|| wrong_type(at, "a string", value));
     }
     value.as_str()
 }
 
 /// Takes `value` as a string that holds something.
-pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<&'v str> {
+pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problems) -> Option<&'v str> {
     let text = string(value, at, problems)?;
     if text.is_empty() {
         let message = "expected a string that is not empty";
@@ -147,7 +152,7 @@ pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem 
 }
 
 /// Reads a need's selector.
-pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Selector> {
+pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
     let kind = selector_kind(value, at, problems)?;
     let known: &[&str] = match kind {
         Kind::Patch => &["kind"],
@@ -159,7 +164,7 @@ pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Vec<Pro
 }
 
 /// Reads a list of declared products; one that is wrong is reported and left out.
-pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Vec<Problem>) -> Vec<Produced> {
+pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Produced> {
     let mut products = Vec::new();
     for (index, value) in list.iter().enumerate() {
         products.extend(read_produced(value, &at.index(index), problems));
@@ -167,7 +172,7 @@ pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Vec<Pr
     products
 }
 
-fn read_produced(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Produced> {
+fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Produced> {
     let kind = selector_kind(value, at, problems)?;
     let known: &[&str] = match kind {
         Kind::Patch => &["kind", "type"],
@@ -195,9 +200,9 @@ enum Kind {
     Document,
 }
 
-fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<Kind> {
+fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Kind> {
     let Value::Object(map) = value else {
-        problems.push(wrong_type(at, "an object", value));
+        problems.push_with(|| wrong_type(at, "an object", value));
         return None;
     };
     let kind = match map.get("kind").and_then(Value::as_str) {
@@ -208,11 +213,11 @@ fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> O
     };
     let message = "a selector's `kind` is \"patch\", \"output\" or \"document\"";
     let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
-    problems.push(problem.nearest(kind.unwrap_or_default(), ["patch", "output", "document"]));
+    problems.push_near(problem, kind.unwrap_or_default(), ["patch", "output", "document"]);
     None
 }
 
-fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<Selector> {
+fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {
     match kind {
         Kind::Patch => Some(Selector::Patch),
         Kind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
@@ -229,7 +234,7 @@ fn name<E: std::fmt::Display>(
     fields: &Fields<'_>,
     key: &str,
     parse: fn(&str) -> Result<FilePath, E>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Option<FilePath> {
     let message = match fields.get(key).map(|value| value.as_str().map(parse)) {
         Some(Some(Ok(name))) => return Some(name),
@@ -242,7 +247,7 @@ fn name<E: std::fmt::Display>(
 }
 
 /// Reads a document's optional schema: what it is, or what is wanted.
-fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<T> {
+fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Problems) -> Option<T> {
     let read: Result<T, SchemaError> = fields.text("schema", problems)?.parse();
     read.map_err(|error| problems.push(Problem::new(Code::BadSelector, &fields.at("schema"), error.to_string()))).ok()
 }

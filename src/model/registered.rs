@@ -49,7 +49,7 @@ impl<K: Ord, V> Registered<K, V> {
     }
 
     /// Returns the names in order.
-    pub fn names(&self) -> impl Iterator<Item = &K> {
+    pub fn names(&self) -> impl Iterator<Item = &K> + Clone {
         self.entries.keys()
     }
 

@@ -134,21 +134,25 @@ impl Rule {
         for name in &self.when.absent {
             checks.push(presence(name, seen.get(name), false));
         }
-        let mut documents: BTreeMap<&FilePath, Result<Value, String>> = BTreeMap::new();
-        for condition in &self.when.conditions {
-            let name = &condition.document;
-            if !seen.contains_key(name) {
-                checks.push(Check { holds: false, found: format!("{condition}: {name} is absent") });
-                continue;
-            }
-            if !documents.contains_key(name) {
-                documents.insert(name, parse(read(name)?));
-            }
-            checks.push(match &documents[name] {
-                Ok(document) => condition.check(document),
-                Err(why) => Check { holds: false, found: format!("{condition}: {name} {why}") },
-            });
+        // Each document is looked into once, for all conditions on it, and none is held while another is.
+        let mut on: BTreeMap<&FilePath, Vec<usize>> = BTreeMap::new();
+        for (at, condition) in self.when.conditions.iter().enumerate() {
+            on.entry(&condition.document).or_default().push(at);
         }
+        let mut conditions = vec![Check { holds: false, found: String::new() }; self.when.conditions.len()];
+        for (name, places) in on {
+            let look = || -> Result<_, E> { Ok(look(read(name)?, places.iter().map(|at| &self.when.conditions[*at]))) };
+            let found = seen.contains_key(name).then(look).transpose()?;
+            for (nth, at) in places.iter().enumerate() {
+                let condition = &self.when.conditions[*at];
+                conditions[*at] = match &found {
+                    None => Check { holds: false, found: format!("{condition}: {name} is absent") },
+                    Some(Ok(found)) => condition.check(found[nth].as_ref()),
+                    Some(Err(why)) => Check { holds: false, found: format!("{condition}: {name} {why}") },
+                };
+            }
+        }
+        checks.extend(conditions);
         Ok(checks)
     }
 }
@@ -183,16 +187,20 @@ fn presence(name: &FilePath, seen: Option<&Seen>, wanted: bool) -> Check {
     Check { holds: seen.is_some() == wanted, found }
 }
 
-/// Reads a document's bytes; what two readers could read differently is refused.
-fn parse(bytes: Option<Vec<u8>>) -> Result<Value, String> {
+/// Looks into a document's bytes for what conditions ask of; what two readers could read differently is refused.
+fn look<'c>(
+    bytes: Option<Vec<u8>>,
+    conditions: impl Iterator<Item = &'c Condition>,
+) -> Result<Vec<Option<Value>>, String> {
     let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
-    json::parse(&bytes).map_err(|_| "is not plain JSON".to_owned())
+    let pointers: Vec<&str> = conditions.map(|condition| condition.pointer.as_str()).collect();
+    json::look(&bytes, &pointers).ok_or_else(|| "is not plain JSON".to_owned())
 }
 
 impl Condition {
-    /// Holds a document against the condition.
-    fn check(&self, document: &Value) -> Check {
-        let Some(value) = document.pointer(&self.pointer) else {
+    /// Holds what stands at its pointer against the condition.
+    fn check(&self, found: Option<&Value>) -> Check {
+        let Some(value) = found else {
             return Check { holds: false, found: format!("{self}: there is nothing at {:?}", self.pointer) };
         };
         let held = self.op.holds(value, &self.value);

@@ -8,9 +8,10 @@ use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
 use crate::model::plan::{Item, Need, Plan, Produced, Selector, Source};
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, text};
-use crate::plan::item;
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
+use crate::plan::{MAX_PLAN_ITEMS, item};
 
 /// A plan whose ids and references are as written, and whose wrong fields are absent.
 ///
@@ -88,7 +89,7 @@ impl Draft {
 
 impl DraftItem {
     /// Reports references that no item can answer to, where nothing is known of the other items.
-    pub(crate) fn check_references(&self, problems: &mut Vec<Problem>) {
+    pub(crate) fn check_references(&self, problems: &mut Problems) {
         let path = &self.path;
         let mut report = |error: NameError, at: JsonPath| {
             problems.push(Problem::new(Code::BadId, &at, error.to_string()));
@@ -154,7 +155,7 @@ impl DraftNeed {
 }
 
 /// Reads the object of a plan.
-pub(crate) fn read(value: &Value, problems: &mut Vec<Problem>) -> Option<Draft> {
+pub(crate) fn read(value: &Value, problems: &mut Problems) -> Option<Draft> {
     let known = ["id", "queue", "base", "openEnded", "rules", "artifacts", "items"];
     let fields = Fields::of(value, JsonPath::root(), &known, problems)?;
     let id = fields.required("id", problems);
@@ -179,7 +180,7 @@ pub(crate) fn read_id<T>(
     value: &Value,
     at: &JsonPath,
     parse: fn(&str) -> Result<T, NameError>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Option<String> {
     let id = crate::model::read::string(value, at, problems)?;
     if let Err(error) = parse(id) {
@@ -192,11 +193,16 @@ pub(crate) fn read_id<T>(
     Some(id.to_owned())
 }
 
-fn read_items(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Vec<Option<DraftItem>> {
+fn read_items(fields: &Fields<'_>, problems: &mut Problems) -> Vec<Option<DraftItem>> {
     fields.required("items", problems);
     let Some(list) = fields.list("items", problems) else {
         return Vec::new();
     };
+    if list.len() > MAX_PLAN_ITEMS {
+        let message = format!("{} items; at most {MAX_PLAN_ITEMS} are read", list.len());
+        problems.push(Problem::new(Code::TooManyItems, &fields.at("items"), message));
+        return Vec::new();
+    }
     if list.is_empty() {
         let message = "a plan has at least one item";
         problems.push(Problem::new(Code::NoItems, &fields.at("items"), message));
@@ -205,7 +211,7 @@ fn read_items(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Vec<Option<Dr
     items.map(|(index, value)| item::read(value, fields.at("items").index(index), problems)).collect()
 }
 
-fn read_artifacts(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> BTreeMap<FilePath, String> {
+fn read_artifacts(fields: &Fields<'_>, problems: &mut Problems) -> BTreeMap<FilePath, String> {
     let Some(map) = fields.object("artifacts", problems) else {
         return BTreeMap::new();
     };
@@ -221,7 +227,7 @@ fn read_artifacts(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> BTreeMap<
 }
 
 /// Checks a key that becomes a file.
-pub(crate) fn read_key(key: &str, at: &JsonPath, problems: &mut Vec<Problem>) -> Option<FilePath> {
+pub(crate) fn read_key(key: &str, at: &JsonPath, problems: &mut Problems) -> Option<FilePath> {
     let path = FilePath::parse(key);
     if let Err(error) = &path {
         let problem = Problem::new(Code::BadInputKey, &at.key(key), error.to_string());
@@ -231,7 +237,7 @@ pub(crate) fn read_key(key: &str, at: &JsonPath, problems: &mut Vec<Problem>) ->
 }
 
 /// Reports the keys that cannot be files of one folder together.
-pub(crate) fn report_clashes(map: &Map<String, Value>, at: &JsonPath, problems: &mut Vec<Problem>) {
+pub(crate) fn report_clashes(map: &Map<String, Value>, at: &JsonPath, problems: &mut Problems) {
     // What is no path at all was reported, and could have any length.
     let paths = map.keys().filter(|key| FilePath::parse(key).is_ok());
     for (first, second) in clashes(paths.map(String::as_str)) {

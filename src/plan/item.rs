@@ -7,6 +7,7 @@ use crate::model::json::JsonPath;
 use crate::model::name::{ItemId, clashes};
 use crate::model::plan::{Produced, ProductKey};
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, read_products, read_selector, string, text};
 use crate::plan::draft::{DraftItem, DraftNeed, ItemPath, read_id, read_key, report_clashes};
 
@@ -27,7 +28,7 @@ const KNOWN: [&str; 10] = [
 const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
 
 /// Reads an item, which is `None` only if it is no object.
-pub(crate) fn read(value: &Value, at: JsonPath, problems: &mut Vec<Problem>) -> Option<DraftItem> {
+pub(crate) fn read(value: &Value, at: JsonPath, problems: &mut Problems) -> Option<DraftItem> {
     let fields = Fields::of(value, at.clone(), &KNOWN, problems)?;
     let id = fields.required("id", problems);
     let id = id.and_then(|id| read_id(id, &fields.at("id"), ItemId::parse, problems));
@@ -39,14 +40,14 @@ pub(crate) fn read_template(
     value: &Value,
     at: JsonPath,
     rule: Option<&str>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Option<DraftItem> {
     let [_, known @ ..] = KNOWN;
     let fields = Fields::of(value, at.clone(), &known, problems)?;
     Some(read_fields(&fields, at, rule.map(str::to_owned), problems))
 }
 
-fn read_fields(fields: &Fields<'_>, at: JsonPath, id: Option<String>, problems: &mut Vec<Problem>) -> DraftItem {
+fn read_fields(fields: &Fields<'_>, at: JsonPath, id: Option<String>, problems: &mut Problems) -> DraftItem {
     fields.required("executor", problems);
     let inputs = match fields.get("inputs") {
         Some(_) => fields.object("inputs", problems).cloned(),
@@ -72,14 +73,14 @@ fn read_fields(fields: &Fields<'_>, at: JsonPath, id: Option<String>, problems: 
     }
 }
 
-fn read_dependencies(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Vec<Option<String>> {
+fn read_dependencies(fields: &Fields<'_>, problems: &mut Problems) -> Vec<Option<String>> {
     let list = fields.list("depends_on", problems).unwrap_or_default();
     let at = fields.at("depends_on");
     let ids = list.iter().enumerate();
     ids.map(|(index, id)| string(id, &at.index(index), problems).map(str::to_owned)).collect()
 }
 
-fn read_locks(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Vec<String> {
+fn read_locks(fields: &Fields<'_>, problems: &mut Problems) -> Vec<String> {
     let list = fields.list("resourceLocks", problems).unwrap_or_default();
     let mut seen = BTreeSet::new();
     let mut locks = Vec::new();
@@ -98,7 +99,7 @@ fn read_locks(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Vec<String> {
     locks
 }
 
-fn read_needs(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> BTreeMap<String, DraftNeed> {
+fn read_needs(fields: &Fields<'_>, problems: &mut Problems) -> BTreeMap<String, DraftNeed> {
     let Some(map) = fields.object("needs", problems) else {
         return BTreeMap::new();
     };
@@ -121,7 +122,7 @@ fn read_needs(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> BTreeMap<Stri
     needs
 }
 
-fn read_produces(fields: &Fields<'_>, problems: &mut Vec<Problem>) -> Option<Vec<Produced>> {
+fn read_produces(fields: &Fields<'_>, problems: &mut Problems) -> Option<Vec<Produced>> {
     let list = fields.list("produces", problems)?;
     let at = fields.at("produces");
     let products = read_products(list, &at, problems);

@@ -3,17 +3,21 @@
 //! Everything that is wrong with a rule itself has the code `bad-rule`; the item that it creates is read as an item, and has
 //! the codes of one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, fold};
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, string};
 use crate::model::rule::{Condition, Op, Rule, When, check_id};
 use crate::plan::draft::DraftItem;
 use crate::plan::item;
+
+/// The most rules in one list; what is read of each takes more memory than the least that can be written.
+const MAX_RULES: usize = 10_000;
 
 /// The most items that a rule may be allowed to create.
 const MAX_CREATED: u64 = 10_000;
@@ -36,17 +40,22 @@ impl DraftRule {
 }
 
 /// Reads a list of rules.
-pub(crate) fn read_rules(rules: &Value, at: &JsonPath, problems: &mut Vec<Problem>) -> Vec<DraftRule> {
+pub(crate) fn read_rules(rules: &Value, at: &JsonPath, problems: &mut Problems) -> Vec<DraftRule> {
     let Some(list) = rules.as_array() else {
         problems.push(Problem::new(Code::BadRule, at, "expected an array of rules"));
         return Vec::new();
     };
+    if list.len() > MAX_RULES {
+        let message = format!("{} rules; at most {MAX_RULES} are read", list.len());
+        problems.push(Problem::new(Code::BadRule, at, message));
+        return Vec::new();
+    }
     let each = list.iter().enumerate();
-    each.map(|(index, rule)| read_rule(rule, at.index(index), problems)).collect()
+    each.map(|(index, rule)| read_rule(rule, &at.index(index), problems)).collect()
 }
 
 /// Reports new rules with an id that another has, letter case aside.
-pub(crate) fn check_ids(known: &[DraftRule], new: &[DraftRule], problems: &mut Vec<Problem>) {
+pub(crate) fn check_ids(known: &[DraftRule], new: &[DraftRule], problems: &mut Problems) {
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     for (at, rule) in known.iter().chain(new).enumerate() {
         let Some(id) = rule.id.as_deref() else { continue };
@@ -57,38 +66,32 @@ pub(crate) fn check_ids(known: &[DraftRule], new: &[DraftRule], problems: &mut V
     }
 }
 
-fn read_rule(value: &Value, at: JsonPath, problems: &mut Vec<Problem>) -> DraftRule {
+fn read_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> DraftRule {
     let mut draft = DraftRule { at: at.clone(), id: None, when: None, create: None, written: value.clone() };
-    let mut own = Vec::new();
-    let Some(fields) = Fields::of(value, at, &["id", "when", "create"], &mut own) else {
-        report(own, problems);
-        return draft;
-    };
-    fields.required("id", &mut own);
-    let id = fields.string("id", &mut own);
+    if let Some(create) = problems.under(Code::BadRule, |own| read_own(value, &mut draft, own)) {
+        draft.create = item::read_template(create, at.key("create"), draft.id.as_deref(), problems);
+    }
+    draft
+}
+
+/// Reads what is the rule's own; returns what it creates.
+fn read_own<'v>(value: &'v Value, draft: &mut DraftRule, own: &mut Problems) -> Option<&'v Value> {
+    let fields = Fields::of(value, draft.at.clone(), &["id", "when", "create"], own)?;
+    fields.required("id", own);
+    let id = fields.string("id", own);
     if let Some(Err(error)) = id.map(check_id) {
         let message = format!("the rule's id, which its items are named after: {error}");
         own.push(Problem::new(Code::BadRule, &fields.at("id"), message));
     }
     draft.id = id.map(str::to_owned);
-    if let Some(when) = fields.required("when", &mut own) {
-        draft.when = read_when(when, fields.at("when"), &mut own);
+    if let Some(when) = fields.required("when", own) {
+        draft.when = read_when(when, fields.at("when"), own);
     }
-    let create = fields.required("create", &mut own);
-    report(own, problems);
-    if let Some(create) = create {
-        draft.create = item::read_template(create, fields.at("create"), id, problems);
-    }
-    draft
-}
-
-/// Passes problems on under the one code of rules.
-fn report(own: Vec<Problem>, problems: &mut Vec<Problem>) {
-    problems.extend(own.into_iter().map(|problem| Problem { code: Code::BadRule, ..problem }));
+    fields.required("create", own)
 }
 
 /// Reads `when`, which is absent in the draft only if it is no object.
-fn read_when(value: &Value, at: JsonPath, own: &mut Vec<Problem>) -> Option<When> {
+fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Option<When> {
     let fields = Fields::of(value, at, &["present", "absent", "if", "atMost"], own)?;
     let present = read_documents(&fields, "present", own);
     let absent = read_documents(&fields, "absent", own);
@@ -98,8 +101,9 @@ fn read_when(value: &Value, at: JsonPath, own: &mut Vec<Problem>) -> Option<When
         .enumerate()
         .filter_map(|(index, value)| read_condition(value, fields.at("if").index(index), own))
         .collect();
+    let never: BTreeSet<&FilePath> = absent.iter().collect();
     let mut needed = present.iter().chain(conditions.iter().map(|condition| &condition.document));
-    if let Some(name) = needed.find(|name| absent.contains(name)) {
+    if let Some(name) = needed.find(|name| never.contains(name)) {
         let message = format!("the document {name:?} can never be both absent and there");
         own.push(Problem::new(Code::BadRule, &fields.at("absent"), message));
     }
@@ -107,14 +111,14 @@ fn read_when(value: &Value, at: JsonPath, own: &mut Vec<Problem>) -> Option<When
     Some(When { present, absent, conditions, at_most })
 }
 
-fn read_documents(fields: &Fields<'_>, key: &str, own: &mut Vec<Problem>) -> Vec<FilePath> {
+fn read_documents(fields: &Fields<'_>, key: &str, own: &mut Problems) -> Vec<FilePath> {
     let list = fields.list(key, own).unwrap_or_default();
     let at = fields.at(key);
-    let mut names = Vec::new();
+    let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
     for (index, value) in list.iter().enumerate() {
         let at = at.index(index);
         let Some(name) = read_document(value, &at, own) else { continue };
-        if names.contains(&name) {
+        if !seen.insert(name.clone()) {
             own.push(Problem::new(Code::BadRule, &at, format!("the document {name:?} stands here twice")));
         }
         names.push(name);
@@ -122,12 +126,12 @@ fn read_documents(fields: &Fields<'_>, key: &str, own: &mut Vec<Problem>) -> Vec
     names
 }
 
-fn read_document(value: &Value, at: &JsonPath, own: &mut Vec<Problem>) -> Option<FilePath> {
+fn read_document(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<FilePath> {
     let name = FilePath::parse_document(string(value, at, own)?);
     name.map_err(|error| own.push(Problem::new(Code::BadRule, at, format!("the document's name: {error}")))).ok()
 }
 
-fn read_condition(value: &Value, at: JsonPath, own: &mut Vec<Problem>) -> Option<Condition> {
+fn read_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Condition> {
     let fields = Fields::of(value, at, &["document", "pointer", "op", "value"], own)?;
     let document = fields.required("document", own);
     let document = document.and_then(|name| read_document(name, &fields.at("document"), own));
@@ -151,7 +155,7 @@ fn read_condition(value: &Value, at: JsonPath, own: &mut Vec<Problem>) -> Option
     Some(Condition { document: document?, pointer: pointer?.to_owned(), op: op?, value: literal?.clone() })
 }
 
-fn read_op(text: &str, fields: &Fields<'_>, own: &mut Vec<Problem>) -> Option<Op> {
+fn read_op(text: &str, fields: &Fields<'_>, own: &mut Problems) -> Option<Op> {
     let op = Op::ALL.into_iter().find(|op| op.as_str() == text);
     if op.is_none() {
         let known = Op::ALL.map(Op::as_str).join(" ");

@@ -1,12 +1,17 @@
 //! Who waits for whom: ids, references and cycles. Nothing here recurses.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use crate::model::json::JsonPath;
 use crate::model::name::fold;
-use crate::model::problem::{Code, MAX_HINTED, Problem};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::plan::DraftItem;
+
+/// How many items of a cycle are named at least, before those between the first and the last are counted instead.
+const MAX_NAMED: usize = 10;
 
 /// The items by position, and for each the positions of those it waits for.
 pub(super) struct Graph {
@@ -16,20 +21,20 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Builds the graph; reports what is wrong with the ids and edges of the first `added` items.
-    pub(super) fn check(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Problem>) -> Self {
+    pub(super) fn check(items: &[Option<DraftItem>], added: usize, problems: &mut Problems) -> Self {
         let mut graph = Self { positions: positions(items, added, problems), waits_for: vec![Vec::new(); items.len()] };
         for (at, item) in items.iter().enumerate() {
             let mut waits_for = BTreeSet::new();
             for edge in item.iter().flat_map(edges) {
-                match graph.resolve(&edge, problems.len() < MAX_HINTED) {
-                    Ok(to) if to != at => {
+                match graph.resolve(&edge, problems) {
+                    Some(to) if to != at => {
                         waits_for.insert(to);
                     }
-                    Ok(_) => {
+                    Some(_) => {
                         let message = format!("the item {:?} waits for itself", edge.to);
-                        problems.push(Problem::new(Code::SelfDependency, &edge.path, message));
+                        problems.push(Problem::new(Code::SelfDependency, &edge.path(), message));
                     }
-                    Err(problem) => problems.push(problem),
+                    None => {}
                 }
             }
             graph.waits_for[at] = waits_for.into_iter().collect();
@@ -41,9 +46,9 @@ impl Graph {
     }
 
     /// Reports what is wrong with the edges of an item that has no place in the graph yet, and that nothing waits for.
-    pub(super) fn check_created(&self, item: &DraftItem, problems: &mut Vec<Problem>) {
+    pub(super) fn check_created(&self, item: &DraftItem, problems: &mut Problems) {
         for edge in edges(item) {
-            problems.extend(self.resolve(&edge, problems.len() < MAX_HINTED).err());
+            self.resolve(&edge, problems);
         }
     }
 
@@ -76,22 +81,24 @@ impl Graph {
         order
     }
 
-    fn resolve(&self, edge: &Edge<'_>, hint: bool) -> Result<usize, Problem> {
-        if let Some(at) = self.position(edge.to) {
-            return Ok(at);
+    /// The position of the item that an edge leads to; reports that there is none.
+    fn resolve(&self, edge: &Edge<'_>, problems: &mut Problems) -> Option<usize> {
+        let found = self.position(edge.to);
+        if found.is_none() && !problems.keeps_more() {
+            problems.count_more(1);
+        } else if found.is_none() {
+            let message = format!("there is no item {:?} in this run", edge.to);
+            let problem = Problem::new(edge.unknown(), &edge.path(), message);
+            if matches!(edge.at, Reference::Need(_)) && edge.to.starts_with('@') {
+                problems.push_near(problem, edge.to, ["@artifacts", "@documents"]);
+            } else {
+                problems.push_near(problem, edge.to, self.positions.keys().map(String::as_str));
+            }
         }
-        let message = format!("there is no item {:?} in this run", edge.to);
-        let problem = Problem::new(edge.unknown, &edge.path, message);
-        if edge.unknown == Code::UnknownProducer && edge.to.starts_with('@') {
-            return Err(problem.nearest(edge.to, ["@artifacts", "@documents"]));
-        }
-        if !hint {
-            return Err(problem);
-        }
-        Err(problem.nearest(edge.to, self.positions.keys().map(String::as_str)))
+        found
     }
 
-    /// The problem of items that wait for one another, with the shortest cycle through the first.
+    /// The problem of items that wait for one another, with the shortest cycle through the first; a long one is cut.
     fn cycle(&self, component: &[usize], items: &[Option<DraftItem>]) -> Problem {
         let members: BTreeSet<usize> = component.iter().copied().collect();
         let start = *members.first().expect("a component has members");
@@ -116,7 +123,10 @@ impl Graph {
         }
         cycle.push(start);
         let name = |at: &usize| items[*at].as_ref().and_then(|item| item.id.as_deref());
-        let names: Vec<&str> = cycle.iter().rev().filter_map(name).collect();
+        let mut names: Vec<Cow<'_, str>> = cycle.iter().rev().filter_map(name).map(Cow::from).collect();
+        if let Some(left_out) = names.len().checked_sub(MAX_NAMED).filter(|count| *count > 1) {
+            names.splice(MAX_NAMED / 2..MAX_NAMED / 2 + left_out, [format!("({left_out} more)").into()]);
+        }
         let message = format!("these items wait for one another: {}", names.join(" -> "));
         let at = items[start].as_ref().map_or_else(JsonPath::root, |item| item.path.itself().clone());
         Problem::new(Code::Cycle, &at, message)
@@ -125,31 +135,48 @@ impl Graph {
 
 /// One reference from an item to another.
 struct Edge<'i> {
+    from: &'i DraftItem,
     to: &'i str,
-    path: JsonPath,
-    unknown: Code,
+    at: Reference<'i>,
+}
+
+/// Where an item names another.
+enum Reference<'i> {
+    /// In its `depends_on`, at this index.
+    Listed(usize),
+    /// As the source of this need.
+    Need(&'i str),
+}
+
+impl Edge<'_> {
+    /// The path of the reference.
+    fn path(&self) -> JsonPath {
+        match self.at {
+            Reference::Listed(index) => self.from.path.key("depends_on").index(index),
+            Reference::Need(key) => self.from.path.need(key, "from"),
+        }
+    }
+
+    /// The code of a reference to no item.
+    fn unknown(&self) -> Code {
+        match self.at {
+            Reference::Listed(_) => Code::UnknownDependency,
+            Reference::Need(_) => Code::UnknownProducer,
+        }
+    }
 }
 
 /// The references of an item; a need's source that is no item is none.
-fn edges(item: &DraftItem) -> Vec<Edge<'_>> {
-    let path = &item.path;
+fn edges(item: &DraftItem) -> impl Iterator<Item = Edge<'_>> {
     let listed = item.depends_on.iter().enumerate();
-    let listed = listed.filter_map(|(index, to)| {
-        Some(Edge { to: to.as_deref()?, path: path.key("depends_on").index(index), unknown: Code::UnknownDependency })
-    });
-    let needed = item.needs.iter().filter_map(|(key, need)| {
-        let to = need.from.as_deref()?;
-        (!matches!(to, "@artifacts" | "@documents")).then(|| Edge {
-            to,
-            path: path.need(key, "from"),
-            unknown: Code::UnknownProducer,
-        })
-    });
-    listed.chain(needed).collect()
+    let listed = listed.filter_map(|(index, to)| Some((to.as_deref()?, Reference::Listed(index))));
+    let needed = item.needs.iter().filter_map(|(key, need)| Some((need.from.as_deref()?, Reference::Need(key))));
+    let needed = needed.filter(|(to, _)| !matches!(*to, "@artifacts" | "@documents"));
+    listed.chain(needed).map(|(to, at)| Edge { from: item, to, at })
 }
 
 /// The position of every id; an id that is taken, letter case aside, is reported.
-fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Vec<Problem>) -> BTreeMap<String, usize> {
+fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Problems) -> BTreeMap<String, usize> {
     let mut positions = BTreeMap::new();
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     // Those that are not new were there first.

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use crate::model::catalog::{Catalog, Shape};
 use crate::model::name::clashes;
 use crate::model::plan::{Produced, ProductKey, Selector};
-use crate::model::problem::{Code, MAX_HINTED, Problem};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::plan::{Draft, DraftItem, DraftNeed};
 use crate::validate::Scope;
 use crate::validate::graph::Graph;
 
+/// Among how many products of an item the one that was meant is looked for.
+const MAX_MEANT: usize = 100;
+
 /// Checks the needs and products of the new items.
-pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problems: &mut Vec<Problem>) {
+pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problems: &mut Problems) {
     let draft = scope.draft;
     let declared = draft.items.iter().map(|item| match item {
         Some(item) => Declared::of(item, catalog),
@@ -21,18 +25,16 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
     for item in scope.new_items() {
         let shape = shape(item, catalog);
         for (key, need) in &item.needs {
-            let edge = Edge { item, key, need, shape, hint: problems.len() < MAX_HINTED };
+            let edge = Edge { item, key, need, shape };
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
                 continue;
             };
-            problems.extend(match from {
-                "@artifacts" => from_artifacts(&edge, select, draft),
-                "@documents" => from_documents(&edge, select),
-                _ => match graph.position(from) {
-                    Some(producer) => from_item(&edge, from, select, &declared[producer]),
-                    None => None,
-                },
-            });
+            match (from, graph.position(from)) {
+                ("@artifacts", _) => from_artifacts(&edge, select, draft, problems),
+                ("@documents", _) => from_documents(&edge, select, problems),
+                (_, Some(producer)) => from_item(&edge, from, select, &declared[producer], problems),
+                (_, None) => {}
+            }
         }
     }
     check_document_names(scope, problems);
@@ -44,8 +46,6 @@ struct Edge<'d> {
     key: &'d str,
     need: &'d DraftNeed,
     shape: Option<&'d Shape>,
-    /// Whether a nearest name is looked for.
-    hint: bool,
 }
 
 impl Edge<'_> {
@@ -97,47 +97,51 @@ fn shape<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Shape> {
     catalog.shapes.get(item.subagent_shape.as_ref()?)?.ok()
 }
 
-fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft) -> Option<Problem> {
+fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft, problems: &mut Problems) {
     let Selector::Output { path } = select else {
         let message = "an artifact is selected by {\"kind\": \"output\", \"path\": …}";
-        return Some(edge.problem(Code::BadSelector, "select", message));
+        problems.push(edge.problem(Code::BadSelector, "select", message));
+        return;
     };
-    if draft.artifacts.contains_key(path) {
-        return None;
+    if !draft.artifacts.contains_key(path) {
+        let message = format!("the plan has no artifact {:?}", path.as_str());
+        let problem = edge.problem(Code::UndeclaredProduct, "select", message);
+        problems.push_near(problem, path.as_str(), draft.artifacts.keys().map(AsRef::as_ref));
     }
-    let message = format!("the plan has no artifact {:?}", path.as_str());
-    let problem = edge.problem(Code::UndeclaredProduct, "select", message);
-    let known = draft.artifacts.keys().filter(|_| edge.hint);
-    Some(problem.nearest(path.as_str(), known.map(AsRef::as_ref)))
 }
 
-fn from_documents(edge: &Edge<'_>, select: &Selector) -> Option<Problem> {
-    let is_document = matches!(select, Selector::Document { .. });
-    let message = "a document is selected by {\"kind\": \"document\", \"name\": …}";
-    (!is_document).then(|| edge.problem(Code::BadSelector, "select", message))
+fn from_documents(edge: &Edge<'_>, select: &Selector, problems: &mut Problems) {
+    if !matches!(select, Selector::Document { .. }) {
+        let message = "a document is selected by {\"kind\": \"document\", \"name\": …}";
+        problems.push(edge.problem(Code::BadSelector, "select", message));
+    }
 }
 
-fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared<'_>) -> Option<Problem> {
+fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
     let key = select.product_key();
     let Some(product) = declared.products.get(&key) else {
         // Only a declaration makes a file a document, so that one is always needed.
         let must_declare = !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
         if declared.unread || !must_declare {
-            return None;
+            return;
         }
         let message = format!("the item {from:?} does not declare {key} among its products");
         let problem = edge.problem(Code::UndeclaredProduct, "select", message);
-        let names: Vec<String> = declared.products.keys().filter(|_| edge.hint).map(ToString::to_string).collect();
-        return Some(problem.nearest(&key.to_string(), names.iter().map(String::as_str)));
+        // Of very many, nobody meant just one.
+        let meant = declared.products.keys().take(if problems.keeps_more() { MAX_MEANT } else { 0 });
+        let names: Vec<String> = meant.map(ToString::to_string).collect();
+        problems.push_near(problem, &key.to_string(), names.iter().map(String::as_str));
+        return;
     };
     let makes = product.kind_of_type.as_ref();
     let takes = edge.shape.and_then(|shape| shape.consumes.get(edge.key));
     let types = makes.zip(takes).filter(|(makes, takes)| makes != takes);
     let types = types.map(|(makes, takes)| (makes.clone(), takes.clone()));
-    let (makes, takes) = types.or_else(|| drift(product, select))?;
-    let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
-    let path = edge.item.path.key("needs").key(edge.key);
-    Some(Problem::new(Code::TypeMismatch, &path, message))
+    if let Some((makes, takes)) = types.or_else(|| drift(product, select)) {
+        let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
+        let path = edge.item.path.key("needs").key(edge.key);
+        problems.push(Problem::new(Code::TypeMismatch, &path, message));
+    }
 }
 
 /// What a document is and what is wanted of it, where that is not the same.
@@ -151,7 +155,7 @@ fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
 /// Reports document names that cannot stand side by side in the run's folder of documents.
 ///
 /// Several items may write one document: the same name again is another revision.
-fn check_document_names(scope: &Scope<'_>, problems: &mut Vec<Problem>) {
+fn check_document_names(scope: &Scope<'_>, problems: &mut Problems) {
     let mut writers: BTreeMap<&str, &DraftItem> = BTreeMap::new();
     // Those that are not new come first, so that the first writer is blamed last.
     for item in scope.known_items().chain(scope.new_items()) {

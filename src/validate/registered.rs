@@ -1,21 +1,29 @@
 //! Whether what an item refers to is registered here, and whether its inputs are what that takes.
 
-use jsonschema::Validator;
-use jsonschema::paths::LocationSegment;
-use serde_json::{Map, Value};
+mod shapes;
+
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::catalog::Catalog;
+use crate::model::causes::in_words;
 use crate::model::json::JsonPath;
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
-use crate::plan::DraftItem;
-use crate::schemas::{self, Unfit};
+use crate::model::schema::Schema;
+use crate::plan::{DraftItem, ItemPath};
+use crate::schemas::{self, Schemas, Unfit};
 
 /// Checks executors, subagents, shapes, pipelines and inputs.
-pub(super) fn check<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog, problems: &mut Vec<Problem>) {
-    let mut schemas = BTreeMap::new();
-    for item in items {
+pub(super) fn check<'d>(
+    items: impl Iterator<Item = &'d DraftItem> + Clone,
+    catalog: &Catalog,
+    problems: &mut Problems,
+) {
+    let documents = DocumentSchemas::look_up(items.clone(), catalog);
+    let shapes = shapes::hold(items.clone(), catalog);
+    for (at, item) in items.enumerate() {
         let path = &item.path;
         if let Some(name) = &item.executor {
             let wanted = Wanted { what: "executor", unknown: Code::UnknownExecutor, name };
@@ -25,9 +33,12 @@ pub(super) fn check<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Ca
             let inputs = Fields::open(inputs, path.key("inputs"));
             check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
         }
-        check_document_schemas(item, catalog, problems);
+        documents.check(item, problems);
         if let Some(name) = &item.subagent_shape {
-            check_shape(name, item, catalog, &mut schemas, problems);
+            check_shape(name, path, catalog, problems);
+            if let Some(held) = shapes.get(name.as_str()) {
+                held.report(at, item, problems);
+            }
         }
     }
 }
@@ -40,41 +51,55 @@ struct Wanted<'n> {
 }
 
 impl Wanted<'_> {
-    fn check(&self, known: &BTreeSet<String>, at: &JsonPath, problems: &mut Vec<Problem>) {
+    fn check(&self, known: &BTreeSet<String>, at: &JsonPath, problems: &mut Problems) {
         if known.contains(self.name) {
             return;
         }
         let message = format!("no {} {:?} is registered here", self.what, self.name);
         let problem = Problem::new(self.unknown, at, message);
-        problems.push(problem.nearest(self.name, known.iter().map(String::as_str)));
+        problems.push_near(problem, self.name, known.iter().map(String::as_str));
     }
 }
 
-/// Checks that the documents that an item makes can be held against what it says they are.
-fn check_document_schemas(item: &DraftItem, catalog: &Catalog, problems: &mut Vec<Problem>) {
-    for (index, product) in item.produces.iter().flatten().enumerate() {
-        let Some(schema) = &product.schema else { continue };
-        let Err(unfit) = schemas::usable(&catalog.schemas, schema) else { continue };
-        let at = item.path.key("produces").index(index).key("schema");
-        let problem = |code| Problem::new(code, &at, unfit.to_string());
-        problems.push(match unfit {
-            Unfit::Unknown(_) => {
-                let known: Vec<String> = catalog.schemas.names().map(ToString::to_string).collect();
+/// The schemas that items say their documents are of, each looked at once.
+struct DocumentSchemas<'d> {
+    unfit: BTreeMap<&'d Schema, Unfit>,
+    /// The names of all that are registered, for hints.
+    known: Vec<String>,
+}
+
+impl<'d> DocumentSchemas<'d> {
+    /// Looks at each whether documents can be held against it.
+    fn look_up(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> Self {
+        let schemas = Schemas { known: catalog.schemas.clone(), checker: catalog.checker.clone() };
+        let named = items.flat_map(|item| item.produces.iter().flatten()).filter_map(|product| product.schema.as_ref());
+        let named: BTreeSet<&Schema> = named.collect();
+        let unfit = named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&schemas, schema).err()?)));
+        Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
+    }
+
+    /// Checks that the documents that an item makes can be held against what it says they are.
+    fn check(&self, item: &DraftItem, problems: &mut Problems) {
+        for (index, product) in item.produces.iter().flatten().enumerate() {
+            let Some((schema, unfit)) = product.schema.as_ref().and_then(|schema| self.unfit.get_key_value(schema))
+            else {
+                continue;
+            };
+            let at = item.path.key("produces").index(index).key("schema");
+            let problem = |code| Problem::new(code, &at, in_words(unfit));
+            if matches!(unfit, Unfit::Unknown(_)) {
                 let problem =
-                    problem(Code::UnknownShape).nearest(&schema.to_string(), known.iter().map(String::as_str));
-                if problem.hint.is_some() {
-                    problem
-                } else {
-                    problem.hint(format!("git config handoff.schema.{schema}.path <file>"))
-                }
+                    problem(Code::UnknownShape).hint(format!("git config handoff.schema.{schema}.path <file>"));
+                problems.push_near(problem, &schema.to_string(), self.known.iter().map(String::as_str));
+            } else {
+                problems.push(problem(Code::InputsSchema));
             }
-            _ => problem(Code::InputsSchema),
-        });
+        }
     }
 }
 
 /// Checks the keys of `inputs` that mean something to the tool.
-fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Vec<Problem>) {
+fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Problems) {
     if inputs.get("inputRefs").is_some() {
         let message = "`inputRefs` is set by the tool alone; bind products with `needs`";
         let at = inputs.at("inputRefs");
@@ -114,58 +139,15 @@ fn is_command(command: &Value) -> bool {
     }
 }
 
-/// Checks an item against its shape, whose schema is compiled once.
-fn check_shape<'d>(
-    name: &'d String,
-    item: &DraftItem,
-    catalog: &Catalog,
-    schemas: &mut BTreeMap<&'d str, Result<Validator, String>>,
-    problems: &mut Vec<Problem>,
-) {
-    let at = item.path.key("subagentShape");
-    let Some(shape) = catalog.shapes.get(name) else {
-        let message = format!("no shape {name:?} is registered here");
-        let problem = Problem::new(Code::UnknownShape, &at, message);
-        problems.push(problem.nearest(name, catalog.shapes.names().map(String::as_str)));
-        return;
-    };
-    let shape = match shape {
-        Ok(shape) => shape,
-        Err(unreadable) => {
-            problems.push(Problem::new(Code::UnknownShape, &at, format!("the shape {name:?} {unreadable}")));
-            return;
+/// Checks that an item's shape is registered and can be read.
+fn check_shape(name: &String, path: &ItemPath, catalog: &Catalog, problems: &mut Problems) {
+    let at = path.key("subagentShape");
+    match catalog.shapes.get(name) {
+        None => {
+            let problem = Problem::new(Code::UnknownShape, &at, format!("no shape {name:?} is registered here"));
+            problems.push_near(problem, name, catalog.shapes.names().map(String::as_str));
         }
-    };
-    let Some((schema, inputs)) = shape.input_schema.as_ref().zip(item.inputs.as_ref()) else {
-        return;
-    };
-    let compiled = schemas
-        .entry(name)
-        .or_insert_with(|| jsonschema::validator_for(schema).map_err(|error| error.masked().to_string()));
-    match compiled {
-        Ok(schema) => check_schema(name, schema, inputs, &item.path.key("inputs"), problems),
-        Err(error) => {
-            let message = format!("the schema of the shape {name:?} is not valid: {error}");
-            problems.push(Problem::new(Code::InputsSchema, &at, message));
-        }
-    }
-}
-
-fn check_schema(
-    shape: &str,
-    schema: &Validator,
-    inputs: &Map<String, Value>,
-    at: &JsonPath,
-    problems: &mut Vec<Problem>,
-) {
-    let inputs = Value::Object(inputs.clone());
-    for error in schema.iter_errors(&inputs) {
-        let place = error.instance_path().iter();
-        let place = place.fold(at.clone(), |place, segment| match segment {
-            LocationSegment::Property(key) => place.key(&key),
-            LocationSegment::Index(index) => place.index(index),
-        });
-        let message = format!("the shape {shape:?} refuses it: {}", error.masked());
-        problems.push(Problem::new(Code::InputsSchema, &place, message));
+        Some(Err(why)) => problems.push(Problem::new(Code::UnknownShape, &at, format!("the shape {name:?} {why}"))),
+        Some(Ok(_)) => {}
     }
 }

@@ -17,7 +17,7 @@ use crate::merkle;
 use crate::model::digest::{Digest, Hasher};
 use crate::model::format;
 use crate::model::json;
-use crate::model::problem::Problem;
+use crate::model::problems::Problems;
 use crate::sign;
 
 use super::findings::{Findings, Verdict, counted};
@@ -50,7 +50,7 @@ pub fn verify_bundle_json(
     own: Option<&PublicKey>,
     root: Option<Digest>,
     options: &Options,
-) -> Result<Report, Vec<Problem>> {
+) -> Result<Report, Problems> {
     let value = json::parse(bytes)?;
     let bundle = reading::read(&value)?;
     let hashes = hashes(&bundle.records);

@@ -12,11 +12,13 @@ use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::plan::Need;
 use git_handoff::model::state::Phase;
 use git_handoff::run::{Happening, OpenRun};
+use git_handoff::schemas::Schemas;
 use git_handoff::sign::Signer;
 use serde_json::{Value, json};
 
 use super::{ground, open, put, value};
 use crate::bad_days::ground::{Conductor, after, item, wait_for};
+use crate::common::program_path;
 
 #[test]
 fn revisions_are_numbered_linked_and_signed_like_everything() {
@@ -146,7 +148,8 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let schema = schema.map(|schema| schema.parse().unwrap());
         let put = Put { name: key.clone(), product, schema: None, instead_of: None };
         let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
-        document::put(run, &Put { schema: schema.clone(), ..put }, &known.collect()).unwrap()
+        let schemas = Schemas { known: known.collect(), checker: Some(program_path().into()) };
+        document::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
     };
     let mut conductor = OpenRun::open(writer.clone(), &run).unwrap();
     let mut other = OpenRun::open(writer.clone(), &run).unwrap();

@@ -1,5 +1,6 @@
 //! What every tool has in common.
 
+use std::io::{BufRead as _, Write as _};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -141,4 +142,38 @@ fn it_ends_when_nobody_speaks_to_it() {
     drop(client.to.take());
     assert_eq!(client.child.wait().expect("it ends").code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_request_that_is_too_large_is_answered_and_the_next_one_served() {
+    let env = repository();
+    let mut command = env.command("sh", "repo");
+    command.args(["-c", &format!("ulimit -v 1500000; exec {} mcp", program_path())]);
+    let mut client = Client::greet(command);
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for value in [format!("\"{}\"", "x".repeat(20 << 20)), format!("[{}0]", "{\"\":0},".repeat(2_000_000)), deep] {
+        let request = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"tools/call\",\"params\":{{\"name\":\"submit\",\"arguments\":{{\"plan\":{value}}}}}}}\n"
+        );
+        client.to.as_mut().unwrap().write_all(request.as_bytes()).unwrap();
+        let mut line = String::new();
+        client.from.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["error"]["code"], -32600, "{answer}");
+        assert_eq!(client.call("status", &json!({}))["schema"], "git-handoff.runs/1");
+    }
+    client.end();
+}
+
+#[test]
+fn an_answer_is_not_many_times_its_request() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    // Every three bytes are wrong twice.
+    let items = vec![json!({}); 100_000];
+    let (text, error) = client.refused("submit", &json!({"plan": {"id": "r", "items": items}}), "invalid-plan");
+    assert!(text.contains("caused by: … and 199001 more problems"), "{}", &text[text.len() - 200..]);
+    assert_eq!(error["details"]["more"], 199_001);
+    assert!(error.to_string().len() < 2 << 20);
+    client.end();
 }

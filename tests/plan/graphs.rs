@@ -23,7 +23,13 @@ fn a_long_chain_in_reverse_order_is_quick() {
     items[9_999]["depends_on"] = json!(["n0"]);
     let problems = check(&plan_of(&items)).unwrap_err();
     assert_eq!(lines(&problems), ["cycle items[0]"]);
-    assert_eq!(problems[0].message.matches(" -> ").count(), 10_000);
+    assert!(
+        problems[0]
+            .message
+            .ends_with(": n0 -> n1 -> n2 -> n3 -> n4 -> (9991 more) -> n9996 -> n9997 -> n9998 -> n9999 -> n0"),
+        "{}",
+        problems[0].message
+    );
     // Generous, since the machine may be busy; a quadratic pass takes minutes.
     assert!(started.elapsed() < Duration::from_secs(10));
 }
@@ -34,7 +40,7 @@ fn many_unknown_names_are_quick() {
         (0..5_000).map(|at| item(&format!("item-{at}"), &json!({"depends_on": [format!("itme-{at}")]}))).collect();
     let started = Instant::now();
     let problems = check(&plan_of(&items)).unwrap_err();
-    assert_eq!(problems.len(), 5_000);
+    assert_eq!((problems.count(), problems.len(), problems.more()), (5_000, 1_000, 4_000));
     assert!(problems[0].hint.is_some());
     assert!(started.elapsed() < Duration::from_secs(20));
 }

@@ -7,6 +7,7 @@
 mod documents;
 mod ending;
 mod handoff;
+mod lines;
 mod packets;
 mod runs;
 mod server;
@@ -23,6 +24,7 @@ use rmcp::transport::stdio;
 
 use super::context::{Context, Surroundings};
 use super::{Ending, Failure, Output};
+use lines::Lines;
 use server::{AT_WORK, Server};
 use tools::Session;
 use watched::Watches;
@@ -62,7 +64,7 @@ pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Outpu
         .map_err(|e| Failure::io("no server could be started", &e))?;
     let served = runtime.block_on(async {
         let (requests, answers) = stdio();
-        let running = match server.serve((ending.input(requests), answers)).await {
+        let running = match server.serve((Lines::new(ending.input(requests)), answers)).await {
             Ok(running) => running,
             // Somebody looked whether we are there, and went away.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

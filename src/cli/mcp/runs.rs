@@ -81,7 +81,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     match submit::submit_bytes(&plan, folder, &wanted, &context)? {
         Ok(submitted) => Ok(submit::value(&submitted)),
         Err(problems) => {
-            let causes = problems.iter().map(ToString::to_string).collect();
+            let causes = problems.iter().map(ToString::to_string).chain(validate::and_more(&problems)).collect();
             let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
             Err(Failure { causes, details: Some(Box::new(validate::verdict(0, &problems))), ..failure })
         }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{Claims, FACT_FIELDS, FIELDS, Fault, MAX_BYTES, MAX_LIST, Packet, Passage, Unusable};
 use crate::model::json::{self, JsonPath};
 use crate::model::printable::is_invisible;
+use crate::model::problems::Problems;
 use crate::model::read::wrong_type;
 
 /// Fields that say a token was used or taken back when they are `true`.
@@ -44,7 +45,7 @@ pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Unusable::absent("the packet is empty".into()));
     }
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let value = json::read(bytes, &mut problems);
     let unusable = |why: &str| {
         let text = String::from_utf8_lossy(bytes).into_owned();

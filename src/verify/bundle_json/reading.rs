@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::model::format;
 use crate::model::json::JsonPath;
 use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 use crate::model::time::Moment;
 
@@ -133,8 +134,8 @@ impl Manifest<'_> {
 }
 
 /// Reads a bundle, and every problem of its shape.
-pub(super) fn read(value: &Value) -> Result<Bundle<'_>, Vec<Problem>> {
-    let mut reader = Reader { problems: Vec::new() };
+pub(super) fn read(value: &Value) -> Result<Bundle<'_>, Problems> {
+    let mut reader = Reader { problems: Problems::default() };
     match reader.bundle(value) {
         Some(bundle) if reader.problems.is_empty() => Ok(bundle),
         _ => Err(reader.problems),
@@ -142,7 +143,7 @@ pub(super) fn read(value: &Value) -> Result<Bundle<'_>, Vec<Problem>> {
 }
 
 struct Reader {
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Reader {
@@ -238,7 +239,7 @@ impl Reader {
 
     fn map<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<&'v Map<String, Value>> {
         if !value.is_object() {
-            self.problems.push(wrong_type(at, "an object", value));
+            self.problems.push_with(|| wrong_type(at, "an object", value));
         }
         value.as_object()
     }
@@ -251,7 +252,15 @@ impl Reader {
     ) -> Vec<T> {
         self.required(fields, key);
         let list = fields.list(key, &mut self.problems).unwrap_or_default();
-        list.iter().enumerate().filter_map(|(index, value)| read(self, value, &fields.at(key).index(index))).collect()
+        let mut found = Vec::new();
+        for (index, value) in list.iter().enumerate() {
+            // What has that many problems is no bundle, whatever else is wrong with it.
+            if !self.problems.keeps_more() {
+                break;
+            }
+            found.extend(read(self, value, &fields.at(key).index(index)));
+        }
+        found
     }
 
     fn required<'v>(&mut self, fields: &Fields<'v>, key: &str) -> Option<&'v Value> {

@@ -17,6 +17,9 @@ const SIGNATURE: [&str; 2] = ["alg", "bytes"];
 const LINKS: [&str; 2] = ["entryHash", "prevHash"];
 const ITEM: [&str; 5] = ["id", "status", "manifestRef", "resultRef", "outputRefs"];
 
+/// How much of it is named; the rest is counted.
+const MAX_NAMED: usize = 1000;
+
 /// Lists it by path: `unsaid` is what the entries could tell and do not.
 pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool) -> Vec<Uncovered> {
     let mut list = List::default();
@@ -49,7 +52,10 @@ pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool
     for item in each(&bundle["items"]) {
         list.beside(item, "items[]", |key| ITEM.contains(&key));
     }
-    list.0.into_iter().map(|(path, detail)| Uncovered { path, detail }).collect()
+    let more = list.0.len().saturating_sub(MAX_NAMED);
+    let named = list.0.into_iter().take(MAX_NAMED).map(|(path, detail)| Uncovered { path, detail });
+    let rest = (more > 0).then(|| Uncovered { path: "…".to_owned(), detail: format!("{more} more are not covered") });
+    named.chain(rest).collect()
 }
 
 fn each(list: &Value) -> &[Value] {

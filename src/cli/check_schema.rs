@@ -1,0 +1,29 @@
+//! `git handoff check-schema`: the process in which schemas are held against values. Nobody calls it by hand.
+
+use std::io;
+
+use git_handoff::schemas;
+
+use super::{Ending, Failure, Output};
+
+/// Answers to standard input on standard output, within bounds that it takes upon itself first.
+pub(crate) fn run(output: &mut Output) -> Result<Ending, Failure> {
+    let served = schemas::serve(&mut io::stdin().lock(), &mut Answers(output));
+    served.map_err(|error| Failure::io("what is to be checked could not be read", &error))?;
+    Ok(Ending::Done)
+}
+
+/// Standard output, as a place to write to.
+struct Answers<'o>(&'o mut Output);
+
+impl io::Write for Answers<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.bytes(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush();
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! Texts that are small to write and large to read. Every command runs under a limit of its address space, as in a container.
+
+use std::time::{Duration, Instant};
+
+use git_handoff::model::json::JsonPath;
+use git_handoff::model::problem::{Code, Problem};
+use git_handoff::model::problems::{MAX_PROBLEMS, Problems};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::ground::{Ground, item};
+use crate::common::Output;
+
+/// Generous, since the machine may be busy; what is quadratic takes minutes.
+const QUICK: Duration = Duration::from_secs(240);
+
+/// Runs the program with a GB of address space; it says what is wrong in few words and soon.
+#[track_caller]
+fn run(ground: &Ground, command: &str) -> Output {
+    let started = Instant::now();
+    let output = ground.env.shell("repo", &format!("ulimit -v 1000000; exec git-handoff {command}"));
+    assert!(started.elapsed() < QUICK, "{command}: {:?}", started.elapsed());
+    assert!(output.raw.len() + output.stderr.len() < 1 << 20, "{command}: {} bytes", output.raw.len());
+    output
+}
+
+/// Returns a plan with these items, as text.
+fn plan(items: &str) -> String {
+    format!(r#"{{"id":"r","items":[{items}]}}"#)
+}
+
+#[test]
+fn a_plan_of_many_small_values_is_refused_in_few_words() {
+    let ground = Ground::new();
+    ground.env.write("zeros", &plan(&("0,".repeat(14_000_000) + "0")));
+    let output = run(&ground, "validate ../zeros").exit(1);
+    assert!(output.stdout.starts_with("too-large: its values are too many"), "{output}");
+    ground.env.write("objects", &plan(&(r#"{"":0},"#.repeat(4_000_000) + "0")));
+    assert!(run(&ground, "submit ../objects").exit(1).stdout.starts_with("too-large: "));
+    ground.env.write("empty", &plan(&("{},".repeat(5_000_000) + "{}")));
+    let output = run(&ground, "validate ../empty").exit(1);
+    assert!(output.stdout.starts_with("too-many-items at items: 5000001 items"), "{output}");
+    ground.env.write("rules", &format!(r#"{{"id":"r","items":[],"rules":[{}{{}}]}}"#, "{},".repeat(5_000_000)));
+    assert!(run(&ground, "validate ../rules").exit(1).stdout.starts_with("bad-rule at rules: 5000001 rules"));
+}
+
+#[test]
+fn problems_are_counted_and_the_first_thousand_told() {
+    let ground = Ground::new();
+    let items: Vec<String> = (0..500)
+        .map(|at| {
+            let unknown: Vec<String> = (0..500).map(|on| format!("\"itme-{at}-{on}\"")).collect();
+            format!(
+                r#"{{"id":"item-{at}","executor":"command","inputs":{{"command":["true"]}},"depends_on":[{}]}}"#,
+                unknown.join(",")
+            )
+        })
+        .collect();
+    ground.env.write("plan", &plan(&items.join(",")));
+    for command in ["validate ../plan", "submit ../plan"] {
+        let output = run(&ground, command).exit(1);
+        assert_eq!(output.stdout.lines().last(), Some("… and 249000 more problems"), "{command}");
+        assert!(output.stderr.ends_with("250000 problems\n"), "{command}: {}", output.stderr);
+    }
+    let output = run(&ground, "validate --json ../plan").exit(1);
+    let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&verdict["valid"], &verdict["more"]), (&json!(false), &json!(249_000)));
+    assert_eq!(verdict["problems"].as_array().map(Vec::len), Some(1000));
+    // Where nothing is left out, nothing is said of it.
+    ground.env.write("plan", &plan("{}"));
+    let verdict: Value = serde_json::from_str(&run(&ground, "validate --json ../plan").exit(1).stdout).unwrap();
+    assert_eq!(verdict.get("more"), None);
+}
+
+#[test]
+fn what_is_shown_of_a_long_text_is_cut() {
+    let ground = Ground::new();
+    let long = "k".repeat(1 << 20);
+    let keys: Vec<String> = (0..20).map(|at| format!("\"{long}{at}\":0")).collect();
+    ground.env.write(
+        "plan",
+        &format!(r#"{{"id":"{long}","queue":"{long}","items":[{{"id":"a","executor":"{long}"}}],{}}}"#, keys.join(",")),
+    );
+    let output = run(&ground, "validate --json ../plan").exit(1);
+    assert!(output.raw.len() < 200 << 10, "{}", output.raw.len());
+}
+
+#[test]
+fn rules_on_many_documents_are_read_in_one_pass() {
+    let ground = Ground::new();
+    let documents = |letter: &str| (0..60_000).map(|at| format!("\"{letter}{at}\"")).collect::<Vec<_>>().join(",");
+    let (present, absent) = (documents("p"), documents("a"));
+    let create = r#"{"executor":"command","inputs":{"command":["true"]}}"#;
+    let rule = format!(r#"{{"id":"p","when":{{"present":[{present}],"absent":[{absent}]}},"create":{create}}}"#);
+    let item = r#"{"id":"a","executor":"command","inputs":{"command":["true"]}}"#;
+    ground.env.write("plan", &format!(r#"{{"id":"r","items":[{item}],"rules":[{rule}]}}"#));
+    let _ = run(&ground, "validate ../plan").exit(0);
+}
+
+#[test]
+fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
+    let ground = Ground::new();
+    let many = "{},".repeat(10_000_000) + "{}";
+    ground.env.write("list", &format!("[{many}]"));
+    let output = run(&ground, "verify --bundle-json ../list").exit(1);
+    assert!(output.stderr.contains("expected an object, found an array"), "{output}");
+    ground
+        .env
+        .write("log", &format!(r#"{{"runId":"r","manifests":[{many}],"auditLog":{{"entries":[],"root":{{}}}}}}"#));
+    assert!(run(&ground, "verify --bundle-json ../log").exit(1).stderr.contains("manifests[0].runId"));
+}
+
+/// A schema that follows itself twice at each level, and a value of 121 bytes that makes it do so sixty times.
+fn exponential() -> (Value, String) {
+    let below = json!({"type": "array", "items": {"$ref": "#"}});
+    (json!({"anyOf": [below, below]}), format!("{}1{}", "[".repeat(60), "]".repeat(60)))
+}
+
+#[test]
+fn a_schema_that_wants_too_much_refuses_the_document() {
+    let ground = Ground::new();
+    let (schema, value) = exponential();
+    ground.env.write("repo/schema.json", &schema.to_string());
+    ground.config("handoff.schema.s@1.path", "schema.json");
+    ground.submit("r", &[item("a", "true")]);
+    ground.env.write("value", &value);
+    let before = ground.refs();
+    let output = run(&ground, "doc put r n ../value --schema s@1").exit(1);
+    let why = "caused by: it could not be checked against the schema s@1.0.0\n\
+               caused by: that takes more than 10 seconds of computing or 1024 MiB of memory\n";
+    assert!(output.stderr.contains(why), "{output}");
+    assert_eq!(ground.refs(), before);
+    // The schema as such is one, and small values are what it says or not.
+    ground.env.write("value", "[[],[]]");
+    let _ = run(&ground, "doc put r n ../value --schema s@1").exit(0);
+    ground.env.write("value", "{}");
+    assert!(run(&ground, "doc put r n ../value --schema s@1").exit(1).stderr.contains("it is not s@1.0.0: "));
+}
+
+#[test]
+fn a_schema_that_wants_too_much_fails_the_item_that_made_the_document() {
+    let ground = Ground::new();
+    let (schema, value) = exponential();
+    ground.env.write("repo/schema.json", &schema.to_string());
+    ground.config("handoff.schema.s@1.path", "schema.json");
+    let mut producer = item("a", &format!("printf '{value}' >outputs/n"));
+    producer["produces"] = json!([{"kind": "document", "name": "n", "path": "n", "schema": "s@1"}]);
+    producer["maxAttempts"] = json!(1);
+    let _ = ground.drive("r", &[producer]).exit(4);
+    let entries = ground.entries("r");
+    let reason = entries.iter().find_map(|entry| entry["reason"].as_str()).unwrap_or_default();
+    let why = "the document \"n\" is not as declared: it could not be checked against the schema s@1.0.0: \
+               that takes more than 10 seconds of computing or 1024 MiB of memory";
+    assert_eq!(reason, why, "{entries:?}");
+    ground.ends_intact("r");
+}
+
+#[test]
+fn a_shape_that_wants_too_much_refuses_the_plan() {
+    let ground = Ground::new();
+    let (schema, value) = exponential();
+    let shape = json!({"inputSchema": {"properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": {
+        "anyOf": [{"type": "array", "items": {"$ref": "#/$defs/x"}}, {"type": "array", "items": {"$ref": "#/$defs/x"}}],
+    }}}});
+    assert_eq!(schema["anyOf"].as_array().map(Vec::len), Some(2));
+    ground.env.write("repo/shape.json", &shape.to_string());
+    ground.config("handoff.shape.s.path", "shape.json");
+    let item = |id: &str, x: &str| {
+        format!(r#"{{"id":"{id}","executor":"command","subagentShape":"s","inputs":{{"command":["true"],"x":{x}}}}}"#)
+    };
+    ground.env.write("plan", &plan(&[item("fits", "[]"), item("wrong", "1"), item("hostile", &value)].join(",")));
+    let output = run(&ground, "validate ../plan").exit(1);
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{output}");
+    assert!(lines[0].starts_with("inputs-schema at items[1].inputs.x: the shape \"s\" refuses it: "), "{output}");
+    let why = "inputs-schema at items[2].inputs: it could not be checked against the schema of the shape \"s\": \
+               that takes more than 10 seconds of computing or 1024 MiB of memory";
+    assert_eq!(lines[1], why);
+}
+
+#[test]
+fn a_large_document_with_everything_wrong_is_refused_for_the_first_thing() {
+    let ground = Ground::new();
+    ground.env.write("repo/schema.json", r#"{"type":"array","items":{"type":"string"}}"#);
+    ground.config("handoff.schema.s@1.path", "schema.json");
+    ground.submit("r", &[item("a", "true")]);
+    ground.env.write("value", &format!("[{}1]", "1,".repeat(2_000_000)));
+    let output = run(&ground, "doc put r n ../value --schema s@1").exit(1);
+    let why = "it is not s@1.0.0: at /0: value is not of type \"string\" (and perhaps more)";
+    assert!(output.stderr.contains(why), "{output}");
+    ground.env.write("value", "[1,2,3]");
+    let output = run(&ground, "doc put r n ../value --schema s@1").exit(1);
+    assert!(output.stderr.contains("at /0: value is not of type \"string\" (and 2 more)"), "{output}");
+}
+
+#[test]
+fn a_schema_reaches_neither_files_nor_the_network() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("a", "true")]);
+    ground.config("handoff.schema.s@1.path", "schema.json");
+    ground.env.write("other.json", "{}");
+    ground.env.write("value", "1");
+    for reference in [format!("file://{}", ground.path("other.json").display()), "http://127.0.0.1:9/x".to_owned()] {
+        ground.env.write("repo/schema.json", &json!({ "$ref": reference }).to_string());
+        let output = run(&ground, "doc put r n ../value --schema s@1").exit(1);
+        assert!(output.stderr.contains("the schema s@1.0.0 is not valid: "), "{output}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn what_is_not_kept_is_counted(lengths in prop::collection::vec(0_usize..4000, 0..2000)) {
+        let mut problems = Problems::default();
+        for (at, length) in lengths.iter().enumerate() {
+            problems.push(Problem::new(Code::WrongType, &JsonPath::root().index(at), "x".repeat(*length)));
+        }
+        prop_assert_eq!(problems.count(), lengths.len());
+        prop_assert_eq!(problems.len() + problems.more(), lengths.len());
+        prop_assert_eq!(problems.is_empty(), lengths.is_empty());
+        prop_assert!(problems.len() <= MAX_PROBLEMS);
+        // The first ones, without a gap.
+        for (at, problem) in problems.iter().enumerate() {
+            prop_assert_eq!(&problem.path, &format!("[{at}]"));
+        }
+        let text: usize = problems.iter().map(|problem| problem.message.len() + problem.path.len()).sum();
+        prop_assert!(text <= 600 << 10);
+    }
+}
