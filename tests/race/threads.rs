@@ -155,7 +155,7 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
         add(&["rollback", &first]);
         add(&["resume", "t"]);
         add(&["fork", "t", "--as", &format!("fork-{at}")]);
-        add(&["adopt", &offers[at], "--as", &format!("adopted-{at}")]);
+        add(&["adopt", offer, "--as", &format!("adopted-{at}")]);
         add(&["offer", "t"]);
         add(&["thread", "verify", "t"]);
     }
