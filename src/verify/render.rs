@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::printable::{Color, Painted, line};
+use crate::model::printable::{Color, Painted, cut, line};
 
 use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered};
 
@@ -95,7 +95,7 @@ impl Report {
         let mut parts = Vec::new();
         parts.extend(self.plan.map(|plan| format!("plan sha256:{}…", &plan.short()[..4])));
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
-        parts.extend(self.actor.as_ref().map(|actor| format!("by {actor}")));
+        parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {
             let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
             parts.push(format!("sandbox {}", kinds.join(", ")));

@@ -338,7 +338,7 @@ fn entries_that_come_to_more_than_they_take_are_not_read_on() {
         entries.push((Entry { actor: actor.clone(), prev, ..link.entry }, link.tree));
     }
     stranger.lab.point_at(relink(&stranger.lab, &entries));
-    stranger.lab.git(&["repack", "-adfq", "--depth=50", "--window=1"]);
+    stranger.lab.git(&["-c", "pack.threads=1", "repack", "-adfq", "--depth=50", "--window=10"]);
     stranger.bundle();
     let said = stranger.bounded_to(STATED, "verify --bundle ../bundle").exit(3);
     assert!(said.stdout.contains("✗ chain") && said.stdout.contains("1024 times what they take"), "{said}");
