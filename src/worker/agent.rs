@@ -202,11 +202,9 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A supervisor that loses us ends what it holds before it goes, so nothing may end it.
+    // A supervisor makes a session of its own; one that loses us ends what it holds before it goes, so nothing may end it.
     let held = matches!(handle, Handle::Supervisor(_));
-    if held {
-        command.process_group(0);
-    } else {
+    if !held {
         alone(&mut command);
     }
     let mut command = Command::from(command);

@@ -65,9 +65,11 @@ impl Main {
         self.pid
     }
 
-    /// Sends a signal to the whole group; a group that is gone needs none.
+    /// Sends a signal to the whole group, or to the process where it leads none yet; what is gone needs none.
     pub(super) fn signal(&self, signal: Signal) {
-        let _ = rustix::process::kill_process_group(self.pid, signal);
+        if rustix::process::kill_process_group(self.pid, signal) == Err(Errno::SRCH) {
+            let _ = rustix::process::kill_process(self.pid, signal);
+        }
     }
 
     /// Notes that it was waited for.

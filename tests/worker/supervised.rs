@@ -97,6 +97,29 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
 }
 
 #[test]
+fn nobody_hides_in_the_conductors_own_group() {
+    if !common::alone("worker::supervised::nobody_hides_in_the_conductors_own_group") {
+        return;
+    }
+    survivors::become_subreaper();
+    let (_guard, [dir, _]) = attempts();
+    let group = rustix::process::getpgrp().as_raw_nonzero().get();
+    // It may join a group of its own session; then it takes away what would end it.
+    let script = format!(
+        "python3 -c 'import os, sys
+try: os.setpgid(0, {group})
+except PermissionError: pass
+open(\"pid.new\", \"w\").write(str(os.getpid()) + \"\\n\")
+os.rename(\"pid.new\", \"pid\")
+os.chdir(\"/\")
+os.execve(\"/bin/sleep\", [\"sleep\", \"100\"], {{}})' >/dev/null 2>&1 &
+         until test -e pid; do sleep 0.01; done; kill -9 $PPID; sleep 100"
+    );
+    assert!(matches!(run(&supervised(&dir, &script), 1000).0, Err(Error::Supervisor(_))));
+    assert!(!alive(&pid_in(&dir.join("pid"))), "it outlived its attempt");
+}
+
+#[test]
 fn what_it_says_is_what_the_command_did() {
     let (_guard, [dir, _]) = attempts();
     for (script, exit) in [

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitCode, Stdio};
@@ -22,8 +23,12 @@ const LONGEST: u64 = 1 << 30;
 /// How long killed processes are given to be gone before they are looked at again.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// How often orphans that ended are reaped while the command runs.
-const REAPING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// How often orphans that ended are reaped while the command runs: each holds a number until then, and somebody who makes new
+/// ones all the time would use up all that there are.
+const REAPING: RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_secs(1);
+
+/// So many that ended since the last look say that there is no time to rest.
+const MANY: u64 = 16;
 
 /// Supervises the command that the arguments are; the whole life of a process, whose standard input is the socket.
 ///
@@ -36,6 +41,8 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
+    // Whoever is in another session cannot join the conductor's group, and has no terminal.
+    rustix::process::setsid()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut conductor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdin = given(&mut conductor)?;
@@ -75,15 +82,23 @@ fn given(conductor: &mut UnixStream) -> io::Result<Stdio> {
 /// Waits until the command has ended or the conductor wants it to, and ends what is left below us.
 fn attend(conductor: &UnixStream, main: Pid) -> io::Result<Report> {
     let watched = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
-    let mut family = Family { main, exit: None };
+    let mut family = Family { main, exit: None, reaped: 0 };
+    let mut pause = *REAPING.end();
     while family.exit.is_none() {
+        let timeout = Timespec::try_from(pause).expect("a second fits");
         let mut events = [PollFd::new(conductor, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
-        match poll(&mut events, Some(&REAPING)) {
+        match poll(&mut events, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let called = !events[0].revents().is_empty();
+        let before = family.reaped;
         family.reap();
+        pause = match family.reaped - before {
+            0 => (pause * 2).clamp(*REAPING.start(), *REAPING.end()),
+            1..MANY => *REAPING.start(),
+            _ => Duration::ZERO,
+        };
         if called {
             let mut word = [END];
             match (&*conductor).read(&mut word) {
@@ -104,6 +119,8 @@ struct Family {
     main: Pid,
     /// How it ended, once it did.
     exit: Option<Exit>,
+    /// How many others ended.
+    reaped: u64,
 }
 
 impl Family {
@@ -112,7 +129,8 @@ impl Family {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.main => self.exit = exit(status).or(self.exit),
-                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(Some(_)) => self.reaped += 1,
+                Err(Errno::INTR) => {}
                 Ok(None) => return true,
                 Err(_) => return false,
             }
