@@ -120,6 +120,24 @@ os.execve(\"/bin/sleep\", [\"sleep\", \"100\"], {{}})' >/dev/null 2>&1 &
 }
 
 #[test]
+fn a_long_line_of_processes_that_take_what_the_next_leaves_is_ended() {
+    let (_guard, [dir, _]) = attempts();
+    // Each is a sub-reaper: when the first is killed, the second alone falls to the supervisor.
+    let script = "python3 -c 'import ctypes, os, time
+for depth in range(400):
+    ctypes.CDLL(None).prctl(36, 1)
+    if os.fork(): time.sleep(100)
+open(\"pid.new\", \"w\").write(str(os.getpid()) + \"\\n\")
+os.rename(\"pid.new\", \"pid\")
+time.sleep(100)' >/dev/null 2>&1 &
+        until test -e pid; do sleep 0.01; done";
+    let started = Instant::now();
+    let ended = run(&supervised(&dir, script), 1000).0.unwrap();
+    assert_eq!(ended.exit, Some(exited(0)));
+    assert!(!alive(&pid_in(&dir.join("pid"))), "the last of them outlived its attempt after {:?}", started.elapsed());
+}
+
+#[test]
 fn what_it_says_is_what_the_command_did() {
     let (_guard, [dir, _]) = attempts();
     for (script, exit) in [

@@ -148,10 +148,7 @@ impl Family {
             if self.exit.is_none() {
                 let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
             }
-            let children = survivors::children_of_ours();
-            for pid in children.into_iter().filter_map(Pid::from_raw) {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
+            survivors::kill_all_below();
             std::thread::sleep(PAUSE);
         }
         self.exit.map_or(Report::Left(None), Report::Ended)

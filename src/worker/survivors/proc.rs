@@ -35,7 +35,7 @@ struct Process {
 pub(super) fn end_escaped(attempt_dir: &Path, left: Left, deadline: Instant) -> usize {
     if left != Left::Stranded
         && ADOPTING.load(Ordering::SeqCst)
-        && children().is_some_and(|pids| mains(|mains| pids.is_subset(mains)))
+        && children_of("self").is_some_and(|pids| mains(|mains| pids.is_subset(mains)))
     {
         return 0;
     }
@@ -72,19 +72,39 @@ fn round(
     alive
 }
 
-/// The children of this process, also where the kernel does not list them.
-pub(in crate::worker) fn children_of_ours() -> BTreeSet<i32> {
+/// Kills once all that is below this process, however deep: whoever looks at its own children alone is held up by a long line of
+/// processes each of which takes what the next one leaves.
+pub(in crate::worker) fn kill_all_below() {
     let me = rustix::process::getpid().as_raw_nonzero().get();
-    children().unwrap_or_else(|| {
-        let of_ours = |(pid, process): (i32, Process)| (process.parent == me).then_some(pid);
-        scan(Path::new("/proc/self")).into_iter().filter_map(of_ours).collect()
-    })
+    let below = below(me);
+    for pid in below.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        kill_if(pid, |parent| parent == me || below.contains(&parent));
+    }
 }
 
-/// The children of all our threads; none where the kernel does not list them.
-fn children() -> Option<BTreeSet<i32>> {
+/// The processes below one.
+fn below(top: i32) -> BTreeSet<i32> {
+    let mut found = BTreeSet::new();
+    let mut next = vec![top];
+    if children_of("self").is_some() {
+        while let Some(pid) = next.pop() {
+            let new = children_of(&pid.to_string()).unwrap_or_default();
+            next.extend(new.into_iter().filter(|pid| found.insert(*pid)));
+        }
+        return found;
+    }
+    let processes = scan(Path::new("/proc/self"));
+    while let Some(at) = next.pop() {
+        let new = processes.iter().filter(|(_, process)| process.parent == at).map(|(pid, _)| *pid);
+        next.extend(new.filter(|pid| found.insert(*pid)));
+    }
+    found
+}
+
+/// The children of all threads of a process; none where the kernel does not list them, or the process is gone.
+fn children_of(process: &str) -> Option<BTreeSet<i32>> {
     let mut pids = BTreeSet::new();
-    for task in fs::read_dir("/proc/self/task").ok()? {
+    for task in fs::read_dir(format!("/proc/{process}/task")).ok()? {
         let list = match fs::read_to_string(task.ok()?.path().join("children")) {
             Ok(list) => list,
             // A thread that ended meanwhile; its children are another thread's now, or the list is not supported at all.
@@ -163,18 +183,44 @@ fn victims(
 
 /// Kills a process if it still is the one that was looked at; returns whether it was there.
 fn kill(pid: Pid, parent: i32) -> bool {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    // Its parent may just have been killed, which makes it ours, or init's.
+    kill_if(pid, |now| now == parent || now == me || now == 1)
+}
+
+/// Kills a process whose parent is one that it may have; returns whether it was there.
+fn kill_if(pid: Pid, may_have: impl Fn(i32) -> bool) -> bool {
     let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
         return false;
     };
-    // The number could have become another process's between the scan and the opening, but then with another parent, unless
+    // The number could have become another process's between the look and the opening, but then with another parent, unless
     // that is one of the attempt's again.
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     let now = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
-    let me = rustix::process::getpid().as_raw_nonzero().get();
-    match now {
-        // Its parent may just have been killed, which makes it ours, or init's.
-        Some(now) if now == parent || now == me || now == 1 => {}
-        _ => return true,
+    if !now.is_some_and(may_have) {
+        return true;
     }
     rustix::process::pidfd_send_signal(fd, Signal::KILL).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn what_is_below_a_process_is_found_however_deep() {
+        // Each waits for the next; the last one says who it is.
+        let script = "sh -c 'sh -c \"echo \\$\\$; read line; :\"; :'; :";
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let last: i32 = line.trim().parse().unwrap();
+        let below = below(i32::try_from(child.id()).unwrap());
+        assert!(below.contains(&last) && below.len() == 2, "{below:?}, {last}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }
