@@ -100,13 +100,14 @@ pub async fn run(
     let outcome = attend((&mut child, &handle, &main), &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
         main.signal(Signal::KILL);
-        // Whatever it says, the group is ended below.
-        let _ = child.wait().await;
+        // Whatever it says, what is left is ended below.
+        let _ = tokio::time::timeout(GRACE, child.wait()).await;
     }
     main.ended();
-    let report = handle.report();
+    // Whoever may read our memory could have written it as well; then the supervisor writes another, or did not come to its end.
+    let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
     match (&handle, report) {
-        (Handle::Supervisor(_), Some(Report::Ended(_) | Report::NotStarted(_))) => {}
+        (Handle::Supervisor(_), Some(Report::Ended(_) | Report::NotStarted(_))) if !survivors::has_fallen() => {}
         (Handle::Supervisor(_), _) => drop(survivors::end(Left::Fallen, &invocation.attempt_dir)),
         (Handle::Group, _) => drop(survivors::end(Left::Group(group), &invocation.attempt_dir)),
     }
@@ -167,9 +168,9 @@ async fn attend(
             }
             () = sleep_until(deadline) => {
                 cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
-                let patience = handle.end(main, asked, fed);
+                let Some(patience) = handle.end(main, asked, fed) else { return Err(Error::Unkillable(main.pid().as_raw_nonzero().get())) };
                 asked += 1;
-                deadline = patience.map_or(never, |patience| tokio::time::Instant::now() + patience);
+                deadline = tokio::time::Instant::now() + patience;
             }
             () = &mut feeding, if !fed => fed = true,
             Some((stream, count)) = pipes.read() => {
@@ -334,6 +335,9 @@ pub enum Error {
     /// The supervisor did not live to say how the command ended.
     #[error("what supervises the attempt ended before it ({0}), with all that it held")]
     Supervisor(ExitStatus),
+    /// It does not end, whatever is done: somebody holds it, or the system does.
+    #[error("process {0} was killed and does not end")]
+    Unkillable(i32),
     /// The process could not be waited for.
     #[error("the command could not be waited for")]
     Wait(#[source] io::Error),

@@ -140,7 +140,7 @@ fn every_byte_of_every_object() {
             fs::write(&object.file, stored(&flip(&whole, at))).unwrap();
             outcome.tried += 1;
             assert!(!reads_the_same(&scene.lab.store, object), "byte {at} of {} {}", object.role, object.oid);
-            if wants_a_report(at, 4) {
+            if wants_a_report(at, 32) {
                 outcome.take(&scene.lab.verify(), &format!("byte {at} of {} {}", object.role, object.oid));
             }
         }
@@ -166,7 +166,7 @@ fn every_byte_of_every_loose_file() {
                 outcome.same += 1;
                 continue;
             }
-            if wants_a_report(at, 8) {
+            if wants_a_report(at, 64) {
                 outcome.take(&scene.lab.verify(), &format!("byte {at} of the file of {} {}", object.role, object.oid));
             }
         }
@@ -225,7 +225,7 @@ fn every_byte_of_packed(extension: &str) {
             outcome.same += 1;
             continue;
         }
-        if wants_a_report(at, 8) {
+        if wants_a_report(at, 64) {
             let report = verify(&store, &run, RUN, &scene.lab.options()).unwrap();
             outcome.take(&report, &format!("byte {at} of {}", file.display()));
         }

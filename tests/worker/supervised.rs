@@ -97,6 +97,46 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
 }
 
 #[test]
+fn nobody_but_the_supervisor_says_how_it_ended() {
+    if !common::alone("worker::supervised::nobody_but_the_supervisor_says_how_it_ended") {
+        return;
+    }
+    survivors::become_subreaper();
+    let (_guard, [dir, _]) = attempts();
+    // It takes the line out of the supervisor, speaks for it, and kills it; where it may not, it only kills it.
+    let script = "P=$PWD; (cd /; setsid env -i sh -c \"echo \\$\\$ >$P/pid.new; mv $P/pid.new $P/pid; exec sleep 100\" >/dev/null 2>&1 &)
+        until test -e pid; do sleep 0.01; done
+        python3 -c 'import ctypes, os
+parent = int(open(\"/proc/%d/stat\" % os.getppid()).read().rsplit(\") \")[1].split()[1])
+line = ctypes.CDLL(None).syscall(438, os.pidfd_open(parent), 0, 0)
+if line >= 0: os.write(line, b\"code 0\\n\")
+os.kill(parent, 9)'; sleep 100";
+    let ended = run(&supervised(&dir, script), 1000).0;
+    assert!(matches!(ended, Err(Error::Supervisor(_))), "{ended:?}");
+    assert!(!alive(&pid_in(&dir.join("pid"))), "it outlived its attempt");
+}
+
+#[test]
+fn a_supervisor_that_is_traced_holds_up_nobody() {
+    if !common::alone("worker::supervised::a_supervisor_that_is_traced_holds_up_nobody") {
+        return;
+    }
+    survivors::become_subreaper();
+    let (_guard, [dir, _]) = attempts();
+    // PTRACE_SEIZE with PTRACE_O_TRACEEXIT: who is killed stops at its exit, until the tracer is gone.
+    let script = "setsid python3 -c 'import ctypes, os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+seized = ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), ctypes.c_void_p(0), ctypes.c_void_p(0x40))
+open(\"seized\", \"w\").write(\"%d\\n\" % seized)
+time.sleep(100)' $PPID & until test -s seized; do sleep 0.01; done; kill -STOP $PPID; sleep 100";
+    let mut invocation = supervised(&dir, script);
+    invocation.timeout = Duration::from_secs(1);
+    let (started, ended) = (Instant::now(), run(&invocation, 1000).0);
+    assert!(matches!(ended.as_ref().map(|ended| ended.cause), Ok(Cause::TimedOut)), "{ended:?}");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[test]
 fn nobody_hides_in_the_conductors_own_group() {
     if !common::alone("worker::supervised::nobody_hides_in_the_conductors_own_group") {
         return;
@@ -124,7 +164,7 @@ fn a_long_line_of_processes_that_take_what_the_next_leaves_is_ended() {
     let (_guard, [dir, _]) = attempts();
     // Each is a sub-reaper: when the first is killed, the second alone falls to the supervisor.
     let script = "python3 -c 'import ctypes, os, time
-for depth in range(400):
+for depth in range(100):
     ctypes.CDLL(None).prctl(36, 1)
     if os.fork(): time.sleep(100)
 open(\"pid.new\", \"w\").write(str(os.getpid()) + \"\\n\")

@@ -10,6 +10,11 @@ use tokio::process::ChildStdin;
 
 use super::{GRACE, Main, Stdin};
 use crate::worker::supervisor::{self, Report};
+#[cfg(target_os = "linux")]
+use crate::worker::survivors;
+
+/// How often the end is asked for before it is given up.
+const MOST_ASKED: u32 = 10;
 
 /// How the command that was started is ended.
 pub(super) enum Handle {
@@ -20,7 +25,7 @@ pub(super) enum Handle {
 }
 
 impl Handle {
-    /// Asks for the end, each time more firmly; returns how long to wait before the next time, if there is one.
+    /// Asks for the end, each time more firmly; returns how long to wait before the next time, none after the last.
     pub(super) fn end(&self, main: &Main, asked: u32, fed: bool) -> Option<Duration> {
         match (self, asked) {
             (Self::Group, 0) => main.signal(Signal::TERM),
@@ -29,10 +34,12 @@ impl Handle {
                 let _ = line.try_write(&[supervisor::END]);
                 return Some(supervisor::PATIENCE + GRACE);
             }
-            // One that is stopped, or never came so far as to listen. What it held falls to us.
+            (_, MOST_ASKED..) => return None,
+            // One that is stopped, or never came so far as to listen. What it held falls to us, or keeps it from going.
             _ => {
                 main.signal(Signal::KILL);
-                return None;
+                #[cfg(target_os = "linux")]
+                survivors::kill_all_below(main.pid());
             }
         }
         Some(GRACE)

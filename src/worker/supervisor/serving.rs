@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::{ASK, END, NOTHING, PATIENCE, Report};
 use crate::model::entry::Exit;
@@ -27,6 +27,9 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// ones all the time would use up all that there are.
 const REAPING: RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_secs(1);
 
+/// The most that are reaped before something else is looked at: new ones may end as fast as that.
+const AT_ONCE: usize = 1 << 15;
+
 /// So many that ended since the last look say that there is no time to rest.
 const MANY: u64 = 16;
 
@@ -41,6 +44,8 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
+    // Nobody but root reads or traces us, and so nobody else speaks for us.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // Whoever is in another session cannot join the conductor's group, and has no terminal.
     rustix::process::setsid()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -124,9 +129,9 @@ struct Family {
 }
 
 impl Family {
-    /// Takes note of every child that ended; returns whether there are any left.
+    /// Takes note of every child that ended, of no more than there can be at a time; returns whether there are any left.
     fn reap(&mut self) -> bool {
-        loop {
+        for _ in 0..AT_ONCE {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.main => self.exit = exit(status).or(self.exit),
                 Ok(Some(_)) => self.reaped += 1,
@@ -135,6 +140,7 @@ impl Family {
                 Err(_) => return false,
             }
         }
+        true
     }
 
     /// Kills whatever is left until nothing is: what loses its parent becomes our child, and is next.
@@ -148,7 +154,7 @@ impl Family {
             if self.exit.is_none() {
                 let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
             }
-            survivors::kill_all_below();
+            survivors::kill_all_below(rustix::process::getpid());
             std::thread::sleep(PAUSE);
         }
         self.exit.map_or(Report::Left(None), Report::Ended)

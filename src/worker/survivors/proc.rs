@@ -33,10 +33,7 @@ struct Process {
 /// Where this process started the attempt and orphans become our children, nothing can be left if we have no children but the
 /// main processes of other attempts.
 pub(super) fn end_escaped(attempt_dir: &Path, left: Left, deadline: Instant) -> usize {
-    if left != Left::Stranded
-        && ADOPTING.load(Ordering::SeqCst)
-        && children_of("self").is_some_and(|pids| mains(|mains| pids.is_subset(mains)))
-    {
+    if left != Left::Stranded && ADOPTING.load(Ordering::SeqCst) && !has_fallen() {
         return 0;
     }
     let mut killed = BTreeSet::new();
@@ -72,13 +69,20 @@ fn round(
     alive
 }
 
-/// Kills once all that is below this process, however deep: whoever looks at its own children alone is held up by a long line of
+/// Whether there is a child of ours that is no main process of an attempt; true where that cannot be told.
+///
+/// A program that we run ourselves counts too: a closer look tells it apart.
+pub(in crate::worker) fn has_fallen() -> bool {
+    !children_of("self").is_some_and(|pids| mains(|mains| pids.is_subset(mains)))
+}
+
+/// Kills once all that is below a process, however deep: whoever looks at its own children alone is held up by a long line of
 /// processes each of which takes what the next one leaves.
-pub(in crate::worker) fn kill_all_below() {
-    let me = rustix::process::getpid().as_raw_nonzero().get();
-    let below = below(me);
+pub(in crate::worker) fn kill_all_below(top: Pid) {
+    let top = top.as_raw_nonzero().get();
+    let below = below(top);
     for pid in below.iter().filter_map(|pid| Pid::from_raw(*pid)) {
-        kill_if(pid, |parent| parent == me || below.contains(&parent));
+        kill_if(pid, |parent| parent == top || below.contains(&parent));
     }
 }
 
@@ -86,7 +90,7 @@ pub(in crate::worker) fn kill_all_below() {
 fn below(top: i32) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     let mut next = vec![top];
-    if children_of("self").is_some() {
+    if children_of(&top.to_string()).is_some() {
         while let Some(pid) = next.pop() {
             let new = children_of(&pid.to_string()).unwrap_or_default();
             next.extend(new.into_iter().filter(|pid| found.insert(*pid)));
