@@ -18,7 +18,7 @@ const MOST_SAID: usize = 256 << 10;
 
 impl Git {
     /// Bounds what git holds in memory at once, whatever a pack says: large files stream through, and what is stored as
-    /// differences is put together only where no step of it is larger than [`MOST_HELD`], on one thread.
+    /// differences is put together only where no step of it is larger than `MOST_HELD`, on one thread.
     #[must_use]
     pub fn frugal(self) -> Self {
         self.env("GIT_ALLOC_LIMIT", (MOST_HELD + (1 << 20)).to_string())

@@ -21,6 +21,13 @@ pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Op
     let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
     race::run(|| match OpenThread::find(writer, thread)? {
         Some(open) => open.append(event.clone(), content),
-        None => create(writer, thread, event.clone(), content),
+        None => match create(writer, thread, event.clone(), content) {
+            // Somebody made it since it was looked for.
+            Err(Error::Exists(name)) => match OpenThread::find(writer, thread)? {
+                Some(open) => open.append(event.clone(), content),
+                None => Err(Error::Exists(name)),
+            },
+            made => made,
+        },
     })
 }

@@ -6,11 +6,11 @@
 //!
 //! | from the conductor | bytes |
 //! |---|---|
-//! | what the command reads | its length in 8 bytes, most significant first, and the bytes; [`NOTHING`] for `/dev/null` |
-//! | ask the command to end | [`ASK`] |
-//! | end everything now | [`END`], or the end of the stream |
+//! | what the command reads | its length in 8 bytes, most significant first, and the bytes; `NOTHING` for `/dev/null` |
+//! | ask the command to end | `ASK` |
+//! | end everything now | `END`, or the end of the stream |
 //!
-//! The supervisor answers once, with a [`Report`]. Its arguments are the command's, its environment, working directory and
+//! The supervisor answers once, with a `Report`. Its arguments are the command's, its environment, working directory and
 //! output too, so that it costs no more than a start of this program and what is said of a command is said of it.
 
 #[cfg(target_os = "linux")]
