@@ -296,7 +296,8 @@ impl Context {
             let (path, place) = (self.below_top(&registration.path), registration.place());
             let file = place.file.clone();
             let read = move || {
-                let bytes = bounded(&path).map_err(|e| format!("could not be read from {file}: {e}"))?;
+                let bytes =
+                    bounded(&path, MAX_PLAN_BYTES as u64).map_err(|e| format!("could not be read from {file}: {e}"))?;
                 let value = json::lenient(&bytes).map_err(|e| format!("in {file} is not JSON: {e}"))?;
                 take(value).map_err(|why| format!("in {file} is none: {why}"))
             };
@@ -307,7 +308,7 @@ impl Context {
 
     /// Reads the file of rules of a queue.
     fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-        bounded(&self.below_top(path)).map_err(|error| {
+        bounded(&self.below_top(path), MAX_PLAN_BYTES as u64).map_err(|error| {
             let message = format!("the file of rules of the queue {queue:?} could not be read from {}", path.display());
             Failure { code: "bad-rule", ..Failure::io(&message, &error) }
         })
@@ -341,23 +342,22 @@ pub(crate) fn supervised() -> Option<impl Iterator<Item = OsString>> {
     (arguments.next()? == supervisor::ARGUMENT).then_some(arguments)
 }
 
-/// Reads a file up to a limit that none of its kind reaches.
-fn bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Reads a file up to a limit.
+fn bounded(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_PLAN_BYTES as u64).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Reads a file, or stdin where the name is `-`, up to a limit that no honest plan reaches.
 pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        bounded(path, limit)
     };
-    read.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))?;
-    Ok(bytes)
+    read.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))
 }
 
 /// Returns standard input as a file, so that a plain one can be read where it lies.

@@ -1,6 +1,6 @@
 //! Saves a state as the next checkpoint of a thread, or as the first of a new one.
 
-use super::{Error, Made, OpenThread, create};
+use super::{Error, Made, OpenThread, begin};
 use crate::chain::Writer;
 use crate::git::race;
 use crate::model::entry::{Content, Event, RunTie, ThreadCheckpointed};
@@ -21,13 +21,6 @@ pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Op
     let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
     race::run(|| match OpenThread::find(writer, thread)? {
         Some(open) => open.append(event.clone(), content),
-        None => match create(writer, thread, event.clone(), content) {
-            // Somebody made it since it was looked for.
-            Err(Error::Exists(name)) => match OpenThread::find(writer, thread)? {
-                Some(open) => open.append(event.clone(), content),
-                None => Err(Error::Exists(name)),
-            },
-            made => made,
-        },
+        None => begin(writer, thread, event.clone(), content),
     })
 }

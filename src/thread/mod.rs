@@ -125,6 +125,11 @@ pub(crate) fn in_turn<T>(
 /// Creates a thread that must not exist; `event` is its first entry.
 pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
     vacant(writer, thread)?;
+    begin(writer, thread, event, content)
+}
+
+/// Makes the first entry of a thread that was not there when it was looked for; the race is lost where it is by now.
+fn begin(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
     let head = Head::unborn(format::thread_ref(thread));
     let appended = draft(writer, &head, thread, event, content)?;
     publish(writer, thread, appended, content)

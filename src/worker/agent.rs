@@ -106,22 +106,19 @@ pub async fn run(
     main.ended();
     // Whoever may read our memory could have written it as well; then the supervisor writes another, or did not come to its end.
     let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
-    match (&handle, report) {
-        (Handle::Supervisor(_), Some(Report::Ended(_) | Report::NotStarted(_))) if !survivors::has_fallen() => {}
-        (Handle::Supervisor(_), _) => drop(survivors::end(Left::Fallen, &invocation.attempt_dir)),
-        (Handle::Group, _) => drop(survivors::end(Left::Group(group), &invocation.attempt_dir)),
-    }
+    let left = if matches!(handle, Handle::Group) { Left::Group(group) } else { Left::Fallen };
+    survivors::end(left, &invocation.attempt_dir);
     let (status, cause) = outcome?;
     let exit = match (&handle, report) {
         (Handle::Group, _) => exit_of(status),
-        (Handle::Supervisor(_), Some(Report::NotStarted(number))) => {
+        (_, Some(Report::NotStarted(number))) => {
             return Err(not_started(invocation, io::Error::from_raw_os_error(number)));
         }
-        (Handle::Supervisor(_), Some(Report::Ended(exit))) => Some(exit),
-        (Handle::Supervisor(_), Some(Report::Left(exit))) => exit,
+        (_, Some(Report::Ended(exit))) => Some(exit),
+        (_, Some(Report::Left(exit))) => exit,
         // Ended by us, because it did not listen.
-        (Handle::Supervisor(_), None) if cause != Cause::Exited => None,
-        (Handle::Supervisor(_), None) => return Err(Error::Supervisor(status)),
+        (_, None) if cause != Cause::Exited => None,
+        (_, None) => return Err(Error::Supervisor(status)),
     };
     let until = tokio::time::Instant::now() + DRAIN;
     while let Ok(Some((stream, count))) = timeout_at(until, pipes.read()).await {
@@ -168,7 +165,8 @@ async fn attend(
             }
             () = sleep_until(deadline) => {
                 cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
-                let Some(patience) = handle.end(main, asked, fed) else { return Err(Error::Unkillable(main.pid().as_raw_nonzero().get())) };
+                let unkillable = || Error::Unkillable(main.pid().as_raw_nonzero().get());
+                let patience = handle.end(main, asked, fed).ok_or_else(unkillable)?;
                 asked += 1;
                 deadline = tokio::time::Instant::now() + patience;
             }
@@ -305,7 +303,8 @@ impl Pipe {
     }
 }
 
-fn exit_of(status: ExitStatus) -> Option<Exit> {
+/// Returns the exit code or the signal of a process that ended.
+pub(super) fn exit_of(status: ExitStatus) -> Option<Exit> {
     match (status.code(), status.signal()) {
         (None, None) => None,
         (code, signal) => Some(Exit { code, signal }),

@@ -8,13 +8,7 @@
 mod proc;
 
 #[cfg(target_os = "linux")]
-pub(super) use proc::{has_fallen, kill_all_below};
-
-/// Whether something may have fallen to us; that cannot be told here.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn has_fallen() -> bool {
-    true
-}
+pub(super) use proc::kill_all_below;
 
 use std::collections::BTreeSet;
 use std::path::Path;

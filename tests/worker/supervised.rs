@@ -11,6 +11,7 @@ use git_handoff::worker::agent::{Cause, Error, Invocation, Stdin};
 use git_handoff::worker::survivors;
 
 use super::running::{run, run_until, shell};
+use super::survivors::{alive, pid_in};
 use crate::common::{self, Environment};
 
 fn supervised(dir: &Path, script: &str) -> Invocation {
@@ -24,22 +25,6 @@ fn attempts() -> (tempfile::TempDir, [PathBuf; 2]) {
     let folders = ["one", "other"].map(|run| path.join(run).join("item.1"));
     folders.iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
     (root, folders)
-}
-
-fn alive(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
-
-fn pid_in(path: &Path) -> String {
-    let until = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < until {
-        match fs::read_to_string(path) {
-            Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
-            _ => std::thread::sleep(Duration::from_millis(5)),
-        }
-    }
-    panic!("no pid in {}", path.display());
 }
 
 /// A script whose daemon says that it is another attempt's, by its environment and by where it is; its number is in `pid`.

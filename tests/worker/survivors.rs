@@ -10,13 +10,13 @@ use git_handoff::worker::survivors;
 use crate::common;
 use crate::worker::running::{run, shell};
 
-fn alive(pid: &str) -> bool {
+pub(super) fn alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-fn pid_in(path: &Path) -> String {
-    let until = Instant::now() + Duration::from_secs(5);
+pub(super) fn pid_in(path: &Path) -> String {
+    let until = Instant::now() + Duration::from_secs(20);
     while Instant::now() < until {
         match fs::read_to_string(path) {
             Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),

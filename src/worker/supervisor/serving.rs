@@ -6,12 +6,13 @@ use std::io::{self, Read as _, Write as _};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Command, ExitCode, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::{ASK, END, NOTHING, PATIENCE, Report};
 use crate::model::entry::Exit;
@@ -133,7 +134,9 @@ impl Family {
     fn reap(&mut self) -> bool {
         for _ in 0..AT_ONCE {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.main => self.exit = exit(status).or(self.exit),
+                Ok(Some((pid, status))) if pid == self.main => {
+                    self.exit = agent::exit_of(ExitStatus::from_raw(status.as_raw())).or(self.exit);
+                }
                 Ok(Some(_)) => self.reaped += 1,
                 Err(Errno::INTR) => {}
                 Ok(None) => return true,
@@ -158,12 +161,5 @@ impl Family {
             std::thread::sleep(PAUSE);
         }
         self.exit.map_or(Report::Left(None), Report::Ended)
-    }
-}
-
-fn exit(status: WaitStatus) -> Option<Exit> {
-    match (status.exit_status(), status.terminating_signal()) {
-        (None, None) => None,
-        (code, signal) => Some(Exit { code, signal }),
     }
 }

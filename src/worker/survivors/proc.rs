@@ -72,7 +72,7 @@ fn round(
 /// Whether there is a child of ours that is no main process of an attempt; true where that cannot be told.
 ///
 /// A program that we run ourselves counts too: a closer look tells it apart.
-pub(in crate::worker) fn has_fallen() -> bool {
+fn has_fallen() -> bool {
     !children_of("self").is_some_and(|pids| mains(|mains| pids.is_subset(mains)))
 }
 
