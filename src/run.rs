@@ -4,7 +4,7 @@ mod proven;
 mod vetted;
 mod view;
 
-pub use proven::{Denied, open_proven};
+pub use proven::{Denied, open_proven, unfinished_marks};
 pub use vetted::{Blob, Vetted};
 pub use view::{View, view};
 

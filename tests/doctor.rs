@@ -188,8 +188,9 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
     place.git(&["pack-refs", "--all"]);
     let locks = ["packed-refs.lock", "packed-refs.new", "refs/heads/main.lock", "refs/handoff/remotes/o/runs/x.lock"];
     let files = ["objects/pack/tmp_pack_x", "objects/.tmpAbC", "objects/ab/tmp_obj_x", "objects/pack/.tmp-handoff-y"];
+    let marks = ["handoff/verified/.tmpAbC"];
     let git = place.root().join(".git");
-    let mut paths: Vec<PathBuf> = locks.iter().chain(&files).map(|name| git.join(name)).collect();
+    let mut paths: Vec<PathBuf> = locks.iter().chain(&files).chain(&marks).map(|name| git.join(name)).collect();
     for path in &paths {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "x").unwrap();
@@ -266,6 +267,25 @@ fn packs_that_a_dead_process_kept_from_git_are_let_go() {
     std::fs::write(&keep, "").unwrap();
     assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
     assert!(keep.exists());
+}
+
+#[test]
+fn a_multi_pack_index_that_names_packs_that_are_gone_hides_nothing_and_goes() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let path = place.root().join(".git/objects/pack/multi-pack-index");
+    place.git(&["multi-pack-index", "write"]);
+    assert_eq!(found(&place), (0, vec![]));
+    let index = std::fs::read(&path).unwrap();
+    // As one that was being written while others repacked.
+    place.git(&["repack", "-a", "-d", "-q"]);
+    std::fs::write(&path, &index).unwrap();
+    assert_eq!(place.handoff(&["verify", "r"]).0, 0);
+    assert_eq!(found(&place), (3, vec!["multi-pack-index-stale".into()]));
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("multi-pack-index-stale".into(), true)]));
+    assert!(!path.exists());
+    place.git(&["fsck", "--strict"]);
+    assert_eq!(found(&place), (0, vec![]));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Files that a killed process left inside the repository: locks that nobody holds, packs and objects that nobody finishes, refs
-//! of a push that is over.
+//! Files that a killed process left inside the repository: locks that nobody holds, packs, objects and marks that nobody
+//! finishes, refs of a push that is over.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Error, Finding, Patient};
-use crate::git::{kept, outgoing};
+use crate::git::{kept, midx, outgoing};
 use crate::model::quote::quoted;
+use crate::run::unfinished_marks;
 
 /// What no process holds open is taken for left behind once it is so old: git closes lock files that it goes on holding.
 const OLD: Duration = Duration::from_secs(3600);
@@ -28,8 +29,8 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
-    let temporary = temporaries(&objects).into_iter().chain(outgoing::folders(&patient.store));
-    left.extend(temporary.map(|path| (Kind::Temporary, path)));
+    let temporary = [temporaries(&objects), outgoing::folders(&patient.store), unfinished_marks(&patient.store)];
+    left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
     let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
     let mut findings = Vec::new();
@@ -40,6 +41,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
         }
     }
     findings.extend(keeps(patient, fix)?);
+    findings.extend(stale_index(patient, fix));
     Ok(findings)
 }
 
@@ -74,6 +76,14 @@ fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
         Finding::problem("keep-left", message).hint("git handoff doctor --fix").fixed(fix && kept::release(&path))
     });
     Ok(found.collect())
+}
+
+/// Finds a multi-pack-index that was written while packs went away.
+fn stale_index(patient: &Patient, fix: bool) -> Option<Finding> {
+    let path = midx::stale(&patient.store)?;
+    let message = format!("{} names packs that are gone, and `git fsck` finds fault with it", path.display());
+    let removed = fix && fs::remove_file(&path).is_ok();
+    Some(Finding::problem("multi-pack-index-stale", message).hint("git handoff doctor --fix").fixed(removed))
 }
 
 /// Returns the lock files of refs and of `packed-refs`, and what git writes the latter to.

@@ -3,8 +3,6 @@
 //! Packs that somebody keeps are left alone, and so are those that a multi-pack-index names, which would miss them. Sizes are
 //! kept in proportion, as `git repack --geometric` does it, so that a byte is copied a logarithmic number of times.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +11,7 @@ use std::sync::Mutex;
 use gix::odb::pack;
 
 use super::kept::{self, Kept, OURS};
+use super::midx;
 use super::pack::PackWriter;
 use super::program;
 use super::store::Store;
@@ -68,6 +67,7 @@ pub(super) fn pack_up(store: &Store) -> Result<(), program::Error> {
         // One that stays is only there twice.
         let _ = remove(&pack.stem);
     }
+    midx::forget_stale(store);
     Ok(())
 }
 
@@ -75,7 +75,7 @@ pub(super) fn pack_up(store: &Store) -> Result<(), program::Error> {
 fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     let files = kept::files(store)?;
     let folder = store.objects_dir().join("pack");
-    let Some(indexed) = indexed(&folder) else { return Ok(Vec::new()) };
+    let Some(indexed) = midx::named(&folder) else { return Ok(Vec::new()) };
     // What a dead process kept is reachable, or garbage.
     files.iter().for_each(|path| _ = kept::release(path));
     let mut packs = Vec::new();
@@ -96,19 +96,6 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
         }
     }
     Ok(packs)
-}
-
-/// Returns the indices that the multi-pack-index stands for; none where it cannot be told.
-fn indexed(folder: &Path) -> Option<HashSet<OsString>> {
-    if folder.join("multi-pack-index.d").exists() {
-        return None;
-    }
-    let path = folder.join("multi-pack-index");
-    if !path.exists() {
-        return Some(HashSet::new());
-    }
-    let index = pack::multi_index::File::at(&path, None).ok()?;
-    Some(index.index_names().iter().map(|name| name.clone().into_os_string()).collect())
 }
 
 /// Copies what some packs hold into a new one, then removes them.
@@ -133,6 +120,8 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
             let _ = remove(stem);
         }
     }
+    // One may have been written meanwhile.
+    midx::forget_stale(store);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ pub mod history;
 pub mod incoming;
 pub mod kept;
 pub mod merge;
+pub mod midx;
 pub mod outgoing;
 mod pack;
 pub mod packed;

@@ -16,6 +16,7 @@ pub use super::edit::{Durability, Edit};
 use super::gather;
 use super::kept;
 pub use super::kept::Kept;
+use super::midx;
 use super::program::{self, Git};
 use super::whole::{self, Whole};
 use crate::model::bounds;
@@ -298,7 +299,7 @@ impl Store {
 
 /// Returns the same options for a repository that a chain is read from.
 fn bounded(options: gix::open::Options) -> gix::open::Options {
-    options.object_store_slots(SLOTS).config_overrides([whole::setting()])
+    options.object_store_slots(SLOTS).config_overrides([whole::setting(), midx::SETTING.to_owned()])
 }
 
 /// Returns how large an object may be that is read whole, whatever it is read for.

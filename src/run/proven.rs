@@ -17,6 +17,9 @@ use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::verify::{Continuable, Mark, Refusal, continuable_on};
 
+/// What the name of a mark begins with until it is whole.
+const UNFINISHED: &str = ".tmp";
+
 /// A mark as it is written down.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,8 +80,22 @@ impl OpenRun {
     }
 }
 
+fn folder(store: &Store) -> PathBuf {
+    store.common_dir().join("handoff/verified")
+}
+
 fn path(store: &Store, run: &RunId) -> PathBuf {
-    store.common_dir().join("handoff/verified").join(run.encoded())
+    folder(store).join(run.encoded())
+}
+
+/// Returns the marks that are not whole: those that are being written now, and those whose writer was killed.
+pub fn unfinished_marks(store: &Store) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder(store)).into_iter().flatten().flatten();
+    // No name of a run is encoded like that.
+    let unfinished = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()));
+    let mut found: Vec<PathBuf> = unfinished.map(|entry| entry.path()).collect();
+    found.sort();
+    found
 }
 
 /// Returns the mark of a run; none where there is none of ours.
@@ -88,13 +105,12 @@ fn read(store: &Store, run: &RunId) -> Option<Mark> {
 }
 
 fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
-    let path = path(store, run);
-    let folder = path.parent().unwrap_or(&path);
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let folder = folder(store);
+    fs::create_dir_all(&folder)?;
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
     let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
     file.write_all(&format::canonical(&kept))?;
-    file.persist(path)?;
+    file.persist(path(store, run))?;
     Ok(())
 }
 
