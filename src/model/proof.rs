@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::digest::Digest;
 use super::event::Product;
+use super::format;
 use super::json::{self, JsonPath};
 use super::name::{ItemId, RunId};
 use super::plan::ProductKey;
@@ -96,8 +97,10 @@ impl Proof {
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
         let value = json::parse(bytes).map_err(|problems| problems[0].clone())?;
         let wrong = |why: String| Problem::new(Code::WrongType, &JsonPath::root(), why);
-        let proof = Self::deserialize(&value).map_err(|e| wrong(e.to_string()))?;
-        if serde_json::to_value(&proof).ok() != Some(value) {
+        let said = format::canonical(&value);
+        // The value goes into it: two of them would take more than the bytes allow.
+        let proof = Self::deserialize(value).map_err(|e| wrong(e.to_string()))?;
+        if format::canonical(&proof) != said {
             return Err(wrong("a field is null, empty, or an array in the place of an object".to_owned()));
         }
         Ok(proof)

@@ -110,6 +110,20 @@ fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
     assert!(run(&ground, "verify --bundle-json ../log").exit(1).stderr.contains("manifests[0].runId"));
 }
 
+#[test]
+fn what_is_no_proof_is_refused_within_what_its_bytes_allow() {
+    let ground = Ground::new();
+    let (zeros, digest) = ("0,".repeat(8_000_000) + "0", format!("sha256:{:064}", 0));
+    let proof = format!(
+        r#"{{"schema":"git-handoff.proof/1","run":"r","entries":1,"root":"{digest}","first":{{"commit":"","path":[]}},
+            "last":{{"commit":""}},"shown":[{{"entry":[{zeros}],"path":[]}}]}}"#
+    );
+    ground.env.write("proof", &proof);
+    let stated = (512 << 10) + 16 * (proof.len() >> 10);
+    let verify = format!("ulimit -v {stated}; exec git-handoff verify --proof ../proof");
+    assert!(ground.env.shell("repo", &verify).exit(3).stdout.contains("NOT PROVEN"));
+}
+
 /// A schema that follows itself twice at each level, and a value of 121 bytes that makes it do so sixty times.
 fn exponential() -> (Value, String) {
     let below = json!({"type": "array", "items": {"$ref": "#"}});
