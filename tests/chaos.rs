@@ -55,8 +55,8 @@ fn leftovers(git: &Path) -> Vec<PathBuf> {
             if path.ends_with("handoff/locks") {
                 continue;
             }
-            let left = name.starts_with("tmp_") || name.starts_with(".tmp") || name == "packed-refs.new";
-            if left || [".lock", ".keep"].iter().any(|ending| name.ends_with(ending)) {
+            let begins = ["tmp_", ".tmp", "handoff-push-"].iter().any(|beginning| name.starts_with(beginning));
+            if begins || name == "packed-refs.new" || [".lock", ".keep"].iter().any(|ending| name.ends_with(ending)) {
                 found.push(path.clone());
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
