@@ -197,10 +197,14 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
     }
     paths.push(git.join("objects/tmp_objdir-handoff-x"));
     std::fs::create_dir_all(git.join("objects/tmp_objdir-handoff-x/pack")).unwrap();
-    let push = "refs/worktree/handoff-push-x";
-    std::fs::create_dir_all(git.join(push).join("1/handoff/runs")).unwrap();
-    std::fs::write(git.join(push).join("1/handoff/runs/r"), place.git(&["rev-parse", "refs/handoff/runs/r"])).unwrap();
-    paths.push(git.join(push));
+    // Of a push from here, and from another work tree.
+    place.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    for push in ["refs/worktree/handoff-push-x", "worktrees/linked/refs/worktree/handoff-push-x"] {
+        std::fs::create_dir_all(git.join(push).join("1/handoff/runs")).unwrap();
+        std::fs::write(git.join(push).join("1/handoff/runs/r"), place.git(&["rev-parse", "refs/handoff/runs/r"]))
+            .unwrap();
+        paths.push(git.join(push));
+    }
     // Young ones are named, and stay.
     paths.iter().for_each(|path| age(path, 30));
     let (code, young) = findings(&place, &["--fix"]);

@@ -65,12 +65,16 @@ impl Outgoing {
     }
 }
 
-/// Returns the folders that are there now: those of pushes that go on, and of those that were killed.
+/// Returns the folders that are there now, of pushes from this work tree and from all others: those of pushes that go on, and of
+/// those that were killed.
 pub fn folders(store: &Store) -> Vec<PathBuf> {
-    let entries = fs::read_dir(store.git_dir().join(FOLDER)).into_iter().flatten().flatten();
+    let common = store.common_dir();
+    let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = linked.chain([common]).flat_map(|git| fs::read_dir(git.join(FOLDER)));
     let is_ours =
         |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()));
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_ours(path)).collect();
+    let mut found: Vec<PathBuf> =
+        entries.flatten().flatten().map(|entry| entry.path()).filter(|path| is_ours(path)).collect();
     found.sort();
     found
 }

@@ -201,9 +201,11 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A supervisor makes a session of its own; one that loses us ends what it holds before it goes, so nothing may end it.
+    // A supervisor that loses us ends what it holds before it goes, so nothing may end it.
     let held = matches!(handle, Handle::Supervisor(_));
-    if !held {
+    if held {
+        apart(&mut command);
+    } else {
         alone(&mut command);
     }
     let mut command = Command::from(command);
@@ -225,25 +227,32 @@ fn not_started(invocation: &Invocation, source: io::Error) -> Error {
 pub(super) fn alone(command: &mut process::Command) {
     command.process_group(0);
     #[cfg(target_os = "linux")]
-    die_with_parent(command);
-}
-
-/// Has the kernel kill the command when the conductor dies, however that happens.
-#[cfg(target_os = "linux")]
-#[expect(
-    unsafe_code,
-    reason = "the only way to set the parent-death signal; the closure makes two system calls and nothing else"
-)]
-fn die_with_parent(command: &mut process::Command) {
-    let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: prctl and
-    // getppid are bare system calls here, and the errors are plain numbers.
-    unsafe {
-        command.pre_exec(move || {
+    {
+        let parent = rustix::process::getpid();
+        before(command, move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have died before the call above.
-            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
+            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH) }
         });
+    }
+}
+
+/// Has a command be the leader of a session of its own from its first moment on: no terminal speaks to it, and nobody below it can
+/// join our group.
+fn apart(command: &mut process::Command) {
+    before(command, || rustix::process::setsid().map(drop));
+}
+
+/// Has a child do something to itself before it is the program; `calls` are bare system calls and nothing else.
+#[expect(
+    unsafe_code,
+    reason = "the only way to set the parent-death signal and to begin a session; the two callers make system calls and nothing else"
+)]
+fn before(command: &mut process::Command, calls: impl Fn() -> rustix::io::Result<()> + Send + Sync + 'static) {
+    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: prctl, getppid
+    // and setsid are bare system calls here, and the errors are plain numbers.
+    unsafe {
+        command.pre_exec(move || calls().map_err(io::Error::from));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Under a supervisor nothing hides from the end of its attempt, whatever it says of itself and whom it kills.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -259,12 +260,26 @@ fn when_the_conductor_is_killed_nothing_below_it_lives_on() {
 
 #[test]
 fn a_supervisor_that_nobody_speaks_to_ends() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_git-handoff"))
-        .args([git_handoff::worker::supervisor::ARGUMENT, "sleep", "100"])
+    let mut child = Command::new("setsid")
+        .args([env!("CARGO_BIN_EXE_git-handoff"), git_handoff::worker::supervisor::ARGUMENT, "sleep", "100"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn a_supervisor_is_in_a_session_of_its_own_before_it_is_anything() {
+    // A signal from the terminal would end one that has yet to see to that itself.
+    let (_guard, [dir, _]) = attempts();
+    let script = dir.join("supervisor");
+    fs::write(&script, "#!/bin/sh\nps -o pid=,sid=,pgid= -p $$ >said\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let invocation = Invocation { supervisor: Some(script), ..shell(&dir, "true") };
+    assert!(matches!(run(&invocation, 1000).0, Err(Error::Supervisor(_))));
+    let said = fs::read_to_string(dir.join("said")).unwrap();
+    let numbers: Vec<&str> = said.split_whitespace().collect();
+    assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{said}");
 }

@@ -47,8 +47,10 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     // Nobody but root reads or traces us, and so nobody else speaks for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    // Whoever is in another session cannot join the conductor's group, and has no terminal.
-    rustix::process::setsid()?;
+    // The conductor saw to it; below one that is in its session, its group could be joined.
+    if rustix::process::getsid(None)? != rustix::process::getpid() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut conductor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdin = given(&mut conductor)?;
