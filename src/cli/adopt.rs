@@ -6,7 +6,7 @@ use git_handoff::model::descriptor::MAX_SIZE;
 use git_handoff::model::packet::Unclean;
 use git_handoff::packet::Classification;
 use git_handoff::thread::adopt::{self as stage, Adopted, Request};
-use git_handoff::verify::Options;
+use git_handoff::verify::{Ancestor, Options};
 use serde_json::{Value, json};
 
 use super::context::{Context, read_file};
@@ -80,7 +80,7 @@ pub(super) fn value(adopted: &Adopted, checked_out: bool) -> Value {
         "commit": made.link.commit,
         "signer": adopted.signer,
         "accepted_unknown_signer": adopted.accepted_unknown,
-        "lineage": thread::lineage_value(&adopted.lineage),
+        "lineage": adopted.lineage.iter().map(Ancestor::to_json).collect::<Vec<_>>(),
         "packet": adopted.packet.map(Classification::as_str),
         "checked_out": checked_out,
         "verified": true,

@@ -22,6 +22,7 @@ use crate::sign;
 
 use super::findings::{Findings, Verdict, counted};
 use super::report::{Facts, Judged, Report, State};
+use super::rows::Rows;
 use super::signature::{self, Signature, Signed};
 use super::{Options, Signers};
 use reading::{Bundle, Manifest, Record, RootSignature};
@@ -59,16 +60,16 @@ pub fn verify_bundle_json(
     let Signature { verdict: signature, signers, distrust } = signed(&bundle, found, own, options, held);
     let told = story::tell(&bundle, options);
     let uncovered = uncovered::list(&value, told.unsaid, signature.state == State::Ok);
-    let verdicts = [
-        chain(&bundle, &hashes),
-        held_root(&bundle, found),
+    let verdicts = Rows {
+        chain: chain(&bundle, &hashes),
+        root: held_root(&bundle, found),
         signature,
-        anchor(&bundle, found, root),
-        handoff(&bundle),
-        told.verdict,
-        manifest(&bundle),
-        Verdict::not_applicable("the format carries no product's bytes"),
-    ];
+        anchor: anchor(&bundle, found, root),
+        handoff: handoff(&bundle),
+        plan: told.verdict,
+        manifest: manifest(&bundle),
+        content: Verdict::not_applicable("the format carries no product's bytes"),
+    };
     let facts = Facts {
         run: bundle.run.to_owned(),
         sealed: bundle.records.iter().any(|record| record.kind == COMPLETED),

@@ -9,6 +9,7 @@ use crate::model::time::Moment;
 
 use super::findings::Verdict;
 use super::report::Judged;
+use super::rows::Rows;
 use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Report, State, anchor, chain};
 
 /// The proof that an unsealed run verifies as far as it goes and that our key may append to it.
@@ -123,16 +124,9 @@ fn examine(
 /// Reports without the rows that say nothing about whether a chain may grow: that it is not sealed is no fault here.
 fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
-    let verdicts = [
-        chain,
-        Verdict::not_applicable("not asked for"),
-        evidence.signature,
-        Verdict::not_applicable("not asked for"),
-        evidence.handoff,
-        evidence.plan,
-        evidence.manifest,
-        Verdict::not_applicable("not asked for"),
-    ];
+    let Evidence { signature, handoff, plan, manifest, .. } = evidence;
+    let not_asked = Rows::default().map(|_, ()| Verdict::not_applicable("not asked for"));
+    let verdicts = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
     let judged = Judged {
         verdicts,
         signers: evidence.signers,

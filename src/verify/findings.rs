@@ -2,8 +2,8 @@
 
 use crate::model::printable::{cut, cut_to};
 
-use super::State;
 use super::objects::Fault;
+use super::{Row, State};
 
 /// More findings than this are counted, not kept.
 const KEPT: usize = 20;
@@ -124,6 +124,11 @@ impl Verdict {
 
     pub(super) fn incomplete(detail: impl Into<String>) -> Self {
         Self::of(State::NotApplicable, detail.into(), true)
+    }
+
+    /// Returns the row of a report that it is.
+    pub(super) fn row(name: &'static str, verdict: Self) -> Row {
+        Row { name, state: verdict.state, detail: verdict.detail }
     }
 }
 

@@ -26,6 +26,7 @@ mod render;
 mod report;
 mod revoked;
 mod root;
+mod rows;
 mod signature;
 mod signers;
 mod story;
@@ -39,13 +40,13 @@ pub use gate::{Admitted, Barred, Gate, Seen};
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
 pub use received::{Chain, received};
-pub use report::{Claim, Failure, Guarantee, ROWS, Report, Row, SignerSeen, Since, State, Uncovered};
+pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
+pub use rows::{Rows, ThreadRows};
 pub use signers::{Signers, SignersError};
 pub use story::Mark;
 pub use thread::{
-    Ancestor, Examined, Sound, Standpoint, THREAD_ROWS, ThreadReport, Unsound, knows_key, sound_thread, thread,
-    thread_at, tied_run,
+    Ancestor, Examined, Sound, Standpoint, ThreadReport, Unsound, knows_key, sound_thread, thread, thread_at, tied_run,
 };
 pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 
@@ -200,18 +201,18 @@ impl Evidence {
         }
     }
 
-    /// Puts the rows together, in their order.
+    /// Puts the rows together.
     fn judged(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Judged {
-        let verdicts = [
-            chain::row(case),
-            root::row(case, anchor.verdict.state),
-            self.signature,
-            anchor.verdict,
-            self.handoff,
-            self.plan,
-            self.manifest,
+        let verdicts = Rows {
+            chain: chain::row(case),
+            root: root::row(case, anchor.verdict.state),
+            signature: self.signature,
+            anchor: anchor.verdict,
+            handoff: self.handoff,
+            plan: self.plan,
+            manifest: self.manifest,
             content,
-        ];
+        };
         Judged {
             verdicts,
             signers: self.signers,

@@ -18,6 +18,7 @@ use crate::model::time::Moment;
 use super::anchor::{self, Anchor};
 use super::findings::{Findings, Verdict};
 use super::report::{Facts, Judged, Report, Since};
+use super::rows::Rows;
 use super::signature::{self, Signature};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
@@ -39,18 +40,17 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     let evidence = Evidence::read(proof);
     let anchor = evidence.anchors(options, at_hand);
     let signature = evidence.signatures(options, anchor.held_since());
-    let rest = || Verdict::not_applicable("a proof shows single entries; this needs the run");
+    let rest = Rows::default().map(|_, ()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
     let judged = Judged {
-        verdicts: [
-            evidence.chain(),
-            evidence.root(beside.since_root),
-            signature.verdict,
-            anchor.verdict,
-            rest(),
-            evidence.plan(options),
-            rest(),
-            content(proof, beside.file),
-        ],
+        verdicts: Rows {
+            chain: evidence.chain(),
+            root: evidence.root(beside.since_root),
+            signature: signature.verdict,
+            anchor: anchor.verdict,
+            plan: evidence.plan(options),
+            content: content(proof, beside.file),
+            ..rest
+        },
         signers: signature.signers,
         missing_anchor: anchor.missing,
         anchored: anchor.anchored,

@@ -1,5 +1,7 @@
 //! A report as text for people and as JSON for programs. Pure.
 
+mod thread;
+
 use serde_json::{Map, Value, json};
 
 use crate::model::printable::{Color, Painted, cut, line};
@@ -15,7 +17,6 @@ const UNCOVERED: usize = 20;
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
     pub fn to_json(&self) -> Value {
-        let checks: Map<String, Value> = self.rows.iter().map(|row| (row.name.to_owned(), check(row))).collect();
         let mut report = json!({
             "schema": "git-handoff.verify/1",
             "run": self.run,
@@ -28,7 +29,7 @@ impl Report {
             "root": self.root,
             "plan": self.plan,
             "base": self.base,
-            "checks": checks,
+            "checks": checks(self.rows.iter()),
             "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
             "sandbox": self.sandbox,
         });
@@ -63,14 +64,8 @@ impl Report {
     pub fn painted(&self, color: bool) -> Painted {
         let paint = |state| color.then(|| shade(state));
         let title = line(&format!("git handoff verify · {}", self.run));
-        let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
-        let state = if self.intact { State::Ok } else { State::Failed };
-        let headline = format!("{} {}", mark(state), self.headline);
-        let mut text = Painted::from(&title).words(&" ".repeat(pad)).painted(&headline, paint(state)).end();
-        for row in &self.rows {
-            let said = format!(" {:<10} {}", row.name, row.detail);
-            text = text.painted(mark(row.state), paint(row.state)).words(&said).end();
-        }
+        let text = headed(&title, self.intact, self.headline, color).end();
+        let mut text = self.rows.iter().fold(text, |text, row| row_line(text, row, color));
         for timed in &self.times {
             let (state, said) = match &timed.at {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
@@ -192,13 +187,31 @@ impl Failure {
     }
 }
 
-fn check(row: &Row) -> Value {
-    let ok: Value = match row.state {
-        State::Ok => true.into(),
-        State::Failed => false.into(),
-        State::NotApplicable => "n/a".into(),
+/// Returns the rows as part of an answer, by their names.
+fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
+    let check = |row: &Row| {
+        let ok: Value = match row.state {
+            State::Ok => true.into(),
+            State::Failed => false.into(),
+            State::NotApplicable => "n/a".into(),
+        };
+        json!({ "ok": ok, "detail": row.detail })
     };
-    json!({ "ok": ok, "detail": row.detail })
+    rows.map(|row| (row.name.to_owned(), check(row))).collect()
+}
+
+/// Begins the first line of a report, with its verdict.
+fn headed(title: &str, intact: bool, headline: &str, color: bool) -> Painted {
+    let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
+    let state = if intact { State::Ok } else { State::Failed };
+    let headline = format!("{} {headline}", mark(state));
+    Painted::from(title).words(&" ".repeat(pad)).painted(&headline, color.then(|| shade(state)))
+}
+
+/// Adds the line of a row.
+fn row_line(text: Painted, row: &Row, color: bool) -> Painted {
+    let said = format!(" {:<10} {}", row.name, row.detail);
+    text.painted(mark(row.state), color.then(|| shade(row.state))).words(&said).end()
 }
 
 fn signer(signer: &SignerSeen) -> Value {

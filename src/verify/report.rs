@@ -6,6 +6,7 @@ use crate::merkle::Head;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
+use super::rows::Rows;
 use super::witness::{Anchored, Standing, Timed};
 use super::{Case, root};
 
@@ -76,7 +77,7 @@ pub enum State {
 /// One row of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its name: `chain`, `root`, `signature`, `anchor`, `handoff`, `plan`, `manifest` or `content`.
+    /// Its name: one of [`Rows::NAMES`], or of [`ThreadRows::NAMES`](super::ThreadRows::NAMES).
     pub name: &'static str,
     /// What it says.
     pub state: State,
@@ -144,8 +145,8 @@ pub struct Report {
     pub base: Option<Oid>,
     /// Who submitted the run, as entry 0 claims.
     pub actor: Option<String>,
-    /// The rows, in the order of [`ROWS`].
-    pub rows: [Row; 8],
+    /// The rows.
+    pub rows: Rows<Row>,
     /// The keys that signed, in order of appearance.
     pub signers: Vec<SignerSeen>,
     /// What each anchor says: the logs at hand, and every place outside that was asked.
@@ -160,12 +161,9 @@ pub struct Report {
     pub uncovered: Vec<Uncovered>,
 }
 
-/// The names of the rows, in the order of a report.
-pub const ROWS: [&str; 8] = ["chain", "root", "signature", "anchor", "handoff", "plan", "manifest", "content"];
-
 /// The rows' verdicts, before they are summed up.
 pub(super) struct Judged {
-    pub(super) verdicts: [Verdict; 8],
+    pub(super) verdicts: Rows<Verdict>,
     pub(super) signers: Vec<SignerSeen>,
     pub(super) missing_anchor: bool,
     pub(super) anchored: Vec<Anchored>,
@@ -222,7 +220,6 @@ impl Judged {
             Some(Failure::NotSealed) => "NOT SEALED",
             Some(_) => "INCOMPLETE",
         };
-        let mut names = ROWS.iter();
         Report {
             run: facts.run,
             sealed: facts.sealed,
@@ -238,11 +235,7 @@ impl Judged {
             plan: facts.plan,
             base: facts.base,
             actor: facts.actor,
-            rows: self.verdicts.map(|verdict| Row {
-                name: names.next().expect("there are as many names as rows"),
-                state: verdict.state,
-                detail: verdict.detail,
-            }),
+            rows: self.verdicts.map(Verdict::row),
             signers: self.signers,
             anchors: self.anchored,
             times: self.times,
@@ -252,25 +245,29 @@ impl Judged {
         }
     }
 
-    fn failed(&self, row: usize) -> bool {
-        self.verdicts[row].state == State::Failed
+    /// Returns whether each row failed.
+    fn failed(&self) -> Rows<bool> {
+        self.verdicts.clone().map(|_, verdict| verdict.state == State::Failed)
+    }
+
+    /// Returns whether the root is not the one that was sealed; an anchor that holds another fails it as well.
+    fn is_another_root(&self, failed: &Rows<bool>, sealed: bool) -> bool {
+        (failed.root && sealed) || (failed.anchor && !self.missing_anchor)
     }
 
     /// Returns the first failure, in the order of [`Failure`].
     fn failure(&self, sealed: bool) -> Option<Failure> {
-        let [chain, root, signature, anchor, handoff, plan, manifest, content] =
-            std::array::from_fn(|row| self.failed(row));
+        let failed = self.failed();
         let failures = [
-            (chain, Failure::Chain),
+            (failed.chain, Failure::Chain),
             (self.missing_anchor, Failure::AnchorMissing),
-            // An anchor that holds another root fails the root as well.
-            ((root && sealed) || (anchor && !self.missing_anchor), Failure::Root),
-            (signature, Failure::Signature),
-            (manifest, Failure::Manifest),
-            (plan, Failure::Plan),
-            (handoff, Failure::Handoff),
-            (content, Failure::Content),
-            (!sealed && root, Failure::NotSealed),
+            (self.is_another_root(&failed, sealed), Failure::Root),
+            (failed.signature, Failure::Signature),
+            (failed.manifest, Failure::Manifest),
+            (failed.plan, Failure::Plan),
+            (failed.handoff, Failure::Handoff),
+            (failed.content, Failure::Content),
+            (!sealed && failed.root, Failure::NotSealed),
             (self.verdicts.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
         ];
         failures.into_iter().find(|(failed, _)| *failed).map(|(_, failure)| failure)
@@ -278,9 +275,11 @@ impl Judged {
 
     /// Whether any row contradicts the run, as opposed to missing or distrusting something.
     pub(super) fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
-        let [chain, root, signature, anchor, handoff, plan, manifest, content] =
-            std::array::from_fn(|row| self.failed(row));
-        let bad_root = (root && sealed) || (anchor && !self.missing_anchor);
-        chain || bad_root || (signature && !distrust) || handoff || plan || manifest || content
+        let failed = self.failed();
+        let another_root = self.is_another_root(&failed, sealed);
+        // Every other row contradicts it when it fails.
+        let rest =
+            Rows { root: another_root, anchor: another_root, signature: failed.signature && !distrust, ..failed };
+        rest.iter().any(|contradicts| *contradicts)
     }
 }

@@ -18,15 +18,13 @@ use crate::model::thread::{CheckpointId, Trail};
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict, counted};
+use super::rows::ThreadRows;
 use super::signature::standing;
 use super::{Error, Logs, Options, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
 use lineage::Lineage;
 use reading::Told;
 pub use ties::tied_run;
-
-/// The names of the rows, in the order of a report; `failure` is the first that fails.
-pub const THREAD_ROWS: [&str; 5] = ["chain", "signature", "anchor", "lineage", "content"];
 
 /// What verification of a thread found. A report about a ref that exists is never an error.
 #[derive(Clone, Debug)]
@@ -43,8 +41,8 @@ pub struct ThreadReport {
     pub entries: u64,
     /// How many checkpoints they make.
     pub checkpoints: u64,
-    /// The rows, in the order of [`THREAD_ROWS`].
-    pub rows: Vec<Row>,
+    /// The rows.
+    pub rows: ThreadRows<Row>,
     /// The keys that signed: one, unless something is wrong.
     pub signers: Vec<SignerSeen>,
     /// The threads that it goes back to, the nearest first.
@@ -213,32 +211,32 @@ impl<'a> Table<'a> {
         let checkpoints = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
         let signature = signature::row(told, self.options);
         let lineage = lineage::trace(self, told);
-        let verdicts = [
-            chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
-            signature.verdict,
-            earlier::held(self, told, (thread, place), anchor(told, self.logs, thread, reference)),
-            lineage.verdict.clone(),
-            content::row(self, told, &lineage),
-        ];
-        let failed: Vec<&str> =
-            verdicts.iter().zip(THREAD_ROWS).filter(|(v, _)| v.state == State::Failed).map(|(_, name)| name).collect();
-        let incomplete = || verdicts.iter().any(|verdict| verdict.incomplete).then_some("incomplete");
-        let failure = failed.first().copied().or_else(incomplete);
-        let of_trust =
-            |name: &&str| (*name == "signature" && signature.distrust) || (*name == "lineage" && lineage.distrust);
+        let verdicts = ThreadRows {
+            chain: chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
+            signature: signature.verdict,
+            anchor: earlier::held(self, told, (thread, place), anchor(told, self.logs, thread, reference)),
+            lineage: lineage.verdict.clone(),
+            content: content::row(self, told, &lineage),
+        };
+        let incomplete = verdicts.iter().any(|verdict| verdict.incomplete);
+        let rows = verdicts.map(Verdict::row);
+        let first = rows.iter().find(|row| row.state == State::Failed).map(|row| row.name);
+        let failure = first.or(incomplete.then_some("incomplete"));
+        let fails = rows.clone().map(|_, row| row.state == State::Failed);
+        let contradicts = ThreadRows {
+            signature: fails.signature && !signature.distrust,
+            lineage: fails.lineage && !lineage.distrust,
+            ..fails
+        };
         let report = ThreadReport {
             thread: thread.clone(),
             intact: failure.is_none(),
             failure,
-            distrust: !failed.is_empty() && failed.iter().all(of_trust),
+            distrust: first.is_some() && !contradicts.iter().any(|contradicts| *contradicts),
             entries: told.links.len() as u64,
             checkpoints: told.trail.checkpoints.len() as u64,
             pinned_clock: told.links.iter().any(|link| link.entry.pinned),
-            rows: verdicts
-                .into_iter()
-                .zip(THREAD_ROWS)
-                .map(|(verdict, name)| Row { name, state: verdict.state, detail: verdict.detail })
-                .collect(),
+            rows,
             signers: signature.signers,
             lineage: lineage.ancestors.clone(),
         };

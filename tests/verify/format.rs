@@ -127,7 +127,7 @@ fn every_kind_has_its_section() {
     ] {
         stands(&format!("`{kind}`"));
     }
-    for row in git_handoff::verify::ROWS {
+    for row in git_handoff::verify::Rows::<()>::NAMES {
         stands(&format!("**{row}**"));
     }
 }

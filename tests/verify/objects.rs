@@ -251,7 +251,7 @@ fn what_others_wrote_cannot_move_the_cursor() {
     lab.point_at(lab.base);
     let mut report = lab.verify();
     report.actor = Some("eve\x1b[2J\u{202e}".to_owned());
-    report.rows[0].detail = "a\nb".to_owned();
+    report.rows.chain.detail = "a\nb".to_owned();
     let text = report.to_text(false);
     assert!(!text.contains('\x1b') && !text.contains('\u{202e}') && text.lines().count() == 10, "{text}");
     assert_eq!(report.row("content").unwrap().state, State::NotApplicable);

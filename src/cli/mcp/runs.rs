@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::target::Target;
-use super::super::thread::{self, ThreadTarget};
+use super::super::thread::ThreadTarget;
 use super::super::verify::{Trust, trust};
 use super::super::{Failure, anchor, runs, status, submit, validate};
 use super::tools::{Call, Effect, Entry, Json, tool};
@@ -114,7 +114,7 @@ fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
         (None, Some(thread)) => {
             let target = ThreadTarget::find(&context.store, thread)?;
             let report = verify_thread(&context.store, &logs, &target.thread, &target.reference, &options)?;
-            Ok(thread::verify_value(&report))
+            Ok(report.to_json())
         }
         _ => Err(Failure::usage("say either `run` or `thread_id`".into())),
     }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::super::table;
 use super::target::ThreadTarget;
-use super::verify::ancestor_line;
 use super::{Context, Ending, Failure, Output, log};
 
 /// Show everything that is recorded about a checkpoint
@@ -34,7 +33,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);
-    rows.extend(sound.lineage.iter().map(|ancestor| vec!["goes back to".into(), ancestor_line(ancestor)]));
+    rows.extend(sound.lineage.iter().map(|ancestor| vec!["goes back to".into(), ancestor.to_string()]));
     rows.push(vec!["signed by".into(), sound.key.clone()]);
     rows.push(vec!["commit".into(), checkpoint.commit.to_string()]);
     output.line(&format!("{}:{}", target.thread, checkpoint.id));

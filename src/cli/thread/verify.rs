@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
-use git_handoff::model::printable::{Color, Painted};
 use git_handoff::thread::own_threads;
-use git_handoff::verify::{Ancestor, Error, Logs, Options, SignerSeen, State, ThreadReport, thread as verify_thread};
-use serde_json::{Map, Value, json};
+use git_handoff::verify::{Error, Logs, Options, thread as verify_thread};
 
 use super::super::verify::{Trust, trust};
 use super::target::ThreadTarget;
@@ -93,109 +91,16 @@ pub(in super::super) fn report(
             other => other?,
         };
         if output.json {
-            output.value(&value(&report));
+            output.value(&report.to_json());
         } else {
             if at > 0 {
                 output.line("");
             }
-            print(&report, output);
+            output.painted(&report.painted(output.color));
         }
         if !report.intact {
             ending = Ending::CheckFailed;
         }
     }
     Ok(ending)
-}
-
-/// Returns a report as JSON answers give it.
-pub(in super::super) fn value(report: &ThreadReport) -> Value {
-    let checks: Map<String, Value> = report
-        .rows
-        .iter()
-        .map(|row| {
-            let ok = match row.state {
-                State::Ok => json!(true),
-                State::Failed => json!(false),
-                State::NotApplicable => json!("n/a"),
-            };
-            (row.name.to_owned(), json!({ "ok": ok, "detail": row.detail }))
-        })
-        .collect();
-    json!({
-        "schema": "git-handoff.thread-verify/1",
-        "thread": report.thread,
-        "intact": report.intact,
-        "failure": report.failure,
-        "entries": report.entries,
-        "checkpoints": report.checkpoints,
-        "checks": checks,
-        "signers": report.signers.iter().map(signer_value).collect::<Vec<_>>(),
-        "lineage": lineage_value(&report.lineage),
-        "accepted_unknown_signer": report.accepted_unknown(),
-    })
-}
-
-fn signer_value(signer: &SignerSeen) -> Value {
-    let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
-    if let Some(principal) = &signer.principal {
-        value["principal"] = principal.as_str().into();
-    }
-    value
-}
-
-/// Returns what a thread goes back to, as answers have it, the nearest first.
-pub(in super::super) fn lineage_value(lineage: &[Ancestor]) -> Value {
-    let one = |ancestor: &Ancestor| {
-        json!({
-            "thread_id": ancestor.thread,
-            "checkpoint_id": ancestor.checkpoint,
-            "commit": ancestor.commit,
-            "how": if ancestor.adopted { "adopted" } else { "forked" },
-            "signer": signer_value(&ancestor.signer),
-            "accepted_unknown_signer": ancestor.accepted_unknown,
-        })
-    };
-    lineage.iter().map(one).collect()
-}
-
-/// Returns an ancestor in one line for people.
-pub(super) fn ancestor_line(ancestor: &Ancestor) -> String {
-    let how = if ancestor.adopted { "adopted" } else { "forked" };
-    let Ancestor { thread, checkpoint, signer, .. } = ancestor;
-    let key = match &signer.principal {
-        Some(principal) => format!("{} of {principal}", signer.fingerprint),
-        None => signer.fingerprint.clone(),
-    };
-    let accepted = if ancestor.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
-    format!("{how} from {thread}:{checkpoint}, by {key}{accepted}")
-}
-
-fn print(report: &ThreadReport, output: &mut Output) {
-    let headline = match report.failure {
-        None => "✓ INTACT",
-        Some("incomplete") => "✗ INCOMPLETE",
-        Some(_) if report.distrust => "✗ UNTRUSTED",
-        Some(_) => "✗ TAMPERED",
-    };
-    let pinned = if report.pinned_clock { "  clock pinned" } else { "" };
-    output.line(&format!("{:<64}{headline}{pinned}", format!("git handoff thread verify · {}", report.thread)));
-    for row in &report.rows {
-        let mark = match row.state {
-            State::Ok => "✓",
-            State::Failed => "✗",
-            State::NotApplicable => "─",
-        };
-        let color = match row.state {
-            State::Ok => Color::Green,
-            State::Failed => Color::Red,
-            State::NotApplicable => Color::Yellow,
-        };
-        let mark = Painted::default().painted(mark, output.color.then_some(color));
-        output.line(mark.words(&format!(" {:<10} {}", row.name, row.detail)));
-        if row.name == "lineage" {
-            for ancestor in &report.lineage {
-                output.line(&format!("             {}", ancestor_line(ancestor)));
-            }
-        }
-    }
 }

@@ -1,0 +1,76 @@
+//! The report on a thread as text and as JSON.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::model::printable::{Painted, line};
+use crate::verify::{Ancestor, ThreadReport};
+
+use super::{checks, headed, row_line, signer};
+
+impl ThreadReport {
+    /// Returns the report as `git-handoff.thread-verify/1`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "schema": "git-handoff.thread-verify/1",
+            "thread": self.thread,
+            "intact": self.intact,
+            "failure": self.failure,
+            "entries": self.entries,
+            "checkpoints": self.checkpoints,
+            "checks": checks(self.rows.iter()),
+            "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
+            "lineage": self.lineage.iter().map(Ancestor::to_json).collect::<Vec<_>>(),
+            "accepted_unknown_signer": self.accepted_unknown(),
+        })
+    }
+
+    /// Returns the report as lines for people, in colour where that is wanted.
+    pub fn painted(&self, color: bool) -> Painted {
+        let headline = match self.failure {
+            None => "INTACT",
+            Some("incomplete") => "INCOMPLETE",
+            Some(_) if self.distrust => "UNTRUSTED",
+            Some(_) => "TAMPERED",
+        };
+        let pinned = if self.pinned_clock { "  clock pinned" } else { "" };
+        let title = line(&format!("git handoff thread verify · {}", self.thread));
+        let mut text = headed(&title, self.intact, headline, color).words(pinned).end();
+        for row in self.rows.iter() {
+            text = row_line(text, row, color);
+            if row.name == "lineage" {
+                for ancestor in &self.lineage {
+                    text = text.words(&format!("             {ancestor}")).end();
+                }
+            }
+        }
+        text
+    }
+}
+
+impl Ancestor {
+    /// Returns what the thread goes back to as part of an answer.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "thread_id": self.thread,
+            "checkpoint_id": self.checkpoint,
+            "commit": self.commit,
+            "how": if self.adopted { "adopted" } else { "forked" },
+            "signer": signer(&self.signer),
+            "accepted_unknown_signer": self.accepted_unknown,
+        })
+    }
+}
+
+/// One line for people.
+impl fmt::Display for Ancestor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.adopted { "adopted" } else { "forked" };
+        write!(f, "{how} from {}:{}, by {}", self.thread, self.checkpoint, self.signer.fingerprint)?;
+        if let Some(principal) = &self.signer.principal {
+            write!(f, " of {principal}")?;
+        }
+        f.write_str(if self.accepted_unknown { "; an unknown key was accepted with it" } else { "" })
+    }
+}
