@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use git_handoff::anchor;
 use git_handoff::config::{Config, Executor, Queue, SETTINGS};
+use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 
 use super::{named, names, read};
@@ -11,8 +13,11 @@ use crate::place::Place;
 /// The name that is chosen where there is a choice: with capital letters, points and a blank in it.
 const OWN: &str = "My own.v2";
 
-/// A value for every setting, and whether it holds.
-const SAMPLES: &[(&str, &str, fn(&Config) -> bool)] = &[
+/// The name of a setting, a value for it, and whether that holds.
+type Sample = (&'static str, &'static str, fn(&Config) -> bool);
+
+/// One for every setting.
+const SAMPLES: &[Sample] = &[
     ("handoff.signingKey", "~/key", |c| c.signing_key.as_deref() == Some("~/key")),
     ("handoff.signers", "who", |c| c.signers.as_deref() == Some(Path::new("who"))),
     ("handoff.revoked", "gone", |c| c.revoked.as_deref() == Some(Path::new("gone"))),
@@ -155,6 +160,23 @@ fn the_default_that_is_documented_is_the_one_that_holds() {
         seen += 1;
     }
     assert!(seen >= 8, "only {seen} defaults were compared");
+}
+
+#[test]
+fn the_defaults_of_what_is_named_are_those_that_hold_where_they_are_needed() {
+    let documented = |wanted: &str| {
+        let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
+        let default = entries.find(|entry| entry.names.contains(&wanted)).unwrap().default;
+        default.trim_matches('`').parse::<u64>().unwrap()
+    };
+    let item =
+        git_handoff::plan::parse_item(br#"{"id":"a","executor":"command","inputs":{"command":"true"}}"#).unwrap();
+    let config = Config::default();
+    let timeout = command::resolve(&item, &config).unwrap().timeout;
+    assert_eq!(documented("handoff.executor.<name>.timeout"), timeout);
+    let attempts = command::max_attempts(&item, "default", &config);
+    assert_eq!(documented("handoff.queue.<name>.maxAttempts"), u64::from(attempts));
+    assert_eq!(documented("handoff.anchor.<name>.timeout"), anchor::PATIENCE.as_secs());
 }
 
 #[test]

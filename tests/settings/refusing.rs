@@ -140,6 +140,24 @@ fn a_tracked_file_cannot_stop_anybody_with_a_setting_of_an_anchor() {
     );
 }
 
+#[test]
+fn a_hint_runs_nothing_that_a_name_says() {
+    let env = Environment::example("handoff-dag");
+    let (odd, team) = ("$(touch ran);touch ran", "repo/.handoff/config");
+    let plain = std::fs::read_to_string(env.path().join(team)).unwrap();
+    let mut said = vec![env.handoff(["submit", "--queue", odd, "plan.json"]).exit(1).stderr];
+    for (field, value) in [("concurrency", "none"), ("concurency", "1"), ("colour", "1")] {
+        env.git(["config", "--file", ".handoff/config", &format!("handoff.queue.{odd}.{field}"), value]).success();
+        said.push(env.handoff(["runs"]).exit(1).stderr);
+        env.write(team, &plain);
+    }
+    for said in said {
+        assert!(said.contains(odd), "{said}");
+        let _ = env.shell("repo", &hint(&env, &said));
+        assert!(!env.repo().join("ran").exists(), "{said}");
+    }
+}
+
 /// Returns the hint of a failure, as it can be pasted.
 fn hint(env: &Environment, said: &str) -> String {
     let hint = said.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
