@@ -3,9 +3,13 @@
 //! git itself reads the files, so that every scope, `-c` and every kind of include counts as it does for git. Settings that
 //! decide whom to trust are never taken from a file inside a work tree.
 
+mod entry;
+mod kind;
 mod origin;
 mod registration;
+mod table;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -13,10 +17,13 @@ use crate::git::program;
 use crate::git::store::{Durability, Store};
 use crate::model::schema::Schema;
 
+pub use entry::{Entry, Group};
+use entry::{Given, Key};
 use origin::WorkTrees;
 pub use origin::is_in_work_tree;
 pub use registration::Registration;
 use registration::place;
+pub use table::SETTINGS;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -180,8 +187,7 @@ impl Config {
                 "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
                     config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
                 }
-                key if key.starts_with("handoff.") => config.set(&setting)?,
-                _ => {}
+                _ => config.take(&setting)?,
             }
         }
         if gpg_format == "ssh" && config.signing_key.is_none() {
@@ -198,104 +204,39 @@ impl Config {
         Ok(config)
     }
 
-    fn set(&mut self, setting: &Setting) -> Result<(), Error> {
-        let key = setting.key.strip_prefix("handoff.").unwrap_or(&setting.key);
-        let value = setting.value.as_str();
-        if let Some((section, rest)) = key.split_once('.')
-            && let Some((name, field)) = rest.rsplit_once('.')
-        {
-            let name = name.to_owned();
-            match section {
-                "executor" => return set_executor(self.executors.entry(name).or_default(), field, setting),
-                "subagent" => return set_executor(self.subagents.entry(name).or_default(), field, setting),
-                "queue" => return set_queue(self.queues.entry(name).or_default(), field, setting),
-                "anchor" => {
-                    self.anchors.entry(name).or_default().insert(field.to_owned(), value.to_owned());
-                    return Ok(());
-                }
-                "shape" if field == "path" => {
-                    self.shapes.insert(name, Registration::of(setting));
-                    return Ok(());
-                }
-                "schema" if field == "path" => {
-                    self.set_schema(&name, setting);
-                    return Ok(());
-                }
-                _ => {}
-            }
-        }
-        match key {
-            "signingkey" => self.signing_key = Some(value.to_owned()),
-            "signers" => self.signers = Some(value.into()),
-            "revoked" => self.revoked = Some(value.into()),
-            "durability" => {
-                self.durability = match value {
-                    "strict" => Durability::Strict,
-                    "relaxed" => Durability::Relaxed,
-                    _ => return Err(Error::bad(setting, "is neither `strict` nor `relaxed`")),
-                }
-            }
-            "maxcrashes" => self.max_crashes = number(setting)?,
-            "maxitems" => self.max_items = number(setting)?,
-            "maxproductsize" => self.max_product_size = number(setting)?,
-            "maxfetchsize" => self.max_fetch_size = number(setting)?,
-            "workspace.root" => self.workspace_root = Some(value.into()),
-            "workspace.keep" => self.keep = boolean(setting)?,
-            "workspace.inputs" => self.inputs = folder(setting)?,
-            "workspace.outputs" => self.outputs = folder(setting)?,
-            _ => {}
-        }
-        Ok(())
+    /// Takes in a setting of ours; one of anybody else's is none of our business.
+    fn take(&mut self, setting: &Setting) -> Result<(), Error> {
+        let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
+        let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
+        (entry.set)(self, &Given { key, setting })
     }
-}
 
-fn set_executor(executor: &mut Executor, field: &str, setting: &Setting) -> Result<(), Error> {
-    let value = setting.value.clone();
-    let words = || setting.value.split_whitespace().map(str::to_owned);
-    match field {
-        "command" => executor.command = Some(value),
-        "setup" => executor.setup = Some(value),
-        "verify" => executor.verify = Some(value),
-        "timeout" => executor.timeout = Some(number(setting)?),
-        "maxattempts" => executor.max_attempts = Some(attempts(setting)?),
-        "env" => {
-            let (name, value) =
-                setting.value.split_once('=').ok_or_else(|| Error::bad(setting, "is not NAME=value"))?;
-            executor.env.insert(name.to_owned(), value.to_owned());
-        }
-        "passenv" => executor.pass_env.extend(words()),
-        "secretenv" => executor.secret_env.extend(words()),
-        _ => {}
+    fn executor(&mut self, given: &Given<'_>) -> &mut Executor {
+        let executors = match given.key.section {
+            Some("subagent") => &mut self.subagents,
+            _ => &mut self.executors,
+        };
+        executors.entry(given.name()).or_default()
     }
-    Ok(())
-}
 
-fn set_queue(queue: &mut Queue, field: &str, setting: &Setting) -> Result<(), Error> {
-    match field {
-        "concurrency" => match number(setting)? {
-            0 => return Err(Error::bad(setting, "is 0; nothing would ever run")),
-            count => queue.concurrency = Some(count),
-        },
-        "pattern" => queue.pattern = Some(setting.value.clone()),
-        "rules" => queue.rules = Some(setting.value.clone().into()),
-        "maxattempts" => queue.max_attempts = Some(attempts(setting)?),
-        _ => {}
+    fn queue(&mut self, given: &Given<'_>) -> &mut Queue {
+        self.queues.entry(given.name()).or_default()
     }
-    Ok(())
+
+    /// Takes in a setting of an anchor, which is read when the anchor is: what it may be depends on the others.
+    fn set_anchor(&mut self, given: &Given<'_>, value: String) {
+        self.anchors.entry(given.name()).or_default().insert(given.key.field.to_owned(), value);
+    }
 }
 
 /// Returns whether a setting decides whom or what to trust.
 fn is_trust_root(key: &str) -> bool {
-    const NAMES: [&str; 7] = [
-        "handoff.signingkey",
-        "handoff.signers",
-        "handoff.revoked",
-        "handoff.sandbox",
-        "user.signingkey",
-        "gpg.ssh.allowedsignersfile",
-        "gpg.format",
-    ];
-    NAMES.contains(&key) || key.starts_with("handoff.anchor.")
+    const OF_GIT: [&str; 3] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.format"];
+    OF_GIT.contains(&key)
+        || Key::parse(key).is_some_and(|key| {
+            // One of an anchor's that nobody knows decides no more than the others.
+            key.section == Some("anchor") || key.entry().is_some_and(|entry| !entry.tracked)
+        })
 }
 
 /// Returns whether a setting of git's own says how others are reached.
@@ -324,42 +265,6 @@ fn parse_list(listed: &str) -> Vec<Setting> {
     settings
 }
 
-/// Reads a whole number with git's suffixes `k`, `m`, `g`.
-fn number<T: TryFrom<u64>>(setting: &Setting) -> Result<T, Error> {
-    let text = setting.value.trim().to_ascii_lowercase();
-    let (digits, unit) = match text.as_bytes().last() {
-        Some(b'k') => (&text[..text.len() - 1], 1 << 10),
-        Some(b'm') => (&text[..text.len() - 1], 1 << 20),
-        Some(b'g') => (&text[..text.len() - 1], 1 << 30),
-        _ => (text.as_str(), 1u64),
-    };
-    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
-    number.and_then(|n| T::try_from(n).ok()).ok_or_else(|| Error::bad(setting, "is not a whole number"))
-}
-
-fn attempts(setting: &Setting) -> Result<u32, Error> {
-    match number(setting)? {
-        count @ 1..=100 => Ok(count),
-        _ => Err(Error::bad(setting, "is not between 1 and 100")),
-    }
-}
-
-fn boolean(setting: &Setting) -> Result<bool, Error> {
-    match setting.value.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" | "1" => Ok(true),
-        "false" | "no" | "off" | "0" | "" => Ok(false),
-        _ => Err(Error::bad(setting, "is neither true nor false")),
-    }
-}
-
-fn folder(setting: &Setting) -> Result<String, Error> {
-    let name = &setting.value;
-    match crate::model::name::FilePath::parse(name) {
-        Ok(_) if !name.contains('/') => Ok(name.clone()),
-        _ => Err(Error::bad(setting, "is not the name of one folder")),
-    }
-}
-
 /// What can go wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -376,12 +281,32 @@ pub enum Error {
         /// The file it stands in.
         origin: Option<PathBuf>,
         /// What is wrong with it.
-        why: &'static str,
+        why: Cow<'static, str>,
+    },
+    /// Nobody knows the setting: whoever misspelt it believes that it holds.
+    #[error("the setting `{key}`{} is not known{}", place(.origin.as_deref()), meant(.nearest.as_deref()))]
+    Unknown {
+        /// The key, as git lists it.
+        key: String,
+        /// The file it stands in.
+        origin: Option<PathBuf>,
+        /// The known name that is most like it.
+        nearest: Option<String>,
     },
 }
 
 impl Error {
-    fn bad(setting: &Setting, why: &'static str) -> Self {
+    fn bad(setting: &Setting, why: impl Into<Cow<'static, str>>) -> Self {
+        let why = why.into();
         Self::Value { key: setting.key.clone(), value: setting.value.clone(), origin: setting.origin.clone(), why }
     }
+
+    fn unknown(key: &Key<'_>, setting: &Setting) -> Self {
+        Self::Unknown { key: setting.key.clone(), origin: setting.origin.clone(), nearest: key.nearest() }
+    }
+}
+
+/// Returns what was probably meant, as messages have it behind what was written.
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

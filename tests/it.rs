@@ -22,6 +22,7 @@ mod place;
 mod plan;
 mod prove;
 mod race;
+mod settings;
 mod share;
 mod tamper;
 mod thread;

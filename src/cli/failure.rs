@@ -1,6 +1,7 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
 mod anchor;
+mod config;
 mod document;
 mod share;
 mod thread;
@@ -13,7 +14,7 @@ use git_handoff::git::{checked, packed, program, refs, save, store};
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
-use git_handoff::{apply, chain, clean, config, coordinate, doctor, export, log, prove, run, sign, submit, verify};
+use git_handoff::{apply, chain, clean, coordinate, doctor, export, log, prove, run, sign, submit, verify};
 use serde_json::{Value, json};
 
 /// Why a command failed.
@@ -164,16 +165,6 @@ impl From<packed::Error> for Failure {
                 failure.hint("git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say")
             }
             packed::Error::Read(..) => failure,
-        }
-    }
-}
-
-impl From<config::Error> for Failure {
-    fn from(error: config::Error) -> Self {
-        let failure = Self::of("config", &error);
-        match &error {
-            config::Error::Value { key, .. } => failure.hint(format!("git config --show-origin --get-all {key}")),
-            config::Error::Git(_) => failure,
         }
     }
 }

@@ -235,3 +235,6 @@ fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<
         Command::Clean(arguments) => clean::run(&arguments, context, output),
     }
 }
+
+#[cfg(test)]
+mod manual;

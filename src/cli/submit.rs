@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use git_handoff::model::quote::quoted;
 use git_handoff::submit::{self as stage, Request, Submitted};
 use git_handoff::validate::Problems;
 use serde_json::{Value, json};
@@ -80,7 +81,7 @@ pub(crate) fn submit_bytes(
     let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
     if queue != "default" && !context.config.queues.contains_key(queue) {
         return Err(Failure::refused("unknown-queue", format!("no queue {queue:?} is registered here"))
-            .hint(format!("git config handoff.queue.{queue}.concurrency 2")));
+            .hint(format!("git config {} 2", quoted(&format!("handoff.queue.{queue}.concurrency")))));
     }
     let pattern = context.config.queues.get(queue).and_then(|settings| settings.pattern.clone());
     let request = Request {

@@ -18,8 +18,8 @@ pub struct Registration {
 
 impl Registration {
     /// Returns what a setting registers.
-    pub(super) fn of(setting: &Setting) -> Self {
-        Self { path: PathBuf::from(&setting.value), key: setting.key.clone(), origin: setting.origin.clone() }
+    pub(super) fn of(setting: &Setting, path: PathBuf) -> Self {
+        Self { path, key: setting.key.clone(), origin: setting.origin.clone() }
     }
 
     /// Returns the same for people.
@@ -36,13 +36,13 @@ pub(super) fn place(origin: Option<&Path>) -> String {
 
 impl Config {
     /// Takes in a schema; one whose name nobody can ask for is in nobody's way.
-    pub(super) fn set_schema(&mut self, name: &str, setting: &Setting) {
+    pub(super) fn set_schema(&mut self, name: &str, registration: Registration) {
         match name.parse() {
-            Ok(schema) => drop(self.schemas.insert(schema, Registration::of(setting))),
+            Ok(schema) => drop(self.schemas.insert(schema, registration)),
             Err(_) => self.warnings.push(format!(
                 "`{}`{} is ignored: it is not of a schema `id@version`",
-                setting.key,
-                place(setting.origin.as_deref())
+                registration.key,
+                place(registration.origin.as_deref())
             )),
         }
     }

@@ -34,13 +34,14 @@ fn what_is_misspelt_makes_no_anchor_weaker() {
     for (key, value, why) in [
         ("type", "magic", "is no kind of anchor"),
         ("url", "", "has no setting `handoff.anchor.vault.url`"),
-        ("garantee", "detect", "is no setting of such an anchor"),
+        ("bucket", "b", "is no setting of such an anchor"),
+        ("garantee", "detect", "did you mean `handoff.anchor.vault.guarantee`?"),
     ] {
         env.git(["config", "handoff.anchor.vault.type", "git"]).success();
         env.git(["config", "handoff.anchor.vault.url", "../vault.git"]).success();
         env.git(["config", &format!("handoff.anchor.vault.{key}"), value]).success();
         let said = env.handoff(["verify", RUN]).exit(1);
-        assert!(said.stderr.contains(why) && said.stderr.contains("hint: git config --show-origin"), "{said}");
+        assert!(said.stderr.contains(why) && said.stderr.contains("hint: git config --"), "{said}");
         env.git(["config", "--remove-section", "handoff.anchor.vault"]).success();
     }
 }

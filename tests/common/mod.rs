@@ -1,6 +1,8 @@
 //! The environment that commands are tested in: nothing of the machine's but the programs, a clock that advances one second
 //! a command, one signing key. Commit ids are therefore the same everywhere, and a changed byte of the format shows.
 
+pub(crate) mod part;
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;

@@ -1,0 +1,144 @@
+//! The manual page, which is `docs/git-handoff.1`: the commands as clap knows them, the settings as their table has them.
+//!
+//! Only the test below makes it; the program does not carry it about.
+
+use std::io::{self, Write};
+
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+use git_handoff::config::SETTINGS;
+
+use super::Arguments;
+
+/// Where the program leaves things, and what for.
+const FILES: &[(&str, &str)] = &[
+    ("refs/handoff/runs/<run>", "A run: its entries, each a signed commit."),
+    ("refs/handoff/threads/<thread>", "A thread of checkpoints."),
+    ("refs/handoff/logs/<fingerprint>", "The log of what a key has sealed."),
+    (".git/handoff/signing_key", "The repository's own key, made on first use."),
+    ("~/.cache/git-handoff", "Where worktrees are made, unless `handoff.workspace.root` says otherwise."),
+];
+
+/// The reference of commands, which says how they end.
+const REFERENCE: &str = include_str!("../../docs/cli.md");
+
+/// Returns the manual page.
+fn page() -> String {
+    let mut whole = Arguments::command();
+    let usage = whole.render_usage().to_string();
+    let man = Man::new(whole.clone().disable_help_subcommand(true)).manual("Git Manual");
+    let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
+        let mut out = Vec::new();
+        render(&man, &mut out).expect("memory takes it");
+        String::from_utf8(out).expect("the page is text")
+    };
+    let mut text = part(Man::render_title) + &part(Man::render_name_section);
+    text += &Roff::new().control("SH", ["SYNOPSIS"]).text([bold(bare(&usage))]).to_roff();
+    text += &part(Man::render_description_section);
+    text += &part(Man::render_options_section);
+    text += &Roff::new().control("SH", ["COMMANDS"]).to_roff();
+    for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
+        add_command(&mut text, "git handoff", command);
+    }
+    text += &configuration();
+    text += &list("FILES", FILES);
+    text += &list("EXIT STATUS", &exit_status());
+    let also = "git-config(1). `git handoff help <command>` prints the help of one command.";
+    text += &Roff::new().control("SH", ["SEE ALSO"]).text([roman(also)]).to_roff();
+    spans(&text)
+}
+
+/// Adds what there is to know of a command, and of those below it.
+fn add_command(text: &mut String, above: &str, command: &Command) {
+    let name = format!("{above} {}", command.get_name());
+    let mut own = command.clone().bin_name(&name).disable_help_flag(true).disable_help_subcommand(true);
+    let usage = own.render_usage().to_string();
+    let mut roff = Roff::new();
+    roff.control("SS", [bare(&usage)]);
+    let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
+    for paragraph in about.unwrap_or_default().split("\n\n") {
+        roff.control("PP", []).text([roman(paragraph)]);
+    }
+    *text += &roff.to_roff();
+    let mut options = Vec::new();
+    Man::new(own).render_options_section(&mut options).expect("memory takes it");
+    let options = String::from_utf8(options).expect("the page is text");
+    *text += options.split_once(".SH OPTIONS\n").map_or("", |(_, options)| options);
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        add_command(text, &name, below);
+    }
+}
+
+fn configuration() -> String {
+    let mut roff = Roff::new();
+    roff.control("SH", ["CONFIGURATION"]).text([roman(
+        "Settings are git's own, see git-config(1). One marked with * decides whom or what to trust and is ignored in a file \
+         inside the work tree. One that is not known is refused.",
+    )]);
+    for group in SETTINGS {
+        roff.control("SS", [group.title]);
+        for entry in group.entries {
+            roff.control("TP", []);
+            let mut names: Vec<Inline> = Vec::new();
+            for name in entry.names {
+                names.extend((!names.is_empty()).then(|| roman(", ")));
+                names.push(bold(*name));
+            }
+            names.extend((!entry.tracked).then(|| roman(" *")));
+            roff.text(names);
+            let (kind, default) = (entry.kind(), entry.default);
+            roff.text([roman(format!("{} Value: {kind}. Default: {default}.", entry.sentence))]);
+        }
+    }
+    roff.to_roff()
+}
+
+fn list(title: &str, rows: &[(&str, &str)]) -> String {
+    let mut roff = Roff::new();
+    roff.control("SH", [title]);
+    for (name, meaning) in rows {
+        roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
+    }
+    roff.to_roff()
+}
+
+/// Returns how commands end, from the table in their reference.
+fn exit_status() -> Vec<(&'static str, &'static str)> {
+    let table =
+        REFERENCE.split("\n## Exit codes\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
+    let row = |line: &'static str| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");
+    table.lines().filter_map(row).filter(|(code, _)| code.parse::<u8>().is_ok()).collect()
+}
+
+/// Returns a usage as it stands in a page.
+fn bare(usage: &str) -> &str {
+    let usage = usage.trim_start_matches("Usage: ");
+    usage.lines().next().unwrap_or(usage)
+}
+
+/// Returns a page whose code spans are set in italics.
+fn spans(page: &str) -> String {
+    let line = |line: &str| {
+        let set = |(at, part): (usize, &str)| if at % 2 == 1 { format!("\\fI{part}\\fR") } else { part.to_owned() };
+        line.split('`').enumerate().map(set).collect::<String>() + "\n"
+    };
+    page.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_manual_page_says_what_the_program_knows() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/git-handoff.1");
+        let page = super::page();
+        if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &page).expect("the page can be written");
+        }
+        let kept = std::fs::read_to_string(&path).expect("there is a manual page");
+        assert!(page.matches("\n.SH ").count() == 9 && page.contains("\\fB130\\fR\n"), "a section is missing");
+        assert!(kept == page, "docs/git-handoff.1 is not what the program knows: HANDOFF_UPDATE_DOCS=1 writes it");
+    }
+}

@@ -1,0 +1,206 @@
+//! What the value of a setting may be: for each kind how it is read and how a document says it, side by side so that they agree.
+
+use std::path::PathBuf;
+
+use super::{Error, Setting};
+
+/// What is said of a kind of values.
+pub(super) trait Kind {
+    /// Returns what people may write, in a few words.
+    fn says(&self) -> String;
+}
+
+/// How values of a kind are read.
+pub(super) trait Read<T>: Kind {
+    /// Returns the value of a setting; an error says what it is not.
+    fn read(&self, setting: &Setting) -> Result<T, Error>;
+}
+
+/// Text that is taken as it is, and what it is; where it has to make sense, whoever needs it sees to that.
+pub(super) struct Text(pub(super) &'static str);
+
+/// The path of a file or folder.
+pub(super) struct File;
+
+/// The name of one folder.
+pub(super) struct Folder;
+
+/// A whole number from the first to the second, with git's suffixes.
+pub(super) struct Number(pub(super) u64, pub(super) u64);
+
+/// A number of bytes.
+pub(super) struct Size;
+
+/// A number of seconds.
+pub(super) struct Seconds;
+
+/// Yes or no.
+pub(super) struct Boolean;
+
+/// One of a few words, each with what it stands for.
+pub(super) struct Choice<T: 'static>(pub(super) &'static [(&'static str, T)]);
+
+/// Words with white space between them.
+pub(super) struct Words;
+
+/// One environment variable.
+pub(super) struct Variable;
+
+impl Kind for Text {
+    fn says(&self) -> String {
+        self.0.into()
+    }
+}
+
+impl Read<String> for Text {
+    fn read(&self, setting: &Setting) -> Result<String, Error> {
+        Ok(setting.value.clone())
+    }
+}
+
+impl Kind for File {
+    fn says(&self) -> String {
+        "path".into()
+    }
+}
+
+impl Read<PathBuf> for File {
+    fn read(&self, setting: &Setting) -> Result<PathBuf, Error> {
+        Ok(PathBuf::from(&setting.value))
+    }
+}
+
+impl Kind for Folder {
+    fn says(&self) -> String {
+        "name of one folder".into()
+    }
+}
+
+impl Read<String> for Folder {
+    fn read(&self, setting: &Setting) -> Result<String, Error> {
+        let name = &setting.value;
+        match crate::model::name::FilePath::parse(name) {
+            Ok(_) if !name.contains('/') => Ok(name.clone()),
+            _ => Err(Error::bad(setting, "is not the name of one folder")),
+        }
+    }
+}
+
+impl Kind for Number {
+    fn says(&self) -> String {
+        match *self {
+            Self(0, u64::MAX) => "number".into(),
+            Self(least, u64::MAX) => format!("number, {least} or more"),
+            Self(least, most) => format!("number, {least} to {most}"),
+        }
+    }
+}
+
+impl<T: TryFrom<u64>> Read<T> for Number {
+    fn read(&self, setting: &Setting) -> Result<T, Error> {
+        let Self(least, most) = *self;
+        let number = whole(setting)?;
+        if !(least..=most).contains(&number) {
+            return Err(match most {
+                u64::MAX => Error::bad(setting, format!("is less than {least}")),
+                _ => Error::bad(setting, format!("is not between {least} and {most}")),
+            });
+        }
+        T::try_from(number).map_err(|_| Error::bad(setting, "is not a whole number"))
+    }
+}
+
+impl Kind for Size {
+    fn says(&self) -> String {
+        "bytes, or with `k`, `m`, `g`".into()
+    }
+}
+
+impl Read<u64> for Size {
+    fn read(&self, setting: &Setting) -> Result<u64, Error> {
+        whole(setting)
+    }
+}
+
+impl Kind for Seconds {
+    fn says(&self) -> String {
+        "seconds".into()
+    }
+}
+
+impl Read<u64> for Seconds {
+    fn read(&self, setting: &Setting) -> Result<u64, Error> {
+        whole(setting)
+    }
+}
+
+impl Kind for Boolean {
+    fn says(&self) -> String {
+        "boolean".into()
+    }
+}
+
+impl Read<bool> for Boolean {
+    fn read(&self, setting: &Setting) -> Result<bool, Error> {
+        match setting.value.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(true),
+            "false" | "no" | "off" | "0" | "" => Ok(false),
+            _ => Err(Error::bad(setting, "is neither true nor false")),
+        }
+    }
+}
+
+impl<T> Kind for Choice<T> {
+    fn says(&self) -> String {
+        let words: Vec<_> = self.0.iter().map(|(word, _)| format!("`{word}`")).collect();
+        words.join(" or ")
+    }
+}
+
+impl<T: Copy> Read<T> for Choice<T> {
+    fn read(&self, setting: &Setting) -> Result<T, Error> {
+        let chosen = self.0.iter().find(|(word, _)| *word == setting.value);
+        chosen.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<_> = self.0.iter().map(|(word, _)| format!("`{word}`")).collect();
+            Error::bad(setting, format!("is neither {}", words.join(" nor ")))
+        })
+    }
+}
+
+impl Kind for Words {
+    fn says(&self) -> String {
+        "words; each setting adds some".into()
+    }
+}
+
+impl Read<Vec<String>> for Words {
+    fn read(&self, setting: &Setting) -> Result<Vec<String>, Error> {
+        Ok(setting.value.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+impl Kind for Variable {
+    fn says(&self) -> String {
+        "`NAME=value`; each setting adds one".into()
+    }
+}
+
+impl Read<(String, String)> for Variable {
+    fn read(&self, setting: &Setting) -> Result<(String, String), Error> {
+        let pair = setting.value.split_once('=').ok_or_else(|| Error::bad(setting, "is not NAME=value"))?;
+        Ok((pair.0.to_owned(), pair.1.to_owned()))
+    }
+}
+
+/// Reads a whole number with git's suffixes `k`, `m`, `g`.
+fn whole(setting: &Setting) -> Result<u64, Error> {
+    let text = setting.value.trim().to_ascii_lowercase();
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'k') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'm') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'g') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text.as_str(), 1u64),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    number.ok_or_else(|| Error::bad(setting, "is not a whole number"))
+}
