@@ -65,20 +65,20 @@ impl Report {
         let title = line(&format!("git handoff verify · {}", self.run));
         let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
         let state = if self.intact { State::Ok } else { State::Failed };
-        let headline = format!("{} {}", mark(state), self.headline);
+        let headline = format!("{} {}", state.mark(), self.headline);
         let mut text = Painted::from(&title).words(&" ".repeat(pad)).painted(&headline, paint(state)).end();
         for row in &self.rows {
             let said = format!(" {:<10} {}", row.name, row.detail);
-            text = text.painted(mark(row.state), paint(row.state)).words(&said).end();
+            text = text.painted(row.state.mark(), paint(row.state)).words(&said).end();
         }
         for timed in &self.times {
             let (state, said) = match &timed.at {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
                 Err(why) => (State::NotApplicable, format!("{}: {why}", timed.authority)),
             };
-            text = text.painted(mark(state), paint(state)).words(&format!(" {:<10} {said}", "time")).end();
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "time")).end();
         }
-        let dash = || (mark(State::NotApplicable), paint(State::NotApplicable));
+        let dash = || (State::NotApplicable.mark(), paint(State::NotApplicable));
         for it in self.uncovered.iter().take(UNCOVERED) {
             let said = format!(" {:<10} {}: {}", "uncovered", it.path, it.detail);
             text = text.painted(dash().0, dash().1).words(&said).end();
@@ -209,11 +209,14 @@ fn signer(signer: &SignerSeen) -> Value {
     value
 }
 
-fn mark(state: State) -> &'static str {
-    match state {
-        State::Ok => "✓",
-        State::Failed => "✗",
-        State::NotApplicable => "─",
+impl State {
+    /// Returns the sign for it at the beginning of a line.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Ok => "✓",
+            Self::Failed => "✗",
+            Self::NotApplicable => "─",
+        }
     }
 }
 

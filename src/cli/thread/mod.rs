@@ -17,7 +17,7 @@ use super::{Ending, Failure, Output};
 
 pub(super) use diff::difference;
 pub(super) use target::ThreadTarget;
-pub(super) use verify::{lineage_value, own, report, value as verify_value};
+pub(super) use verify::{lineage_value, print, value as verify_value};
 
 /// Look at threads and verify them
 #[derive(clap::Args)]

@@ -72,13 +72,13 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns a thread with the ref that is its own.
-pub(in super::super) fn own(thread: ThreadId) -> (ThreadId, String) {
+fn own(thread: ThreadId) -> (ThreadId, String) {
     let reference = format::thread_ref(&thread);
     (thread, reference)
 }
 
 /// Verifies threads, each at its ref, and prints what was found.
-pub(in super::super) fn report(
+fn report(
     targets: &[(ThreadId, String)],
     (store, logs): (&Store, &Logs),
     options: &Options,
@@ -92,19 +92,24 @@ pub(in super::super) fn report(
             }
             other => other?,
         };
-        if output.json {
-            output.value(&value(&report));
-        } else {
-            if at > 0 {
-                output.line("");
-            }
-            print(&report, output);
-        }
-        if !report.intact {
+        if print(&report, at, output) != Ending::Done {
             ending = Ending::CheckFailed;
         }
     }
     Ok(ending)
+}
+
+/// Prints the report that stands at this place of an answer.
+pub(in super::super) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
+    if output.json {
+        output.value(&value(report));
+    } else {
+        if at > 0 {
+            output.line("");
+        }
+        lines(report, output);
+    }
+    if report.intact { Ending::Done } else { Ending::CheckFailed }
 }
 
 /// Returns a report as JSON answers give it.
@@ -170,7 +175,7 @@ pub(super) fn ancestor_line(ancestor: &Ancestor) -> String {
     format!("{how} from {thread}:{checkpoint}, by {key}{accepted}")
 }
 
-fn print(report: &ThreadReport, output: &mut Output) {
+fn lines(report: &ThreadReport, output: &mut Output) {
     let headline = match report.failure {
         None => "✓ INTACT",
         Some("incomplete") => "✗ INCOMPLETE",
@@ -180,17 +185,12 @@ fn print(report: &ThreadReport, output: &mut Output) {
     let pinned = if report.pinned_clock { "  clock pinned" } else { "" };
     output.line(&format!("{:<64}{headline}{pinned}", format!("git handoff thread verify · {}", report.thread)));
     for row in &report.rows {
-        let mark = match row.state {
-            State::Ok => "✓",
-            State::Failed => "✗",
-            State::NotApplicable => "─",
-        };
         let color = match row.state {
             State::Ok => Color::Green,
             State::Failed => Color::Red,
             State::NotApplicable => Color::Yellow,
         };
-        let mark = Painted::default().painted(mark, output.color.then_some(color));
+        let mark = Painted::default().painted(row.state.mark(), output.color.then_some(color));
         output.line(mark.words(&format!(" {:<10} {}", row.name, row.detail)));
         if row.name == "lineage" {
             for ancestor in &report.lineage {
