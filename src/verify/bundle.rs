@@ -34,7 +34,7 @@ pub struct Bundle {
 #[derive(Clone, Debug)]
 pub enum ChainReport {
     /// It is a run.
-    Run(Report),
+    Run(Box<Report>),
     /// It is a thread.
     Thread(ThreadReport),
 }
@@ -127,7 +127,8 @@ impl Bundle {
         Ok(wanted.into_iter().map(move |one| match one {
             One::Run(run) => {
                 let at_hand = AtHand { logs: &logs, ask };
-                verify_with(store, &at_hand, run, &run_ref(run), &options).map(ChainReport::Run)
+                verify_with(store, &at_hand, run, &run_ref(run), &options)
+                    .map(|report| ChainReport::Run(Box::new(report)))
             }
             One::Thread(id) => thread(store, &logs, id, &thread_ref(id), &options).map(ChainReport::Thread),
         }))
