@@ -1,9 +1,10 @@
 //! The rules of the source that a compiler does not check: who may import whom, where each kind of effect happens, how long a
-//! file may be.
+//! file may be, and what the verifier alone takes along.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What each module of the library may name of the others; `cli` may name all of them through `git_handoff::`.
 ///
@@ -21,7 +22,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("git", &["model"]),
     ("config", &["git", "model"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
-    ("verify", &["git", "merkle", "model", "plan", "sign", "validate"]),
+    ("verify", &["git", "merkle", "model", "plan", "sign"]),
     // The chain and what is built on it. A run that bytes are taken from is one that the verifier let pass.
     ("chain", &["clock", "git", "model", "sign"]),
     ("event", &["chain"]),
@@ -67,6 +68,26 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &["cli/output.rs", "cli/progress.rs"],
     ),
     ("leaving the process", &["process::exit"], &["cli/output.rs"]),
+];
+
+/// Crates that the program alone is for; the library is without them.
+const PROGRAM: [&str; 4] = ["clap", "console", "indicatif", "rmcp"];
+
+/// Crates that whoever wants nothing but the verifier does not pay for.
+const DEAR: [&str; 13] = [
+    "clap",
+    "cms",
+    "console",
+    "indicatif",
+    "jsonschema",
+    "quick-xml",
+    "regex",
+    "rmcp",
+    "rustls",
+    "rusty-s3",
+    "tokio",
+    "ureq",
+    "x509-cert",
 ];
 
 /// The most lines of a source file before its tests.
@@ -199,6 +220,63 @@ fn the_program_is_only_the_command_line() {
             assert!(!line.contains("crate::"), "src/{}:{number}: name siblings through `super::`", source.path);
         }
     }
+}
+
+#[test]
+fn the_library_is_without_the_crates_of_the_program() {
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| source.module().is_some()) {
+        for (number, line) in source.lines() {
+            let used = PROGRAM.iter().filter(|name| line.contains(&format!("{name}::")));
+            wrong.extend(used.map(|name| format!("src/{}:{number}: {name} belongs into `cli`", source.path)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn without_features_there_is_the_verifier_and_what_it_imports() {
+    let (_, imports) = IMPORTS.iter().find(|(name, _)| *name == "verify").expect("the verifier is a module");
+    let verifier: BTreeSet<&str> = imports.iter().copied().chain(["verify"]).collect();
+    let sources = sources();
+    let root = sources.iter().find(|source| source.path == "lib.rs").expect("the library has a root");
+    let lines: Vec<&str> = root.text.lines().collect();
+    let alone = lines.windows(2).filter(|two| two[0] != "#[cfg(feature = \"full\")]");
+    let alone = alone.filter_map(|two| two[1].strip_prefix("pub mod ")?.strip_suffix(';'));
+    assert_eq!(alone.collect::<BTreeSet<_>>(), verifier);
+}
+
+#[test]
+fn the_verifier_takes_no_dear_crate_along() {
+    let named = |features: &[&str]| -> BTreeSet<String> {
+        let tree = ["tree", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--locked", "--offline"];
+        let run =
+            Command::new(env!("CARGO")).args(tree).args(features).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+        let run = run.expect("cargo can be run");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let lines = String::from_utf8(run.stdout).expect("cargo prints text");
+        lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    };
+    let all = named(&[]);
+    let verifier = named(&["--no-default-features"]);
+    for dear in DEAR {
+        assert!(all.contains(dear), "the program does without {dear}; so does this list");
+        assert!(!verifier.contains(dear), "the verifier takes {dear} along");
+    }
+}
+
+#[test]
+fn the_embedding_example_takes_the_versions_that_are_tested_here() {
+    let packages = |path: &str| -> BTreeSet<String> {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("there is a lock file");
+        let packages = text.split("[[package]]\n").skip(1).filter(|package| package.contains("\nsource = "));
+        packages.map(|package| package.lines().take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let here = packages("Cargo.lock");
+    let there = packages("examples/embed/Cargo.lock");
+    let others: Vec<_> = there.difference(&here).collect();
+    let mend = "cp Cargo.lock examples/embed/ && cargo update --workspace --manifest-path examples/embed/Cargo.toml";
+    assert!(others.is_empty() && !there.is_empty(), "examples/embed/Cargo.lock has {others:?}; mend it with {mend}");
 }
 
 #[test]

@@ -42,8 +42,8 @@ const ACTOR: &str = "HANDOFF_ACTOR";
 pub(crate) struct Context {
     /// The repository; outside of one, an empty throw-away one.
     pub(crate) store: Store,
-    /// Whether there is no repository around the current directory.
-    pub(crate) outside: bool,
+    /// That throw-away one, where there is no repository around the current directory.
+    pub(crate) outside: Option<Scratch>,
     /// Its configuration.
     pub(crate) config: Arc<Config>,
     /// Where moments come from.
@@ -102,8 +102,12 @@ impl Context {
         let Surroundings { clock, here, ambient, actor } = around;
         let (store, outside) = match Store::discover(&here) {
             // What is read there is the user's own configuration and nothing else.
-            Err(store::Error::Open(..)) if anywhere => (output.keep(Scratch::new("sha1")?), true),
-            found => (found?, false),
+            Err(store::Error::Open(..)) if anywhere => {
+                let scratch = Scratch::new("sha1")?;
+                output.remove_at_exit(scratch.store().git_dir());
+                (scratch.store().clone(), Some(scratch))
+            }
+            found => (found?, None),
         };
         let config = Config::read(&store)?;
         let store = store.with_durability(config.durability);

@@ -1,11 +1,11 @@
 //! The only place that prints: answers to stdout, everything else to stderr. Nothing but bytes that were asked for as such leaves
 //! it without having been made printable.
 
+use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use git_handoff::git::scratch::Scratch;
-use git_handoff::git::store::Store;
 use git_handoff::model::printable::{self, Color, Painted};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(crate) struct Output {
     /// Whether stdout takes colour.
     pub(crate) color: bool,
     stderr_color: bool,
-    kept: Vec<Scratch>,
+    temporary: Vec<PathBuf>,
 }
 
 impl Output {
@@ -32,15 +32,13 @@ impl Output {
             json,
             color: wanted && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
-            kept: Vec::new(),
+            temporary: Vec::new(),
         }
     }
 
-    /// Keeps a throw-away repository until the program ends, however that happens here; returns the repository.
-    pub(crate) fn keep(&mut self, scratch: Scratch) -> Store {
-        let store = scratch.store().clone();
-        self.kept.push(scratch);
-        store
+    /// Names a temporary folder, which is removed also where the program ends here.
+    pub(crate) fn remove_at_exit(&mut self, folder: PathBuf) {
+        self.temporary.push(folder);
     }
 
     /// Prints a line: words of anybody's, of which nothing steers a terminal, or such as were painted here.
@@ -166,7 +164,10 @@ impl Output {
     /// Ends the program where its reader has gone away; a full disk behind stdout is an error.
     fn settle(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        self.kept.clear();
+        for folder in &self.temporary {
+            // What is left of it is the system's to remove.
+            let _ = fs::remove_dir_all(folder);
+        }
         if error.kind() == ErrorKind::BrokenPipe {
             std::process::exit(BROKEN_PIPE);
         }

@@ -236,7 +236,6 @@ fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Res
         signer: arguments.signer.clone(),
         plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
         base: arguments.base.as_deref().map(|base| commit(base, arguments, context)).transpose()?,
-        alone: arguments.bundle.is_some(),
         ..options
     })
 }
@@ -315,7 +314,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn commit(base: &str, arguments: &Arguments, context: &Context) -> Result<Oid, Failure> {
     match base.parse() {
         Ok(oid) if arguments.works_anywhere() => Ok(oid),
-        Err(_) if context.outside => {
+        Err(_) if context.outside.is_some() => {
             Err(Failure::usage(format!("{base:?} must be a commit's full id: there is no repository here")))
         }
         _ => Ok(submit::resolve_base(&context.store, base)?),

@@ -109,6 +109,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
 }
 
 /// Does so whatever the document weighs, where the process itself is bounded.
+#[cfg(feature = "full")]
 pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
     match read_within(bytes, usize::MAX, &mut problems) {

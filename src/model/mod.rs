@@ -3,6 +3,7 @@
 pub mod bounds;
 pub mod catalog;
 pub mod causes;
+#[cfg(feature = "full")]
 pub mod credential;
 pub mod descriptor;
 pub mod digest;
@@ -21,6 +22,7 @@ pub mod log_name;
 pub mod manifest;
 pub mod name;
 pub mod packet;
+pub mod place;
 pub mod plan;
 pub mod printable;
 pub mod problem;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::place::{is_asked, refuses, unknown};
 use super::{Kind, Place, Space, evidence, stamps};
 use crate::git::race::{self, Lost};
 use crate::git::remote::{self, Depth, Reach, Remote};
@@ -196,12 +197,12 @@ fn wanted(
             None => skipped.push(name),
         }
     }
-    if let Some(name) = Place::unknown(&request.names, &places) {
+    if let Some(name) = unknown(&request.names, &places) {
         return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
     }
     // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
     places.retain(|(place, _)| {
-        place.is_asked(&request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
+        is_asked(place, &request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
     });
     if places.len() > MOST_REFS {
         return Err(Error::TooMany(places.len()));
@@ -241,7 +242,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
             Some(Err(error)) => return Ok(Status::Unsound(in_words(&error))),
             None | Some(Ok(true)) => {}
         }
-        if let Err(why) = place.refuses(store, old, new) {
+        if let Err(why) = refuses(place, store, old, new) {
             return Ok(Status::Unsound(why));
         }
         if let Some(why) = evidence::oversized(store, place.kind, old, new)? {

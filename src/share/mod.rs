@@ -11,5 +11,6 @@ pub mod push;
 mod rival;
 mod stamps;
 
-pub use place::{Kind, Place, Space};
+pub use crate::model::place::{Kind, Place};
+pub use place::Space;
 pub use rival::Rival;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::place::{is_asked, unknown};
 use super::rival::{Found, Remotely, Rival};
 use super::{Kind, Place, Space, stamps};
 use crate::git::remote::{self, Reach, Remote, Spec};
@@ -206,11 +207,11 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
     let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(folder)?)?, oid)));
     let mut ours: Vec<(Place, Oid)> = ours.collect();
     ours.sort();
-    if let Some(name) = Place::unknown(&request.names, &ours) {
+    if let Some(name) = unknown(&request.names, &ours) {
         return Err(Error::Unknown(name.clone()));
     }
     let wanted = ours.into_iter().map(|(place, ours)| {
-        let asked = place.is_asked(&request.names, request.transcripts);
+        let asked = is_asked(&place, &request.names, request.transcripts);
         Wanted { place, ours, asked }
     });
     Ok(wanted.filter(|wanted| wanted.asked || wanted.place.kind.is_chain()).collect())

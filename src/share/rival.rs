@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::place::refuses;
 use super::push::{Error, Status};
 use super::{Kind, Place};
 use crate::git::history;
@@ -119,10 +120,10 @@ impl Remotely<'_> {
         let goes_on = |from, to| history::continues(self.store, from, to);
         match (goes_on(theirs, ours), goes_on(ours, theirs)) {
             (Ok(true), _) => (Some(Status::Updated), None),
-            (_, Ok(true)) => (Some(Status::Behind), place.refuses(self.store, Some(ours), theirs).err()),
+            (_, Ok(true)) => (Some(Status::Behind), refuses(place, self.store, Some(ours), theirs).err()),
             // Two runs or threads of one name are for people to look at, whatever the other is; a log can stand beside another.
             _ if place.kind != Kind::Log => (None, None),
-            (_, Ok(_)) => (None, place.refuses(self.store, None, theirs).err()),
+            (_, Ok(_)) => (None, refuses(place, self.store, None, theirs).err()),
             (_, Err(error)) => (None, Some(in_words(&error))),
         }
     }

@@ -5,6 +5,7 @@
 //! refs nor grafts nor a shallow file nor the commit-graph have a say in what is read.
 
 mod anchor;
+mod bundle;
 mod bundle_json;
 mod chain;
 mod content;
@@ -34,9 +35,12 @@ mod thread;
 mod tree;
 mod witness;
 
+pub use bundle::{Bundle, BundleError, ChainReport};
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Continuable, Refusal, continuable, continuable_on};
 pub use gate::{Admitted, Barred, Gate, Seen};
+/// The time zone of [`Signers::parse`].
+pub use jiff::tz::TimeZone;
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
 pub use received::{Chain, received};

@@ -71,9 +71,9 @@ impl Report {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
                 Err(why) => (State::NotApplicable, format!("{}: {why}", timed.authority)),
             };
-            text = text.painted(mark(state), paint(state)).words(&format!(" {:<10} {said}", "time")).end();
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "time")).end();
         }
-        let dash = || (mark(State::NotApplicable), paint(State::NotApplicable));
+        let dash = || (State::NotApplicable.mark(), paint(State::NotApplicable));
         for it in self.uncovered.iter().take(UNCOVERED) {
             let said = format!(" {:<10} {}: {}", "uncovered", it.path, it.detail);
             text = text.painted(dash().0, dash().1).words(&said).end();
@@ -204,14 +204,14 @@ fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
 fn headed(title: &str, intact: bool, headline: &str, color: bool) -> Painted {
     let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
     let state = if intact { State::Ok } else { State::Failed };
-    let headline = format!("{} {headline}", mark(state));
+    let headline = format!("{} {headline}", state.mark());
     Painted::from(title).words(&" ".repeat(pad)).painted(&headline, color.then(|| shade(state)))
 }
 
 /// Adds the line of a row.
 fn row_line(text: Painted, row: &Row, color: bool) -> Painted {
     let said = format!(" {:<10} {}", row.name, row.detail);
-    text.painted(mark(row.state), color.then(|| shade(row.state))).words(&said).end()
+    text.painted(row.state.mark(), color.then(|| shade(row.state))).words(&said).end()
 }
 
 fn signer(signer: &SignerSeen) -> Value {
@@ -222,11 +222,14 @@ fn signer(signer: &SignerSeen) -> Value {
     value
 }
 
-fn mark(state: State) -> &'static str {
-    match state {
-        State::Ok => "✓",
-        State::Failed => "✗",
-        State::NotApplicable => "─",
+impl State {
+    /// Returns the sign for it at the beginning of a line.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Ok => "✓",
+            Self::Failed => "✗",
+            Self::NotApplicable => "─",
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use git_handoff::git::{remote, scratch};
 use git_handoff::share::{bundle, fetch, push};
+use git_handoff::verify::BundleError;
 
 use super::Failure;
 
@@ -68,6 +69,19 @@ impl From<bundle::Error> for Failure {
             bundle::Error::Ref(inner) => inner.into(),
             bundle::Error::Write(_) => Self::of("bundle", &error)
                 .hint("in a partial clone, bring the products first: git handoff fetch --content"),
+            _ => Self::of("bundle", &error),
+        }
+    }
+}
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        match error {
+            BundleError::Missing(_) => Self::of("unknown-run", &error),
+            BundleError::Empty => Self::of("no-runs", &error),
+            BundleError::Scratch(inner) => inner.into(),
+            BundleError::Ref(inner) => inner.into(),
+            BundleError::Logs(inner) => inner.into(),
             _ => Self::of("bundle", &error),
         }
     }

@@ -17,7 +17,7 @@ use super::{Ending, Failure, Output};
 
 pub(super) use diff::difference;
 pub(super) use target::ThreadTarget;
-pub(super) use verify::{own, report};
+pub(super) use verify::print;
 
 /// Look at threads and verify them
 #[derive(clap::Args)]

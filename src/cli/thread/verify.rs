@@ -6,7 +6,7 @@ use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
 use git_handoff::thread::own_threads;
-use git_handoff::verify::{Error, Logs, Options, thread as verify_thread};
+use git_handoff::verify::{Error, Logs, Options, ThreadReport, thread as verify_thread};
 
 use super::super::verify::{Trust, trust};
 use super::target::ThreadTarget;
@@ -70,13 +70,13 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns a thread with the ref that is its own.
-pub(in super::super) fn own(thread: ThreadId) -> (ThreadId, String) {
+fn own(thread: ThreadId) -> (ThreadId, String) {
     let reference = format::thread_ref(&thread);
     (thread, reference)
 }
 
 /// Verifies threads, each at its ref, and prints what was found.
-pub(in super::super) fn report(
+fn report(
     targets: &[(ThreadId, String)],
     (store, logs): (&Store, &Logs),
     options: &Options,
@@ -90,17 +90,22 @@ pub(in super::super) fn report(
             }
             other => other?,
         };
-        if output.json {
-            output.value(&report.to_json());
-        } else {
-            if at > 0 {
-                output.line("");
-            }
-            output.painted(&report.painted(output.color));
-        }
-        if !report.intact {
+        if print(&report, at, output) != Ending::Done {
             ending = Ending::CheckFailed;
         }
     }
     Ok(ending)
+}
+
+/// Prints the report that stands at this place of an answer.
+pub(in super::super) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
+    if output.json {
+        output.value(&report.to_json());
+    } else {
+        if at > 0 {
+            output.line("");
+        }
+        output.painted(&report.painted(output.color));
+    }
+    if report.intact { Ending::Done } else { Ending::CheckFailed }
 }

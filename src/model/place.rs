@@ -1,0 +1,141 @@
+//! The refs that travel, by what they hold and whose they are.
+
+use super::log_name::LogName;
+use super::name::{RunId, ThreadId, encode_segment};
+
+/// The folder of refs in which they lie, in a repository that is our own and in a bundle.
+pub const REFS: &str = "refs/handoff/";
+
+/// What a ref holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The chain of a run.
+    Run,
+    /// The chain of a thread.
+    Thread,
+    /// The repository log of a key.
+    Log,
+    /// The transcripts of a run: a tree, no chain, and no evidence.
+    Transcripts,
+    /// The time stamps of a run: a tree that only gets more; each proves itself.
+    Stamps,
+}
+
+/// One ref that travels, without the folder of refs that it lies in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// What it holds.
+    pub kind: Kind,
+    /// The name as people write it.
+    pub name: String,
+    segment: String,
+}
+
+impl Kind {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Thread => "thread",
+            Self::Log => "log",
+            Self::Transcripts => "transcripts",
+            Self::Stamps => "time stamps",
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Run => "runs",
+            Self::Thread => "threads",
+            Self::Log => "logs",
+            Self::Transcripts => "transcripts",
+            Self::Stamps => "stamps",
+        }
+    }
+
+    /// Returns whether it is a chain, which only grows.
+    pub fn is_chain(self) -> bool {
+        !matches!(self, Self::Transcripts | Self::Stamps)
+    }
+}
+
+impl Place {
+    /// Reads `runs/<run>` and the like; none where the name is not exactly what one of ours encodes to.
+    pub fn parse(below: &str) -> Option<Self> {
+        let (folder, segment) = below.split_once('/')?;
+        let kind = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps]
+            .into_iter()
+            .find(|k| k.folder() == folder)?;
+        let name = match kind {
+            Kind::Log => LogName::decode(segment)?.to_string(),
+            _ => RunId::decode(segment)?.as_str().to_owned(),
+        };
+        Some(Self { kind, name, segment: segment.to_owned() })
+    }
+
+    /// Returns whether a name lies where ours lie.
+    pub(crate) fn is_like_one(below: &str) -> bool {
+        let folders = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps].map(Kind::folder);
+        below.split_once('/').is_some_and(|(folder, _)| folders.contains(&folder))
+    }
+
+    /// Returns the place of a run.
+    pub fn of_run(run: &RunId) -> Self {
+        Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
+    }
+
+    /// Returns the place of the time stamps of what lies here, if that is a run.
+    pub fn stamps(&self) -> Option<Self> {
+        (self.kind == Kind::Run).then(|| Self { kind: Kind::Stamps, ..self.clone() })
+    }
+
+    /// Returns the place of a thread.
+    pub fn of_thread(thread: &ThreadId) -> Self {
+        Self { kind: Kind::Thread, name: thread.as_str().to_owned(), segment: thread.encoded() }
+    }
+
+    /// Returns the place of a log.
+    pub fn of_log(log: &LogName) -> Self {
+        let name = log.to_string();
+        Self { kind: Kind::Log, segment: encode_segment(&name), name }
+    }
+
+    /// Returns the ref below a folder of refs that ends with a slash.
+    pub fn below(&self, folder: &str) -> String {
+        format!("{folder}{}/{}", self.kind.folder(), self.segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_we_would_write_ourselves_is_a_place() {
+        let fingerprint = "logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg";
+        for good in ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", fingerprint] {
+            let place = Place::parse(good).expect(good);
+            assert_eq!(place.below("refs/handoff/"), format!("refs/handoff/{good}"));
+        }
+        for bad in [
+            "runs",
+            "runs/",
+            "runs/a/b",
+            "runs/%61",
+            "runs/%2e%2e",
+            "runs/%40x",
+            "runs/a.lock",
+            "logs/x",
+            "logs/SHA256%3Ax",
+            "bases/a",
+            "salvage/a",
+            "remotes/origin/runs/a",
+            "heads/main",
+            "runs/%0A",
+            "runs/a%20",
+            "",
+        ] {
+            assert_eq!(Place::parse(bad), None, "{bad}");
+        }
+    }
+}

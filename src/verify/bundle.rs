@@ -1,0 +1,242 @@
+//! Runs and threads in a file, for where there is no repository: opened in one to throw away, and verified there.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+
+use crate::git::porcelain::{BundleHead, bundle_head};
+use crate::git::program;
+use crate::git::refs;
+use crate::git::scratch::{self, Scratch};
+use crate::model::format::{run_ref, thread_ref};
+use crate::model::name::{RunId, ThreadId};
+use crate::model::place::{Kind, Place, REFS};
+use crate::model::printable;
+
+use super::{Ask, AtHand, Error, Logs, Options, Report, Row, ThreadReport, thread, verify_with};
+
+/// A bundle whose head is longer than this is none of ours.
+const LONGEST_HEAD: u64 = 16 << 20;
+
+/// More refs than this are not taken from one bundle, as from one remote.
+const MOST_REFS: usize = 50_000;
+
+/// A bundle in a throw-away repository, which is gone when this is dropped.
+pub struct Bundle {
+    scratch: Scratch,
+    runs: Vec<RunId>,
+    threads: Vec<ThreadId>,
+    skipped: Vec<String>,
+}
+
+/// What verification found of one chain in a bundle.
+#[derive(Clone, Debug)]
+pub enum ChainReport {
+    /// It is a run.
+    Run(Box<Report>),
+    /// It is a thread.
+    Thread(Box<ThreadReport>),
+}
+
+impl ChainReport {
+    /// Returns the name of the run or thread.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Run(report) => &report.run,
+            Self::Thread(report) => report.thread.as_str(),
+        }
+    }
+
+    /// Returns the rows, in the order of a report. What others wrote stands in them.
+    pub fn rows(&self) -> Vec<&Row> {
+        match self {
+            Self::Run(report) => report.rows.iter().collect(),
+            Self::Thread(report) => report.rows.iter().collect(),
+        }
+    }
+
+    /// Returns whether nothing failed and nothing was missing.
+    pub fn is_intact(&self) -> bool {
+        match self {
+            Self::Run(report) => report.intact,
+            Self::Thread(report) => report.intact,
+        }
+    }
+}
+
+impl Bundle {
+    /// Opens a bundle of at most `largest` bytes; every object is checked by git, no repository of the user's is touched.
+    pub fn open(path: &Path, largest: u64) -> Result<Self, BundleError> {
+        let unreadable = |error| BundleError::Read(path.to_owned(), error);
+        let mut file = File::open(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        if size > largest {
+            return Err(BundleError::TooLarge(path.to_owned(), largest));
+        }
+        let mut start = Vec::new();
+        (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable)?;
+        let head = bundle_head(&start).ok_or_else(|| BundleError::NotABundle(path.to_owned()))?;
+        drop(start);
+        if head.refs.len() > MOST_REFS {
+            return Err(BundleError::TooMany(path.to_owned(), head.refs.len()));
+        }
+        if let Some(asked) = head.asks.first() {
+            return Err(BundleError::Capability(path.to_owned(), printable::line(asked)));
+        }
+        if !head.prerequisites.is_empty() {
+            return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
+        }
+        file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
+        let scratch = Scratch::new(&head.object_format)?;
+        let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
+        let call = call.largest_file(largest);
+        call.args(["index-pack", "--stdin", "--fsck-objects"]).run().map_err(|error| match error {
+            error if error.wants_memory() => BundleError::TooMuch(path.to_owned()),
+            error => BundleError::Pack(path.to_owned(), error),
+        })?;
+        let mut bundle = Self { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new() };
+        bundle.name(&head, path)?;
+        Ok(bundle)
+    }
+
+    /// Verifies the runs in it and then the threads, all or those with these names; each when it is asked for.
+    ///
+    /// Each stands alone, as [`Options::alone`] says: what the bundle holds and `witnesses`, logs of another repository, are
+    /// all the logs there are. A bundle in which there is nothing to verify is an error, and so is a name that nothing in it has.
+    pub fn verify<'a>(
+        &'a self,
+        names: &[String],
+        witnesses: Logs,
+        ask: Ask<'a>,
+        options: &Options,
+    ) -> Result<impl Iterator<Item = Result<ChainReport, Error>> + use<'a>, BundleError> {
+        let runs = self.runs.iter().map(One::Run);
+        let all: Vec<One<'_>> = runs.chain(self.threads.iter().map(One::Thread)).collect();
+        if let Some(missing) = names.iter().find(|name| !all.iter().any(|one| one.name() == *name)) {
+            return Err(BundleError::Missing(missing.clone()));
+        }
+        if all.is_empty() {
+            return Err(BundleError::Empty);
+        }
+        let is_wanted = |one: &One<'_>| names.is_empty() || names.iter().any(|name| name == one.name());
+        let wanted: Vec<One<'_>> = all.into_iter().filter(is_wanted).collect();
+        let store = self.scratch.store();
+        let logs = Logs::read(store)?.with_witnesses(witnesses);
+        let options = Options { alone: true, ..options.clone() };
+        Ok(wanted.into_iter().map(move |one| match one {
+            One::Run(run) => {
+                let at_hand = AtHand { logs: &logs, ask };
+                verify_with(store, &at_hand, run, &run_ref(run), &options)
+                    .map(|report| ChainReport::Run(Box::new(report)))
+            }
+            One::Thread(id) => {
+                thread(store, &logs, id, &thread_ref(id), &options).map(|report| ChainReport::Thread(Box::new(report)))
+            }
+        }))
+    }
+
+    /// Returns the names in it that are none of ours; what they name is not looked at.
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    /// Returns the folder of the throw-away repository, for whoever ends the program before this is dropped.
+    pub fn folder(&self) -> PathBuf {
+        self.scratch.store().git_dir()
+    }
+
+    /// Gives what came in the names that the bundle has for it, as far as they are ours.
+    ///
+    /// One that is nearly ours is refused, as is one that is there twice or holds nothing: whoever reads the list might take it for another.
+    fn name(&mut self, head: &BundleHead, path: &Path) -> Result<(), BundleError> {
+        let store = self.scratch.store().clone();
+        let mut seen = BTreeSet::new();
+        for (oid, name) in &head.refs {
+            let bad = |what| BundleError::Name(path.to_owned(), printable::line(name), what);
+            if !seen.insert(name) {
+                return Err(bad("is in it twice"));
+            }
+            let below = name.strip_prefix(REFS);
+            let Some(place) = below.and_then(Place::parse) else {
+                if below.is_some_and(Place::is_like_one) {
+                    return Err(bad("is no name that a run, thread or log has"));
+                }
+                self.skipped.push(name.clone());
+                continue;
+            };
+            if !store.contains(*oid) {
+                return Err(bad("points at an object that is not in it"));
+            }
+            refs::create(&store, name, *oid)?;
+            match place.kind {
+                Kind::Run => self.runs.extend(RunId::parse(&place.name).ok()),
+                Kind::Thread => self.threads.extend(ThreadId::parse(&place.name).ok()),
+                Kind::Log | Kind::Transcripts | Kind::Stamps => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A chain in a bundle.
+enum One<'a> {
+    Run(&'a RunId),
+    Thread(&'a ThreadId),
+}
+
+impl One<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Run(run) => run.as_str(),
+            Self::Thread(thread) => thread.as_str(),
+        }
+    }
+}
+
+/// Why a bundle could not be opened, or holds nothing to verify.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// It cannot be read.
+    #[error("{} could not be read", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// It is something else.
+    #[error("{} is not a git bundle of version 2 or 3", .0.display())]
+    NotABundle(PathBuf),
+    /// It asks for what nobody can check here: above all, to do without objects.
+    #[error("{} asks its reader for {:?}, and what verify reads must be complete in itself", .0.display(), .1)]
+    Capability(PathBuf, String),
+    /// A name in it does not say what it holds.
+    #[error("{} cannot be relied on: {:?} {}", .0.display(), .1, .2)]
+    Name(PathBuf, String, &'static str),
+    /// It holds only what is new to somebody who has the rest.
+    #[error("{} is not complete: it needs {count} commits that are not in it", .0.display(), count = .1)]
+    Incomplete(PathBuf, usize),
+    /// It is larger than what may come in.
+    #[error("{} is larger than {largest} bytes", .0.display(), largest = .1)]
+    TooLarge(PathBuf, u64),
+    /// git has no room for what is in it.
+    #[error("{} holds objects that take more memory to put together than there is for them", .0.display())]
+    TooMuch(PathBuf),
+    /// It names more than anybody has.
+    #[error("{} names {count} refs; not more than {MOST_REFS} are taken", .0.display(), count = .1)]
+    TooMany(PathBuf, usize),
+    /// What is in it is damaged.
+    #[error("the objects in {} are not sound", .0.display())]
+    Pack(PathBuf, #[source] program::Error),
+    /// Nothing in it has a name that was asked for.
+    #[error("there is no run or thread {0:?} in the bundle")]
+    Missing(String),
+    /// There is nothing to verify in it.
+    #[error("there are no runs or threads in the bundle")]
+    Empty,
+    /// There was no place to work in.
+    #[error(transparent)]
+    Scratch(#[from] scratch::Error),
+    /// A ref could not be made.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// The logs in it could not be read.
+    #[error(transparent)]
+    Logs(#[from] Error),
+}
