@@ -227,7 +227,7 @@ pub struct Published {
 }
 
 /// Returns an error and what it comes from in one line.
-fn in_a_line(error: &dyn std::error::Error) -> String {
+fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
     in_words(error).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

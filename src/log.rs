@@ -17,10 +17,8 @@ use crate::model::entry::{Event, LogSealed, LogSubmitted, LogThread};
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::place::{self, Place};
 use crate::sign;
-
-/// Where our own logs are.
-const FOLDER: &str = "refs/handoff/logs/";
 
 /// What a log's tree holds about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,8 +67,8 @@ impl Record {
 
 /// Returns the log that a key writes in this clone: one that had to make way for another clone's, once there is one.
 pub fn own(store: &Store, fingerprint: &str) -> Result<LogName, Error> {
-    let listed = refs::list(store, FOLDER).map_err(Error::Refs)?;
-    let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(FOLDER)?));
+    let listed = refs::list(store, format::LOG_REFS).map_err(Error::Refs)?;
+    let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::LOG_REFS)?));
     let further = names.filter(|name| name.key() == fingerprint && name.is_further()).max();
     Ok(further.unwrap_or_else(|| LogName::of(fingerprint)))
 }
@@ -136,10 +134,10 @@ pub fn find(store: &Store, fingerprint: &str, run: &RunId) -> Result<Option<Reco
 /// Of what was fetched counts the latest entry that the key signed: what somebody else put on top says nothing.
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
     let mut named = Vec::new();
-    for (name, tip) in refs::list(store, "refs/handoff/").map_err(Error::Refs)? {
-        let is_fetched = name.starts_with("refs/handoff/remotes/") && name.contains("/logs/");
+    for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
+        let is_fetched = Place::fetched(&name).is_some_and(|(_, place)| place.kind == place::Kind::Log);
         let log = name.rsplit('/').next().and_then(LogName::decode).filter(|log| log.key() == fingerprint);
-        if log.is_none() || !(is_fetched || name.starts_with(FOLDER)) {
+        if log.is_none() || !(is_fetched || name.starts_with(format::LOG_REFS)) {
             continue;
         }
         let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };

@@ -68,6 +68,8 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &["cli/output.rs", "cli/progress.rs"],
     ),
     ("leaving the process", &["process::exit"], &["cli/output.rs"]),
+    // The manual page tells people of them.
+    ("naming refs", &["\"refs/handoff"], &["model/format.rs", "cli/manual.rs"]),
 ];
 
 /// Crates that the program alone is for; the library is without them.

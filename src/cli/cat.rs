@@ -6,6 +6,7 @@ use git_handoff::git::{checked, refs, store};
 use git_handoff::model::entry::{Event, Transcript};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
+use git_handoff::model::place::Place;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::{Blob, Vetted};
@@ -120,7 +121,9 @@ fn transcript(view: &Vetted, at: usize, context: &Context) -> Result<Option<Blob
         return Ok(None);
     }
     // Beside the run that it is of, ours or fetched.
-    let reference = view.head.name.replacen("/runs/", "/transcripts/", 1);
+    let remote = Place::fetched(&view.head.name).map(|(remote, _)| remote);
+    let folder = remote.map_or_else(|| format::REFS.to_owned(), format::fetched_refs);
+    let reference = Place::of_transcripts(&view.run).below(&folder);
     let tree = refs::read(&context.store, &reference)?;
     let oid = match tree {
         Some(tree) => context.store.blob_at(tree, &format::transcript_path(id, attempt))?,
@@ -129,8 +132,8 @@ fn transcript(view: &Vetted, at: usize, context: &Context) -> Result<Option<Blob
     let oid = oid.ok_or_else(|| {
         let text = format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str());
         let failure = Failure::refused("no-transcript", text);
-        match reference.strip_prefix("refs/handoff/remotes/").and_then(|rest| rest.split_once("/transcripts/")) {
-            Some((remote, _)) => failure.hint(format!("git handoff fetch {} --transcripts", quoted(remote))),
+        match remote {
+            Some(remote) => failure.hint(format!("git handoff fetch {} --transcripts", quoted(remote))),
             None => failure,
         }
     })?;

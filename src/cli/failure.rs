@@ -11,6 +11,7 @@ use std::io;
 
 use git_handoff::engine::{hold, tick};
 use git_handoff::git::{checked, packed, program, refs, save, store};
+use git_handoff::model::causes;
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
@@ -84,15 +85,13 @@ impl Failure {
         value
     }
 
-    pub(super) fn of(code: &'static str, error: &dyn Error) -> Self {
+    pub(super) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
         let mut failure = Self::refused(code, cut(error.to_string()));
-        let mut next = error.source();
-        while let Some(cause) = next {
+        for cause in causes::chain(error).skip(1) {
             let text = cut(cause.to_string());
             if failure.causes.last() != Some(&text) && failure.message != text {
                 failure.causes.push(text);
             }
-            next = cause.source();
         }
         if failure.causes.iter().any(|cause| cause.contains("No space left on device")) {
             return failure

@@ -7,6 +7,7 @@ use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::place::Place;
 use git_handoff::verify::Logs;
 
 use super::failure::Failure;
@@ -47,11 +48,11 @@ pub(super) fn look_up(
     let (own, were_here) = (own_runs(store)?, logs.held(None));
     holders.retain(|run, _| !own.contains(run));
     let mut targets: Vec<Target> = own.into_iter().map(own_target).collect();
-    let fetched = refs::list(store, "refs/handoff/remotes/")?;
+    let fetched = refs::list(store, format::FETCHED_REFS)?;
     for (run, holder) in holders {
         // What our own logs hold was here; of anything else, what was fetched is what there is here.
-        let suffix = format!("/runs/{}", run.encoded());
-        let copies = fetched.iter().filter(|(name, _)| name.ends_with(&suffix) && !were_here.contains_key(&run));
+        let place = Place::of_run(&run);
+        let copies = fetched.iter().filter(|(name, _)| place.is_fetched_at(name) && !were_here.contains_key(&run));
         let before = targets.len();
         targets.extend(copies.map(|(name, _)| Target { run: run.clone(), reference: name.clone() }));
         if targets.len() == before {

@@ -1,6 +1,7 @@
 //! `git handoff push`
 
 use git_handoff::git::remote;
+use git_handoff::model::format;
 use git_handoff::model::quote::quoted;
 use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
@@ -140,7 +141,7 @@ fn explain(error: Error, request: &Request) -> Failure {
                 Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
             })
         }
-        Error::Declined { .. } if request.space.folder() == "refs/handoff/" => Some(format!(
+        Error::Declined { .. } if request.space.folder() == format::REFS => Some(format!(
             "git handoff push {to} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle"
         )),
         Error::Declined { .. } => Some("git handoff bundle --all --output runs.bundle".into()),

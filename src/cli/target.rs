@@ -5,6 +5,8 @@ use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::place::{Kind, Place};
+use git_handoff::model::problem::nearest;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::run::{self, View};
@@ -40,13 +42,13 @@ impl Target {
             if refs::read(store, &own)?.is_some() {
                 return Ok(Some(Self { run, reference: own }));
             }
-            let found = fetched(store, &format!("runs/{}", run.encoded()), text)?;
+            let found = fetched(store, &Place::of_run(&run), text)?;
             return Ok(found.map(|(reference, _)| Self { run, reference }));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(run) = RunId::parse(id) else { return Ok(None) };
-        let reference = format!("refs/handoff/remotes/{remote}/runs/{}", run.encoded());
-        let exists = refs::list(store, "refs/handoff/remotes/")?.into_iter().any(|(name, _)| name == reference);
+        let reference = Place::of_run(&run).below(&format::fetched_refs(remote));
+        let exists = refs::list(store, format::FETCHED_REFS)?.into_iter().any(|(name, _)| name == reference);
         Ok(exists.then_some(Self { run, reference }))
     }
 
@@ -105,19 +107,17 @@ pub(crate) fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Op
     }
 }
 
-/// Returns the fetched ref that ends like this, with what it points at; more than one remote's is no answer.
-pub(super) fn fetched(store: &Store, below: &str, name: &str) -> Result<Option<(String, Oid)>, Failure> {
-    const FOLDER: &str = "refs/handoff/remotes/";
-    let remote = |reference: &str| Some(reference.strip_prefix(FOLDER)?.strip_suffix(below)?.to_owned());
-    let mut found = refs::list(store, FOLDER)?;
-    found.retain(|(reference, _)| remote(reference).is_some_and(|remote| remote.ends_with('/')));
+/// Returns the ref at which what lies in a place elsewhere was fetched, with what it points at; more than one remote's is no answer.
+pub(super) fn fetched(store: &Store, place: &Place, name: &str) -> Result<Option<(String, Oid)>, Failure> {
+    let mut found = refs::list(store, format::FETCHED_REFS)?;
+    found.retain(|(reference, _)| place.is_fetched_at(reference));
     if found.len() < 2 {
         return Ok(found.pop());
     }
-    let named: Vec<String> =
-        found.iter().filter_map(|(reference, _)| Some(quoted(&format!("{}{name}", remote(reference)?)))).collect();
+    let remotes = found.iter().filter_map(|(reference, _)| Place::fetched(reference));
+    let named: Vec<String> = remotes.map(|(remote, _)| quoted(&format!("{remote}/{name}"))).collect();
     let all = named.join(" or ");
-    let verb = if below.starts_with("threads/") { "thread verify" } else { "verify" };
+    let verb = if place.kind == Kind::Thread { "thread verify" } else { "verify" };
     Err(Failure::refused("ambiguous", format!("{name:?} was fetched from more than one remote: it may be {all}"))
         .hint(format!("git handoff {verb} {}", named[0])))
 }
@@ -133,15 +133,6 @@ fn unknown(store: &Store, text: &str) -> Result<Failure, Failure> {
 
 /// Returns all runs of this repository, in order of name.
 pub(crate) fn own_runs(store: &Store) -> Result<Vec<RunId>, Failure> {
-    let prefix = "refs/handoff/runs/";
-    let names = refs::list(store, prefix)?;
-    Ok(names.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(prefix)?)).collect())
-}
-
-pub(super) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::jaro_winkler(wanted, name), name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+    let names = refs::list(store, format::RUN_REFS)?;
+    Ok(names.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).collect())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Error, Finding, Patient};
 use crate::git::{kept, midx, outgoing};
+use crate::model::format::REFS;
 use crate::model::quote::quoted;
 use crate::run::unfinished_marks;
 
@@ -110,7 +111,7 @@ fn locks(common: &Path) -> Vec<PathBuf> {
 
 /// Returns whether the runs' own look finds it: whose run is not held by anybody need not get old.
 fn is_held(common: &Path, path: &Path) -> bool {
-    super::runs::HELD.iter().any(|folder| path.starts_with(common.join("refs/handoff").join(folder)))
+    super::runs::HELD.iter().any(|folder| path.starts_with(common.join(REFS).join(folder)))
 }
 
 /// Returns objects and packs under the names that git, gix and we give to those that are not finished.

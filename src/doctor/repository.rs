@@ -9,6 +9,7 @@ use crate::git::history;
 use crate::git::program;
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::quote::quoted;
 
 /// The first git that merges trees without a work tree.
@@ -165,7 +166,7 @@ fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
 }
 
 fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
-    if refs::list(store, "refs/handoff/remotes/")?.is_empty() {
+    if refs::list(store, FETCHED_REFS)?.is_empty() {
         return Ok(None);
     }
     for key in ["fetch.fsckObjects", "transfer.fsckObjects"] {
@@ -180,7 +181,7 @@ fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
 
 fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
     let mut total = 0;
-    for (_, tree) in refs::list(store, "refs/handoff/transcripts/")? {
+    for (_, tree) in refs::list(store, TRANSCRIPT_REFS)? {
         total += store.tree_size(tree)?;
     }
     Ok((total > MANY_TRANSCRIPTS).then(|| {

@@ -7,6 +7,7 @@ use crate::engine::hold::{self, Hold};
 use crate::git::refs;
 use crate::log;
 use crate::model::format;
+use crate::model::format::{REFS, RUN_REFS};
 use crate::model::name::RunId;
 use crate::model::quote::quoted;
 use crate::model::state::Phase;
@@ -20,9 +21,8 @@ pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     // A lock left on a ref would keep everything else from being mended.
     let mut findings = stale_locks(patient, fix)?;
-    let prefix = "refs/handoff/runs/";
-    for (name, _) in refs::list(&patient.store, prefix)? {
-        let Some(run) = name.strip_prefix(prefix).and_then(RunId::decode) else {
+    for (name, _) in refs::list(&patient.store, RUN_REFS)? {
+        let Some(run) = name.strip_prefix(RUN_REFS).and_then(RunId::decode) else {
             let message = format!("{name} is not the ref of a run");
             let hint = format!("git update-ref -d {}   # after looking at it: git log {0}", quoted(&name));
             findings.push(Finding::problem("bad-ref", message).hint(hint));
@@ -178,12 +178,12 @@ fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
 
 /// Returns the refs below one folder that have a lock file, with their runs.
 fn locked(common: &Path, kind: &str) -> Vec<(String, RunId)> {
-    let entries = std::fs::read_dir(common.join("refs/handoff").join(kind)).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(common.join(REFS).join(kind)).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let segment = name.strip_suffix(".lock")?;
-            Some((format!("refs/handoff/{kind}/{segment}"), RunId::decode(segment)?))
+            Some((format!("{REFS}{kind}/{segment}"), RunId::decode(segment)?))
         })
         .collect();
     found.sort();

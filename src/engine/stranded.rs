@@ -5,7 +5,7 @@ use std::io;
 
 use super::keep;
 use crate::git::store::Edit;
-use crate::model::causes::in_words;
+use crate::model::causes::{self, in_words};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
@@ -90,14 +90,8 @@ fn save(run: &OpenRun, path: &str, tree: Oid) -> Result<(), keep::Error> {
 ///
 /// What git says comes as text, in which only the full disk is looked for: workers choose the names of files in it.
 fn is_shortage(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if cause.downcast_ref::<io::Error>().is_some_and(is_short) {
-            return true;
-        }
-        next = cause.source();
-    }
-    in_words(error).contains("No space left on device")
+    causes::chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_short))
+        || in_words(error).contains("No space left on device")
 }
 
 fn is_short(error: &io::Error) -> bool {

@@ -10,9 +10,7 @@ use super::race::Lost;
 use super::ref_lock::{RefLock, lock_of};
 use super::store::{Durability, Store};
 use crate::model::digest::Oid;
-
-/// Where nobody but us writes.
-const OURS: &str = "refs/handoff/";
+use crate::model::format::REFS;
 
 /// How often a swap is tried again that lost its folder to a concurrent `git pack-refs`.
 const GC_RETRIES: usize = 8;
@@ -207,7 +205,7 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
 fn unlocked(store: &Store, name: &str, attempt: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
     match attempt() {
         Err(Error::Locked { lock, .. })
-            if name.starts_with(OURS)
+            if name.starts_with(REFS)
                 && lock == lock_of(&path_of(store, name))
                 && clear_stale_lock(store, name).is_ok() =>
         {

@@ -29,6 +29,24 @@ pub const PLAN: &str = "plan.json";
 /// The rules that the queue adds to the plan's, byte for byte, in the run's tree.
 pub const RULES: &str = "rules.json";
 
+/// The folder of all refs of ours.
+pub const REFS: &str = "refs/handoff/";
+
+/// The folder of the refs of runs.
+pub const RUN_REFS: &str = "refs/handoff/runs/";
+
+/// The folder of the refs of threads.
+pub const THREAD_REFS: &str = "refs/handoff/threads/";
+
+/// The folder of the refs of repository logs.
+pub const LOG_REFS: &str = "refs/handoff/logs/";
+
+/// The folder of the refs of transcripts.
+pub const TRANSCRIPT_REFS: &str = "refs/handoff/transcripts/";
+
+/// The folder of what was fetched: in it one for each remote, which holds what lies below [`REFS`] there.
+pub const FETCHED_REFS: &str = "refs/handoff/remotes/";
+
 /// Returns the RFC 8785 (JCS) form of a value.
 ///
 /// Every number that this format itself writes is an integer, and what people wrote was checked to be finite when it was
@@ -65,37 +83,42 @@ pub fn digest_of(value: &Value) -> Digest {
 
 /// Returns `refs/handoff/runs/<run>`.
 pub fn run_ref(run: &RunId) -> String {
-    format!("refs/handoff/runs/{}", run.encoded())
+    format!("{RUN_REFS}{}", run.encoded())
 }
 
 /// Returns `refs/handoff/threads/<thread>`.
 pub fn thread_ref(thread: &ThreadId) -> String {
-    format!("refs/handoff/threads/{}", thread.encoded())
+    format!("{THREAD_REFS}{}", thread.encoded())
 }
 
 /// Returns `refs/handoff/bases/<run>`.
 pub fn base_ref(run: &RunId) -> String {
-    format!("refs/handoff/bases/{}", run.encoded())
+    format!("{REFS}bases/{}", run.encoded())
 }
 
 /// Returns `refs/handoff/salvage/<run>`.
 pub fn salvage_ref(run: &RunId) -> String {
-    format!("refs/handoff/salvage/{}", run.encoded())
+    format!("{REFS}salvage/{}", run.encoded())
 }
 
 /// Returns `refs/handoff/transcripts/<run>`.
 pub fn transcripts_ref(run: &RunId) -> String {
-    format!("refs/handoff/transcripts/{}", run.encoded())
+    format!("{TRANSCRIPT_REFS}{}", run.encoded())
 }
 
 /// Returns `refs/handoff/stamps/<run>`.
 pub fn stamps_ref(run: &RunId) -> String {
-    format!("refs/handoff/stamps/{}", run.encoded())
+    format!("{REFS}stamps/{}", run.encoded())
 }
 
 /// Returns `refs/handoff/logs/<name>`; a log's name is the fingerprint of its key, or [`super::log_name::LogName`] says what.
 pub fn log_ref(name: &str) -> String {
-    format!("refs/handoff/logs/{}", encode_segment(name))
+    format!("{LOG_REFS}{}", encode_segment(name))
+}
+
+/// Returns the folder of what was fetched from a remote.
+pub fn fetched_refs(remote: &str) -> String {
+    format!("{FETCHED_REFS}{remote}/")
 }
 
 /// Returns where a repository log's tree keeps what it knows of a run: `<2 hex of sha256(run)>/<run>`.

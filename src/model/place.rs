@@ -1,10 +1,8 @@
 //! The refs that travel, by what they hold and whose they are.
 
+use super::format::FETCHED_REFS;
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
-
-/// The folder of refs in which they lie, in a repository that is our own and in a bundle.
-pub const REFS: &str = "refs/handoff/";
 
 /// What a ref holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +71,18 @@ impl Place {
         Some(Self { kind, name, segment: segment.to_owned() })
     }
 
+    /// Takes the name of a ref that was fetched apart: the remote, whose own name may hold slashes, and the place there.
+    pub fn fetched(reference: &str) -> Option<(&str, Self)> {
+        let rest = reference.strip_prefix(FETCHED_REFS)?;
+        let (at, _) = rest.rmatch_indices('/').nth(1)?;
+        Some((&rest[..at], Self::parse(&rest[at + 1..])?))
+    }
+
+    /// Returns whether a ref is a copy of what lies here that was fetched from some remote.
+    pub fn is_fetched_at(&self, reference: &str) -> bool {
+        Self::fetched(reference).is_some_and(|(_, place)| place == *self)
+    }
+
     /// Returns whether a name lies where ours lie.
     pub(crate) fn is_like_one(below: &str) -> bool {
         let folders = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps].map(Kind::folder);
@@ -82,6 +92,11 @@ impl Place {
     /// Returns the place of a run.
     pub fn of_run(run: &RunId) -> Self {
         Self { kind: Kind::Run, name: run.as_str().to_owned(), segment: run.encoded() }
+    }
+
+    /// Returns the place of the transcripts of a run.
+    pub fn of_transcripts(run: &RunId) -> Self {
+        Self { kind: Kind::Transcripts, ..Self::of_run(run) }
     }
 
     /// Returns the place of the time stamps of what lies here, if that is a run.
@@ -109,13 +124,19 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::format::REFS;
 
     #[test]
     fn only_what_we_would_write_ourselves_is_a_place() {
         let fingerprint = "logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg";
         for good in ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", fingerprint] {
             let place = Place::parse(good).expect(good);
-            assert_eq!(place.below("refs/handoff/"), format!("refs/handoff/{good}"));
+            assert_eq!(place.below(REFS), format!("{REFS}{good}"));
+            for remote in ["origin", "a/runs/b"] {
+                let fetched = format!("{FETCHED_REFS}{remote}/{good}");
+                assert_eq!(Place::fetched(&fetched), Some((remote, place.clone())));
+                assert!(place.is_fetched_at(&fetched) && !place.is_fetched_at(&format!("{REFS}{good}")));
+            }
         }
         for bad in [
             "runs",

@@ -55,8 +55,8 @@ fn said(text: &str) -> String {
     written_out(&beginning(text, MAX_SAID))
 }
 
-/// The best match above a likeness of 0.8; equal likeness goes to the first.
-pub(super) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Returns the name that is most like a wanted one, if it is more like it than 0.8; of several, the first.
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
     if wanted.len() > MAX_COMPARED {
         return None;

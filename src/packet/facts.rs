@@ -12,6 +12,7 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::packet::Claims;
+use crate::model::place::Place;
 use crate::model::printable::written_out;
 use crate::run::{Vetted, View};
 use crate::verify::Gate;
@@ -197,9 +198,9 @@ fn find(store: &Store, run: &RunId) -> Result<Vec<String>, refs::Error> {
     if refs::read(store, &own)?.is_some() {
         return Ok(vec![own]);
     }
-    let suffix = format!("/runs/{}", run.encoded());
-    let fetched = refs::list(store, "refs/handoff/remotes/")?;
-    let fetched: Vec<_> = fetched.into_iter().filter(|(name, _)| name.ends_with(&suffix)).collect();
+    let place = Place::of_run(run);
+    let fetched = refs::list(store, format::FETCHED_REFS)?;
+    let fetched: Vec<_> = fetched.into_iter().filter(|(name, _)| place.is_fetched_at(name)).collect();
     // One remote may have more of the same chain than another.
     let goes_on = |old: Oid, new: Oid| history::continues(store, old, new).unwrap_or(false);
     let furthest = fetched.iter().find(|(_, new)| fetched.iter().all(|(_, old)| goes_on(*old, *new)));
@@ -211,7 +212,7 @@ fn find(store: &Store, run: &RunId) -> Result<Vec<String>, refs::Error> {
 
 /// Returns the remote of a fetched run's ref.
 fn remote(reference: &str) -> Option<&str> {
-    Some(reference.strip_prefix("refs/handoff/remotes/")?.rsplit_once("/runs/")?.0)
+    Place::fetched(reference).map(|(remote, _)| remote)
 }
 
 fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Found) {

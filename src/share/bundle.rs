@@ -8,7 +8,8 @@ use crate::git::refs;
 use crate::git::scratch::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::model::place::{Kind, Place, REFS};
+use crate::model::format::REFS;
+use crate::model::place::{Kind, Place};
 
 /// Writes a bundle of runs and threads, each by the ref that holds it, and of the logs that lie beside those refs.
 ///

@@ -13,6 +13,7 @@ use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{history, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
+use crate::model::format;
 
 /// More refs than this are not taken from one remote.
 const MOST_REFS: usize = 50_000;
@@ -99,7 +100,7 @@ pub struct Fetched {
 
 /// Fetches.
 pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, Error> {
-    let folder = format!("refs/handoff/remotes/{}/", request.remote.name);
+    let folder = format::fetched_refs(&request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let (wanted, skipped) = wanted(store, reach, request, |place| have.contains_key(&place.below(&folder)))?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();

@@ -2,9 +2,10 @@
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
+use crate::model::format::REFS;
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
-use crate::model::place::{Kind, Place, REFS};
+use crate::model::place::{Kind, Place};
 use crate::verify::{self, Chain};
 
 /// Says why the chain that ends at `tip` must not come to stand in a place; signatures up to `known` were checked before.

@@ -13,6 +13,7 @@ use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{refs, tree};
 use crate::log;
 use crate::model::digest::Oid;
+use crate::model::format::REFS;
 use crate::model::log_name::LogName;
 
 /// What to hand over.
@@ -202,9 +203,8 @@ struct Wanted {
 
 /// Returns what is to be handed over: chains before the logs that speak of them.
 fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
-    let folder = "refs/handoff/";
-    let ours = refs::list(store, folder)?;
-    let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(folder)?)?, oid)));
+    let ours = refs::list(store, REFS)?;
+    let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(REFS)?)?, oid)));
     let mut ours: Vec<(Place, Oid)> = ours.collect();
     ours.sort();
     if let Some(name) = unknown(&request.names, &ours) {

@@ -189,9 +189,8 @@ fn path_of(bytes: &[u8]) -> std::path::PathBuf {
 
 /// Returns the threads of this repository, in order of name.
 pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, Error> {
-    let prefix = "refs/handoff/threads/";
-    let names = refs::list(store, prefix)?;
-    Ok(names.iter().filter_map(|(name, _)| ThreadId::decode(name.strip_prefix(prefix)?)).collect())
+    let names = refs::list(store, format::THREAD_REFS)?;
+    Ok(names.iter().filter_map(|(name, _)| ThreadId::decode(name.strip_prefix(format::THREAD_REFS)?)).collect())
 }
 
 /// What can go wrong with a thread.

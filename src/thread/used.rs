@@ -13,6 +13,8 @@ use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
+use crate::model::format;
+use crate::model::place::{self, Place};
 use crate::sign;
 
 /// The beginnings of the messages of commits that use something up.
@@ -34,14 +36,14 @@ impl Used {
     pub fn read(store: &Store) -> Result<Self, Error> {
         let mut used = Self::default();
         let leaves_out = history::is_partial(store) || store.local().is_shallow().unwrap_or(false);
-        for (name, tip) in refs::list(store, "refs/handoff/threads/")? {
+        for (name, tip) in refs::list(store, format::THREAD_REFS)? {
             match used.add(store, tip) {
                 Err(source) if !leaves_out => return Err(Error::Thread { name, source }),
                 _ => {}
             }
         }
-        for (name, tip) in refs::list(store, "refs/handoff/remotes/")? {
-            if name.contains("/threads/") {
+        for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
+            if Place::fetched(&name).is_some_and(|(_, place)| place.kind == place::Kind::Thread) {
                 // A stranger's thread that is broken keeps nobody from working.
                 used.add(store, tip).unwrap_or_default();
             }

@@ -2,6 +2,7 @@
 
 use crate::git::store::Store;
 use crate::model::digest::Digest;
+use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::printable::cut;
 use crate::model::time::Moment;
@@ -234,7 +235,7 @@ impl Facts<'_> {
     /// Whether a log may know of more than this copy of the run, which was fetched from another place than the log: it lags, and
     /// nothing of it is denied.
     fn is_older(&self, log: &Log, said: &Said) -> bool {
-        let elsewhere = |reference: &str| reference.starts_with("refs/handoff/remotes/") && !log.stands_by(reference);
+        let elsewhere = |reference: &str| reference.starts_with(format::FETCHED_REFS) && !log.stands_by(reference);
         self.seal.is_none() && said.first == self.first && !log.elsewhere && self.reference.is_some_and(elsewhere)
     }
 

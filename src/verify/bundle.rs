@@ -9,9 +9,9 @@ use crate::git::porcelain::{BundleHead, bundle_head};
 use crate::git::program;
 use crate::git::refs;
 use crate::git::scratch::{self, Scratch};
-use crate::model::format::{run_ref, thread_ref};
+use crate::model::format::{REFS, run_ref, thread_ref};
 use crate::model::name::{RunId, ThreadId};
-use crate::model::place::{Kind, Place, REFS};
+use crate::model::place::{Kind, Place};
 use crate::model::printable;
 
 use super::{Ask, AtHand, Error, Logs, Options, Report, Row, ThreadReport, thread, verify_with};

@@ -104,7 +104,7 @@ impl Log {
 
     /// Whether it is one of this repository's own.
     pub(super) fn is_own(&self) -> bool {
-        self.name.starts_with("refs/handoff/logs/")
+        self.name.starts_with(format::LOG_REFS)
     }
 
     /// Returns what is wrong with it, with its name; none if it could be read to its end.

@@ -6,6 +6,7 @@ use crate::git::history;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
+use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 
 use super::Error;
@@ -20,10 +21,10 @@ pub struct Logs {
 impl Logs {
     /// Reads all logs in the repository, our own and those of remotes. A ref that cannot be read is a log that is broken.
     pub fn read(store: &Store) -> Result<Self, Error> {
-        let is_log = |name: &str| name.starts_with("refs/handoff/logs/") || name.contains("/logs/");
+        let is_log = |name: &str| name.starts_with(format::LOG_REFS) || name.contains("/logs/");
         let mut logs = Vec::new();
         let lazy = history::is_lazy(store);
-        for folder in ["refs/handoff/logs/", "refs/handoff/remotes/"] {
+        for folder in [format::LOG_REFS, format::FETCHED_REFS] {
             let found = refs::list(store, folder).map_err(Error::Refs)?;
             let unreadable = refs::unreadable(store, folder, &found).map_err(Error::Refs)?;
             let found = found.into_iter().filter(|(name, _)| is_log(name));
@@ -68,8 +69,7 @@ impl Logs {
         let Error::NoSuchRun(reference_name) = error else {
             return error;
         };
-        let is_ours =
-            |log: &Log| reference.starts_with("refs/handoff/runs/") && Some(log.fingerprint.as_str()) == own_key;
+        let is_ours = |log: &Log| reference.starts_with(format::RUN_REFS) && Some(log.fingerprint.as_str()) == own_key;
         let mut ours = self.logs.iter().filter(|log| log.stands_by(reference) || is_ours(log));
         match ours.find(|log| log.runs.contains_key(run)) {
             Some(log) => Error::Vanished { reference: reference_name, log: log.name.clone() },

@@ -8,6 +8,7 @@ use crate::git::{refs, tree};
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::RunId;
+use crate::model::place::Place;
 
 use super::LONGEST;
 
@@ -28,8 +29,9 @@ impl Stamps {
     /// Lists what may be tokens. What cannot be one is passed over: anybody may have put it there, and it takes no room from others.
     pub(super) fn list(store: &Store, run: &RunId) -> Result<Self, Error> {
         let own = format::stamps_ref(run);
-        let below = own.strip_prefix("refs/handoff").expect("all our refs begin with it");
-        let fetched = refs::list(store, "refs/handoff/remotes/")?.into_iter().filter(|(name, _)| name.ends_with(below));
+        let place = Place::of_run(run).stamps().expect("it is a run's");
+        let fetched =
+            refs::list(store, format::FETCHED_REFS)?.into_iter().filter(|(name, _)| place.is_fetched_at(name));
         let mut places: Vec<(String, Oid)> =
             refs::read(store, &own)?.map(|tree| (own.clone(), tree)).into_iter().collect();
         places.extend(fetched);

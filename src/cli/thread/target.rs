@@ -5,6 +5,8 @@ use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
+use git_handoff::model::place::Place;
+use git_handoff::model::problem::nearest;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::CheckpointId;
 use git_handoff::thread::vouch::{self, Trust, Vouched, vouch};
@@ -12,7 +14,7 @@ use git_handoff::thread::{self, own_threads};
 use git_handoff::verify::{Options, Sound, sound_thread};
 
 use super::super::failure::Failure;
-use super::super::target::{fetched, nearest};
+use super::super::target::fetched;
 use super::super::verify::{self, trust};
 use super::{Context, Output};
 
@@ -56,13 +58,13 @@ impl ThreadTarget {
             if let Some(tip) = refs::read(store, &own)? {
                 return Ok(Some(at(thread, own, tip)));
             }
-            let found = fetched(store, &format!("threads/{}", thread.encoded()), text)?;
+            let found = fetched(store, &Place::of_thread(&thread), text)?;
             return Ok(found.map(|(name, tip)| at(thread, name, tip)));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
-        let reference = format!("refs/handoff/remotes/{remote}/threads/{}", thread.encoded());
-        let found = refs::list(store, "refs/handoff/remotes/")?.into_iter().find(|(name, _)| *name == reference);
+        let reference = Place::of_thread(&thread).below(&format::fetched_refs(remote));
+        let found = refs::list(store, format::FETCHED_REFS)?.into_iter().find(|(name, _)| *name == reference);
         Ok(found.map(|(name, tip)| at(thread, name, tip)))
     }
 
@@ -98,9 +100,8 @@ impl ThreadTarget {
 
     /// Returns what the thread is called here.
     fn name(&self) -> String {
-        let remote =
-            self.reference.strip_prefix("refs/handoff/remotes/").and_then(|rest| rest.rsplit_once("/threads/"));
-        remote.map_or_else(|| self.thread.to_string(), |(remote, _)| format!("{remote}/{}", self.thread))
+        Place::fetched(&self.reference)
+            .map_or_else(|| self.thread.to_string(), |(remote, _)| format!("{remote}/{}", self.thread))
     }
 
     /// Reads the thread, refusing one that is not sound.

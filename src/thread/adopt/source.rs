@@ -8,7 +8,9 @@ use crate::git::remote::Remotes;
 use crate::git::store::Store;
 use crate::model::descriptor::Descriptor;
 use crate::model::digest::Oid;
+use crate::model::format;
 use crate::model::name::ThreadId;
+use crate::model::place::Place;
 use crate::model::thread::{Checkpoint, Trail};
 use crate::thread::steps;
 use crate::verify::{self, Ancestor, Logs, Sound, Standpoint, Unsound};
@@ -73,15 +75,15 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
 /// Returns the ref that a thread would be kept at if it were fetched from a remote; empty for any other place.
 fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, Error> {
     let is_remote = Remotes::read(store)?.names().contains(&from);
-    Ok(if is_remote { format!("refs/handoff/remotes/{from}/threads/{}", thread.encoded()) } else { String::new() })
+    Ok(if is_remote { Place::of_thread(thread).below(&format::fetched_refs(from)) } else { String::new() })
 }
 
 /// Returns what the thread's ref is at, our own and those fetched.
 fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
     let own = refs::read(store, &descriptor.reference)?.map(|tip| (descriptor.reference.clone(), tip));
-    let suffix = format!("/threads/{}", descriptor.thread.encoded());
-    let fetched = refs::list(store, "refs/handoff/remotes/")?;
-    Ok(own.into_iter().chain(fetched.into_iter().filter(|(name, _)| name.ends_with(&suffix))).collect())
+    let place = Place::of_thread(&descriptor.thread);
+    let fetched = refs::list(store, format::FETCHED_REFS)?;
+    Ok(own.into_iter().chain(fetched.into_iter().filter(|(name, _)| place.is_fetched_at(name))).collect())
 }
 
 /// Holds the thread that ends at a tip against logs, keys and the descriptor, down to the bytes.
