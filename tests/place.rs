@@ -16,7 +16,7 @@ pub(crate) struct Place {
 impl Place {
     /// Makes a repository with one commit of `main.txt`, which has the lines `one` to `five`.
     pub(crate) fn new() -> Self {
-        let place = Self { folder: TempDir::new().unwrap() };
+        let place = Self { folder: crate::common::folder() };
         std::fs::create_dir(place.home()).unwrap();
         std::fs::write(place.home().join(".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.com\n").unwrap();
         std::fs::create_dir(place.root()).unwrap();

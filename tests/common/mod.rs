@@ -9,8 +9,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::StatVfsMountFlags;
 use tempfile::TempDir;
 
 /// The day of the first command in June 2026, and its second on that day: two o'clock.
@@ -18,6 +20,27 @@ const START: (u32, u32) = (4, 2 * 60 * 60);
 
 /// A signing key that everybody knows.
 pub(crate) const KEY: &str = include_str!("../fixtures/signing_key");
+
+/// The memory that the tests' folders may need, in bytes.
+const ROOM: u64 = 4 << 30;
+
+/// Makes a folder that is removed when dropped.
+///
+/// It lies in memory where there is room, as long as nobody sets `TMPDIR`: most of the time the tests would wait for a disk that
+/// thousands of small files are forced to.
+pub(crate) fn folder() -> TempDir {
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    let place = PLACE.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let fits = rustix::fs::statvfs(memory).is_ok_and(|found| {
+            let unfit = StatVfsMountFlags::NOEXEC | StatVfsMountFlags::RDONLY;
+            found.f_bavail.saturating_mul(found.f_frsize) >= ROOM && !found.f_flag.intersects(unfit)
+        });
+        let chosen = std::env::var_os("TMPDIR").is_some();
+        if fits && !chosen { memory.to_owned() } else { std::env::temp_dir() }
+    });
+    tempfile::Builder::new().prefix("git-handoff-test.").tempdir_in(place).expect("a temporary folder")
+}
 
 /// A folder with a home and repositories in it, removed when dropped.
 pub(crate) struct Environment {
@@ -29,7 +52,7 @@ pub(crate) struct Environment {
 impl Environment {
     /// Makes an environment without a repository.
     pub(crate) fn empty() -> Self {
-        let root = tempfile::Builder::new().prefix("git-handoff-test.").tempdir().expect("a temporary folder");
+        let root = folder();
         let path = root.path().canonicalize().expect("it exists");
         let env = Self { root, path, commands: AtomicU32::new(0) };
         fs::create_dir_all(env.path().join("home")).expect("the folder is new");

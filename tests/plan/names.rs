@@ -131,7 +131,7 @@ fn nasty() -> BTreeSet<String> {
 fn git_takes_every_encoded_name() {
     let refs: Vec<String> = nasty().iter().map(|name| format!("refs/x/{}", encode_segment(name))).collect();
     // Creating the refs makes the check of `check-ref-format` for all of them in one process.
-    let repository = tempfile::tempdir().unwrap();
+    let repository = crate::common::folder();
     let git = |arguments: &[&str], input: &str| {
         use std::io::Write as _;
         let mut child = Command::new("git")

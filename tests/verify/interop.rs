@@ -45,7 +45,7 @@ fn a_gc_changes_nothing() {
 fn blobless(lab: &Lab) -> (tempfile::TempDir, Store) {
     lab.git(&["config", "uploadpack.allowFilter", "true"]);
     lab.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::folder();
     let url = format!("file://{}", lab.path().display());
     git(dir.path(), &["init", "-q", "--bare", "."]);
     git(dir.path(), &["remote", "add", "origin", &url]);
@@ -117,7 +117,7 @@ fn another_plan_or_base_than_was_asked_for_fails() {
 fn a_shallow_clone_is_incomplete_and_accused_of_nothing() {
     let lab = Lab::new();
     lab.honest();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::folder();
     git(dir.path(), &["init", "-q", "--bare", "."]);
     let url = format!("file://{}", lab.path().display());
     git(dir.path(), &["fetch", "-q", "--depth=2", &url, "+refs/handoff/*:refs/handoff/*"]);

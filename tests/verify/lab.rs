@@ -41,7 +41,7 @@ impl Lab {
     }
 
     pub(crate) fn with_format(format: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::common::folder();
         git(dir.path(), &["init", "-q", "-b", "main", &format!("--object-format={format}")]);
         git(dir.path(), &["commit", "-q", "--allow-empty", "-m", "base"]);
         let base = git(dir.path(), &["rev-parse", "HEAD"]).parse().unwrap();

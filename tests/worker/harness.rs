@@ -23,7 +23,7 @@ pub(super) struct Repo {
 impl Repo {
     /// An empty repository.
     pub(super) fn empty(format: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::common::folder();
         let path = fs::canonicalize(dir.path()).unwrap().join("repo");
         fs::create_dir_all(dir.path().join("home")).unwrap();
         let repo = Self { dir, path };

@@ -53,7 +53,7 @@ pub(super) fn run_until(
 }
 
 fn dir() -> (tempfile::TempDir, std::path::PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::folder();
     let path = fs::canonicalize(dir.path()).unwrap();
     (dir, path)
 }

@@ -21,7 +21,7 @@ fn supervised(dir: &Path, script: &str) -> Invocation {
 
 /// The folders of two attempts, as they lie: each in the folder of its run, these in one folder.
 fn attempts() -> (tempfile::TempDir, [PathBuf; 2]) {
-    let root = tempfile::tempdir().unwrap();
+    let root = crate::common::folder();
     let path = fs::canonicalize(root.path()).unwrap();
     let folders = ["one", "other"].map(|run| path.join(run).join("item.1"));
     folders.iter().for_each(|folder| fs::create_dir_all(folder).unwrap());

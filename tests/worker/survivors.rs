@@ -27,7 +27,7 @@ pub(super) fn pid_in(path: &Path) -> String {
 }
 
 fn dir() -> (tempfile::TempDir, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::folder();
     let path = fs::canonicalize(dir.path()).unwrap();
     (dir, path)
 }
