@@ -51,6 +51,18 @@ impl Output {
         self.bytes(lines.as_str().as_bytes());
     }
 
+    /// Prints the report that stands at this place of an answer: as JSON where that is asked for, else as lines, apart from the one
+    /// before it.
+    pub(crate) fn report(&mut self, at: usize, json: impl FnOnce() -> Value, lines: impl FnOnce(bool) -> Painted) {
+        if self.json {
+            return self.value(&json());
+        }
+        if at > 0 {
+            self.line("");
+        }
+        self.painted(&lines(self.color));
+    }
+
     /// Prints lines that were put together of single ones.
     pub(crate) fn text(&mut self, text: &str) {
         self.bytes(printable::lines(&format!("{}\n", text.trim_end_matches('\n'))).as_bytes());

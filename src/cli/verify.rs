@@ -160,14 +160,7 @@ fn report(
 }
 
 fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
-    if output.json {
-        output.value(&report.to_json());
-    } else {
-        if at > 0 {
-            output.line("");
-        }
-        output.painted(&report.painted(output.color));
-    }
+    output.report(at, || report.to_json(), |color| report.painted(color));
     let wanted = arguments.require.as_deref().is_none_or(|wanted| wanted != Claim::TamperEvident.as_str());
     if !wanted && report.intact && report.claim != Claim::TamperEvident {
         output.note("tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite");

@@ -4,6 +4,9 @@ use super::format::FETCHED_REFS;
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
 
+/// More refs than this are not taken from one remote, or from one bundle.
+pub const MOST_REFS: usize = 50_000;
+
 /// What a ref holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {

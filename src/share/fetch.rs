@@ -14,9 +14,7 @@ use crate::git::{history, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
-
-/// More refs than this are not taken from one remote.
-const MOST_REFS: usize = 50_000;
+use crate::model::place::MOST_REFS;
 
 /// How often a remote is asked for less where not all of what it shows is sound.
 const MOST_TRIES: usize = 100;

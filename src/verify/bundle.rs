@@ -11,16 +11,13 @@ use crate::git::refs;
 use crate::git::scratch::{self, Scratch};
 use crate::model::format::{REFS, run_ref, thread_ref};
 use crate::model::name::{RunId, ThreadId};
-use crate::model::place::{Kind, Place};
+use crate::model::place::{Kind, MOST_REFS, Place};
 use crate::model::printable;
 
 use super::{Ask, AtHand, Error, Logs, Options, Report, Row, ThreadReport, thread, verify_with};
 
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
-
-/// More refs than this are not taken from one bundle, as from one remote.
-const MOST_REFS: usize = 50_000;
 
 /// A bundle in a throw-away repository, which is gone when this is dropped.
 pub struct Bundle {

@@ -125,7 +125,7 @@ fn examine(
 fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
     let Evidence { signature, handoff, plan, manifest, .. } = evidence;
-    let not_asked = Rows::default().map(|_, ()| Verdict::not_applicable("not asked for"));
+    let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
     let verdicts = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
     let judged = Judged {
         verdicts,

@@ -127,8 +127,8 @@ impl Verdict {
     }
 
     /// Returns the row of a report that it is.
-    pub(super) fn row(name: &'static str, verdict: Self) -> Row {
-        Row { name, state: verdict.state, detail: verdict.detail }
+    pub(super) fn row(name: &'static str, verdict: &Self) -> Row {
+        Row { name, state: verdict.state, detail: verdict.detail.clone() }
     }
 }
 

@@ -40,7 +40,8 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     let evidence = Evidence::read(proof);
     let anchor = evidence.anchors(options, at_hand);
     let signature = evidence.signatures(options, anchor.held_since());
-    let rest = Rows::default().map(|_, ()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
+    let rest =
+        Rows::default().map(|_, &()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
     let judged = Judged {
         verdicts: Rows {
             chain: evidence.chain(),

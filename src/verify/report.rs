@@ -247,7 +247,7 @@ impl Judged {
 
     /// Returns whether each row failed.
     fn failed(&self) -> Rows<bool> {
-        self.verdicts.clone().map(|_, verdict| verdict.state == State::Failed)
+        self.verdicts.map(|_, verdict| verdict.state == State::Failed)
     }
 
     /// Returns whether the root is not the one that was sealed; an anchor that holds another fails it as well.

@@ -19,8 +19,8 @@ macro_rules! rows {
             }
 
             /// Makes something else of each row, by its name.
-            pub(super) fn map<U>(self, mut made: impl FnMut(&'static str, T) -> U) -> $name<U> {
-                $name { $($row: made(stringify!($row), self.$row)),* }
+            pub(super) fn map<U>(&self, mut made: impl FnMut(&'static str, &T) -> U) -> $name<U> {
+                $name { $($row: made(stringify!($row), &self.$row)),* }
             }
         }
     };

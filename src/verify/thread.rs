@@ -222,7 +222,7 @@ impl<'a> Table<'a> {
         let rows = verdicts.map(Verdict::row);
         let first = rows.iter().find(|row| row.state == State::Failed).map(|row| row.name);
         let failure = first.or(incomplete.then_some("incomplete"));
-        let fails = rows.clone().map(|_, row| row.state == State::Failed);
+        let fails = rows.map(|_, row| row.state == State::Failed);
         let contradicts = ThreadRows {
             signature: fails.signature && !signature.distrust,
             lineage: fails.lineage && !lineage.distrust,

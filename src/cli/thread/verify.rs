@@ -99,13 +99,6 @@ fn report(
 
 /// Prints the report that stands at this place of an answer.
 pub(in super::super) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
-    if output.json {
-        output.value(&report.to_json());
-    } else {
-        if at > 0 {
-            output.line("");
-        }
-        output.painted(&report.painted(output.color));
-    }
+    output.report(at, || report.to_json(), |color| report.painted(color));
     if report.intact { Ending::Done } else { Ending::CheckFailed }
 }
