@@ -6,7 +6,6 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use gix::odb::pack;
 
@@ -32,8 +31,7 @@ struct Gathered {
 /// Merges the smaller packs of ours where there are too many. One that goes away meanwhile is somebody else's work done.
 pub(super) fn gather(store: &Store) -> io::Result<()> {
     // One at a time is enough; two processes that merge the same packs only work in vain.
-    static GATHERING: Mutex<()> = Mutex::new(());
-    let Ok(_alone) = GATHERING.try_lock() else { return Ok(()) };
+    let Some(_alone) = store.alone_gathering() else { return Ok(()) };
     let mut packs = gathered(store)?;
     if packs.len() <= MOST {
         return Ok(());

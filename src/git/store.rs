@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use gix::objs::Write as _;
@@ -52,6 +52,8 @@ struct Known {
     hash: gix::hash::Kind,
     /// How many packs had been written when the repository was opened last, and what was opened then, if not at first.
     renewed: Mutex<(usize, Option<gix::ThreadSafeRepository>)>,
+    /// Held by whoever merges packs here.
+    gathering: Mutex<()>,
 }
 
 impl Store {
@@ -85,6 +87,7 @@ impl Store {
             objects_dir: absolute(local.objects.store_ref().path()),
             hash: local.object_hash(),
             renewed: Mutex::new((kept::written(), None)),
+            gathering: Mutex::new(()),
         };
         Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }
@@ -126,6 +129,11 @@ impl Store {
             }
         }
         renewed.1.clone().unwrap_or_else(|| self.repo.clone())
+    }
+
+    /// Returns what lets its holder alone merge packs here; nothing while somebody else of this process does.
+    pub(super) fn alone_gathering(&self) -> Option<MutexGuard<'_, ()>> {
+        self.known.gathering.try_lock().ok()
     }
 
     /// Returns the git directory that linked worktrees share.
