@@ -16,7 +16,7 @@ use common::Recording;
 use git_handoff::git::store::Durability;
 use git_handoff::model::entry::{Again, Event, Exit, ItemEnded};
 use git_handoff::model::plan::Item;
-use git_handoff::run::Happening;
+use git_handoff::run::NewEntry;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
 
@@ -87,7 +87,7 @@ fn record(dir: &Path, run: &Run) {
         for attempt in 1..=run.attempts {
             let fired = recording.fired(&item, attempt);
             let ended = if attempt < run.attempts {
-                Happening::Plain(failed(&item, attempt))
+                NewEntry::Plain(failed(&item, attempt))
             } else {
                 recording.done(&item, attempt, Some(format!("the report of {}\n", item.id).as_bytes()))
             };

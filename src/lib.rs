@@ -3,29 +3,29 @@
 //!
 //! # The tour
 //!
-//! A **plan** is a DAG of work items. [`plan`] reads its bytes, [`validate`] turns it into a `ValidPlan` or into every problem
-//! it has, and [`submit`] makes a **run** of it: one ref, on which every event is one signed commit.
+//! A **plan** is a DAG of work items. [`plan`] reads its bytes, [`plan::validate`] turns it into a `ValidPlan` or into every problem
+//! it has, and [`run::submit`] makes a **run** of it: one ref, on which every event is one signed commit.
 //!
 //! [`run`] opens that chain, folds it into its state ([`model::state`]) and is the one way to record what happens next. The
 //! [`engine`] drives it: a pure function decides, one conductor dispatches, records and reconciles. The [`worker`] is one
 //! attempt: a worktree of its own, the consumed bytes under `inputs/`, one child process, and the capture of what it made.
 //!
-//! A run can grow while it goes on. [`coordinate`] holds its rules against the documents that it holds, and adds the items that
+//! A run can grow while it goes on. [`run::coordinate`] holds its rules against the documents that it holds, and adds the items that
 //! they create, each exactly once.
 //!
-//! [`chain`] appends entries: objects first, then one swap of one ref. [`merkle`] folds their hashes into the root that seals
-//! the run, and [`log`] notes in the repository's own log that it was submitted and sealed.
+//! [`ledger`] is that chain: it appends entries: objects first, then one swap of one ref. [`ledger::merkle`] folds their hashes into the root that seals
+//! the run, and [`ledger::log`] notes in the repository's own log that it was submitted and sealed.
 //!
 //! [`verify`] recomputes all of it from the objects alone and shares nothing with the writer but the data [`model`], the
-//! codec in [`git`] and the check of a signature in [`sign`].
+//! codec in [`git`] and the check of a signature in [`ledger::sign`].
 //!
-//! [`prove`] takes from a sealed run what proves one product, or how the run went on, to somebody who has nothing else.
+//! [`ledger::prove`] takes from a sealed run what proves one product, or how the run went on, to somebody who has nothing else.
 //!
-//! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`doctor`] finds and
-//! mends what crashes left half-done, and [`clean`] what they left on the disk.
+//! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`upkeep`] finds and
+//! mends what crashes left half-done, and removes what they left on the disk.
 //!
-//! A [`document`] is a file on a run with a history of revisions: put there by whoever writes, or handed over by an item; each is
-//! held against its JSON Schema ([`schemas`]), and refused to a reader who wants another version.
+//! A [`run::document`] is a file on a run with a history of revisions: put there by whoever writes, or handed over by an item; each is
+//! held against its JSON Schema ([`plan::schemas`]), and refused to a reader who wants another version.
 //!
 //! A [`thread`] is the other handoff: a chain of saved states, of which one agent offers a checkpoint and another adopts it, only if
 //! the bytes, the chain and the signatures are what was offered.
@@ -36,13 +36,13 @@
 //!
 //! An [`anchor`] is a place outside the repository that holds the roots of runs, against which [`verify`] holds them.
 //!
-//! The library emits [`event`]s and returns errors; it prints nothing, and reads neither the environment nor a terminal.
+//! The library emits [events](engine::event) and returns errors; it prints nothing, and reads neither the environment nor a terminal.
 //! What is on disk is written down in `docs/format.md`.
 //!
 //! # Features
 //!
-//! Without default features the crate is the verifier and what it rests on: [`verify`], [`model`], [`plan`], [`merkle`],
-//! [`sign`] and [`git`]. `full` adds the rest of the library, and `cli`, the default, the program `git-handoff`.
+//! Without default features the crate is the verifier and what it rests on: [`verify`], [`model`], [`plan`], [`git`], and the
+//! tree and the signatures of [`ledger`]. `full` adds the rest of the library, and `cli`, the default, the program `git-handoff`.
 #![cfg_attr(
     not(feature = "full"),
     expect(rustdoc::broken_intra_doc_links, reason = "the tour leads through rooms that are not there then")
@@ -52,52 +52,32 @@ pub mod model;
 
 #[cfg_attr(not(feature = "full"), expect(dead_code, unused_imports, reason = "`validate` asks for more than `verify`"))]
 pub mod plan;
-#[cfg(feature = "full")]
-pub mod schemas;
-#[cfg(feature = "full")]
-pub mod validate;
+
+pub mod git;
 
 #[cfg(feature = "full")]
-pub mod submit;
+pub mod clock;
+#[cfg(feature = "full")]
+pub mod config;
+
+pub mod ledger;
+
+pub mod verify;
 
 #[cfg(feature = "full")]
 pub mod run;
 
 #[cfg(feature = "full")]
-pub mod coordinate;
+pub mod worker;
 
 #[cfg(feature = "full")]
 pub mod engine;
 
 #[cfg(feature = "full")]
-pub mod worker;
-
-#[cfg(feature = "full")]
-pub mod chain;
-pub mod merkle;
-
-#[cfg(feature = "full")]
-pub mod log;
-
-pub mod verify;
-
-#[cfg(feature = "full")]
-pub mod prove;
-
-#[cfg(feature = "full")]
-pub mod export;
-
-#[cfg(feature = "full")]
-pub mod document;
-
-#[cfg(feature = "full")]
-pub mod apply;
+pub mod packet;
 
 #[cfg(feature = "full")]
 pub mod thread;
-
-#[cfg(feature = "full")]
-pub mod packet;
 
 #[cfg(feature = "full")]
 pub mod share;
@@ -106,16 +86,10 @@ pub mod share;
 pub mod anchor;
 
 #[cfg(feature = "full")]
-pub mod clean;
-#[cfg(feature = "full")]
-pub mod doctor;
-
-pub mod git;
-pub mod sign;
+pub mod interop;
 
 #[cfg(feature = "full")]
-pub mod clock;
+pub mod apply;
+
 #[cfg(feature = "full")]
-pub mod config;
-#[cfg(feature = "full")]
-pub mod event;
+pub mod upkeep;

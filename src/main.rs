@@ -1,6 +1,7 @@
 //! The `git-handoff` command.
 
 mod cli;
+mod mcp;
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -1,7 +1,7 @@
 //! Evidence in other people's formats. `tests/interop/check_export.py` holds the same against their own libraries.
 
 use base64ct::{Base64, Encoding as _};
-use git_handoff::export::in_toto::{PAYLOAD_TYPE, pre_authentication_encoding};
+use git_handoff::interop::in_toto::{PAYLOAD_TYPE, pre_authentication_encoding};
 use serde_json::{Value, json};
 use signature::Verifier as _;
 use ssh_key::{PublicKey, Signature};

@@ -11,8 +11,8 @@ use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::{Need, Selector, Source};
+use git_handoff::plan::validate::{Problem, Problems, ValidPlan, validate, validate_extension};
 use git_handoff::plan::{parse, parse_item};
-use git_handoff::validate::{Problem, Problems, ValidPlan, validate, validate_extension};
 use serde_json::{Value, json};
 
 /// The two worked examples of the plan format.

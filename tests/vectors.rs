@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use git_handoff::sign;
+use git_handoff::ledger::sign;
 use serde_json::{Value, json};
 
 use crate::common::Environment;

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::git::store::{Durability, Store};
+use git_handoff::ledger::chain::Writer;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::catalog::Catalog;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product};
 use git_handoff::model::format;
 use git_handoff::model::manifest::{Manifest, SCHEMA};
 use git_handoff::model::plan::Item;
-use git_handoff::run::{Happening, OpenRun};
-use git_handoff::sign::Signer;
-use git_handoff::submit::{self, Request};
-use git_handoff::validate::validate;
+use git_handoff::plan::validate::validate;
+use git_handoff::run::submit::{self, Request};
+use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::Value;
 
 /// A run with everything that its entries are made of.
@@ -41,10 +41,10 @@ impl Recording {
     }
 
     /// Returns the dispatch of an item that needs nothing.
-    pub(crate) fn fired(&self, item: &Item, attempt: u32) -> Happening {
+    pub(crate) fn fired(&self, item: &Item, attempt: u32) -> NewEntry {
         let manifest = Manifest {
             schema: SCHEMA.into(),
-            run: self.open.run().clone(),
+            run: self.open.id().clone(),
             item: item.id.clone(),
             attempt,
             base: self.base,
@@ -67,17 +67,17 @@ impl Recording {
             manifest: Digest::of(&manifest.canonical()),
             input_refs: [].into(),
         };
-        Happening::Fired(Event::ItemFired(fired), Box::new(manifest))
+        NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest))
     }
 
     /// Returns the end of an attempt that did its work; `report` is what it hands over as `outputs/report`.
-    pub(crate) fn done(&self, item: &Item, attempt: u32, report: Option<&[u8]>) -> Happening {
+    pub(crate) fn done(&self, item: &Item, attempt: u32, report: Option<&[u8]>) -> NewEntry {
         let product = |bytes: &[u8]| {
             let oid = self.open.store().write_blob(bytes).expect("the product is written");
             let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
             ("outputs/report".parse().expect("a plain key"), product)
         };
-        Happening::Plain(Event::ItemReconciled(ItemReconciled {
+        NewEntry::Plain(Event::ItemReconciled(ItemReconciled {
             item: item.id.clone(),
             attempt,
             status: Outcome::Done,

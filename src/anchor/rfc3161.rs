@@ -47,7 +47,7 @@ impl Authority {
 
     /// Asks for a stamp on something that is nothing, and checks it.
     pub(super) fn probe(&self, within: Duration) -> Result<(), Error> {
-        let root = Digest::of(crate::sign::nonce().as_bytes());
+        let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
         self.request(&self.roots()?, root, within).map(drop)
     }
 
@@ -97,7 +97,7 @@ impl Authority {
 
     /// Requests a token over a root; what comes back is checked before anything is made of it.
     fn request(&self, roots: &token::Roots, root: Digest, within: Duration) -> Result<Vec<u8>, Error> {
-        let nonce = Digest::of(crate::sign::nonce().as_bytes());
+        let nonce = Digest::of(crate::ledger::sign::nonce().as_bytes());
         // Positive, and without a leading zero.
         let mut number = nonce.as_bytes()[..8].to_vec();
         number[0] = number[0] & 0x3f | 0x40;

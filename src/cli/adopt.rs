@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns what was adopted, as answers have it.
-pub(super) fn value(adopted: &Adopted, checked_out: bool) -> Value {
+pub(crate) fn value(adopted: &Adopted, checked_out: bool) -> Value {
     let made = &adopted.made;
     json!({
         "schema": "git-handoff.adopt/1",

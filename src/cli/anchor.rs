@@ -62,7 +62,7 @@ fn read(name: &str, settings: &BTreeMap<String, String>, context: &Context) -> R
 }
 
 /// Returns the anchors of some names; all that are configured where none is named. `local` is always there and needs no asking.
-pub(super) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>, Failure> {
+pub(crate) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>, Failure> {
     let configured = &context.config.anchors;
     let outside = names.iter().filter(|name| *name != LOCAL);
     if let Some(unknown) = outside.clone().find(|name| !configured.contains_key(*name)) {

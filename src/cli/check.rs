@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use git_handoff::document;
 use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable};
 use git_handoff::packet::facts::{self, Absent};
 use git_handoff::packet::{self, Classification, Report, Terms};
 use git_handoff::run::Vetted;
+use git_handoff::run::document;
 use git_handoff::thread::{gate as attached, steps, vouch};
 use git_handoff::verify::Gate;
 
@@ -82,7 +82,7 @@ fn check(
 }
 
 /// Checks one packet that was read.
-pub(super) fn report(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &Terms) -> Report {
+pub(crate) fn report(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &Terms) -> Report {
     let facts = match read {
         Ok(packet) => facts::look_up(&packet.claims, gate, Absent::Fails),
         Err(_) => packet::no_facts(),
@@ -91,7 +91,7 @@ pub(super) fn report(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, t
 }
 
 /// Checks the packet that a name means; nothing where it is no name of a document or thread.
-pub(super) fn of_name(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
+pub(crate) fn of_name(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Failure> {
     match of_document(gate, text)? {
         Some(read) => Ok(Some(report(&read, Some(gate), terms))),
         None => of_thread(gate, text, terms),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use git_handoff::schemas;
+use git_handoff::plan::schemas;
 
 use super::{Ending, Failure, Output};
 

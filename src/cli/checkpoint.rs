@@ -57,17 +57,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// What a checkpoint has besides its state and packet.
-pub(super) struct Besides<'a> {
+pub(crate) struct Besides<'a> {
     /// One line about the state.
-    pub(super) summary: Option<&'a str>,
+    pub(crate) summary: Option<&'a str>,
     /// The run that it is tied to.
-    pub(super) run: Option<&'a str>,
+    pub(crate) run: Option<&'a str>,
     /// Whether the working tree is saved.
-    pub(super) worktree: bool,
+    pub(crate) worktree: bool,
 }
 
 /// Saves a checkpoint; `bytes` writes its state and packet into the repository, once everything else is in order.
-pub(super) fn make(
+pub(crate) fn make(
     context: &Context,
     thread: &ThreadId,
     besides: &Besides<'_>,

@@ -1,8 +1,8 @@
 //! `git handoff clean`
 
-use git_handoff::clean::{self as stage, Piece, Request, What};
 use git_handoff::git::{kept, store};
 use git_handoff::model::format;
+use git_handoff::upkeep::clean::{self as stage, Piece, Request, What};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -57,9 +57,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     if runs.is_empty() {
         return Ok(tell(&[], &notes, remove, output));
     }
-    let (writer, site) = (context.writer()?, context.site()?);
+    let (writer, host) = (context.writer()?, context.host()?);
     for run in &runs {
-        match stage::clean(&writer, &site, run, request) {
+        match stage::clean(&writer, &host, run, request) {
             Ok(cleaned) => {
                 pieces.extend(cleaned.pieces);
                 notes.extend(cleaned.notes);

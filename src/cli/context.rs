@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use git_handoff::anchor::{Environment, Means};
-use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
 use git_handoff::config::{Config, Registration};
-use git_handoff::engine::tick::Setting;
+use git_handoff::engine::drive::Machine;
 use git_handoff::git::remote::{PROTOCOLS, Reach};
 use git_handoff::git::save;
 use git_handoff::git::scratch::Scratch;
 use git_handoff::git::store::{self, Kept, Store};
+use git_handoff::ledger::chain::Writer;
+use git_handoff::ledger::sign::{self, Signer};
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
 use git_handoff::model::json;
 use git_handoff::model::registered::Registered;
 use git_handoff::plan::MAX_PLAN_BYTES;
-use git_handoff::schemas::Schemas;
-use git_handoff::sign::{self, Signer};
-use git_handoff::worker::site::Site;
+use git_handoff::plan::schemas::Schemas;
+use git_handoff::worker::host::Host;
 use git_handoff::worker::supervisor;
 use serde_json::Value;
 use ssh_key::PublicKey;
@@ -193,30 +193,30 @@ impl Context {
     }
 
     /// Returns what driving a run takes.
-    pub(crate) fn setting(&self, close: bool) -> Result<Setting, Failure> {
+    pub(crate) fn machine(&self, close: bool) -> Result<Machine, Failure> {
         let config = self.config.clone();
-        let (site, schemas) = (Arc::new(self.site()?), Arc::new(self.schemas()));
+        let (host, schemas) = (Arc::new(self.host()?), Arc::new(self.schemas()));
         let supervisor = this_program().filter(|_| cfg!(target_os = "linux"));
-        Ok(Setting { config, ambient: self.ambient.clone(), site, schemas, close, supervisor })
+        Ok(Machine { config, ambient: self.ambient.clone(), host, schemas, close, supervisor })
     }
 
     /// Returns where worktrees are made: outside the repository, under the user's cache.
-    pub(crate) fn site(&self) -> Result<Site, Failure> {
+    pub(crate) fn host(&self) -> Result<Host, Failure> {
         let root = match &self.config.workspace_root {
             Some(root) => self.expand(root),
             None => self.cache()?.join("git-handoff"),
         };
         let repository = Digest::of(self.store.common_dir().as_os_str().as_encoded_bytes());
-        let mut site = Site::new(self.store.clone(), root.join(&repository.hex()[..16]));
-        site.inputs.clone_from(&self.config.inputs);
-        site.outputs.clone_from(&self.config.outputs);
-        site.max_product = self.config.max_product_size;
-        site.user.clone_from(&self.config.user);
-        site.path = self.ambient.get("PATH").and_then(|path| {
+        let mut host = Host::new(self.store.clone(), root.join(&repository.hex()[..16]));
+        host.inputs.clone_from(&self.config.inputs);
+        host.outputs.clone_from(&self.config.outputs);
+        host.max_product = self.config.max_product_size;
+        host.user.clone_from(&self.config.user);
+        host.path = self.ambient.get("PATH").and_then(|path| {
             let absolute: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
             std::env::join_paths(absolute).ok()
         });
-        Ok(site)
+        Ok(host)
     }
 
     fn cache(&self) -> Result<PathBuf, Failure> {

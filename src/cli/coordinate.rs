@@ -1,12 +1,12 @@
 //! `git handoff coordinate`
 
-use git_handoff::chain::Link;
-use git_handoff::coordinate;
+use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Cause, Event, RunExtended};
 use git_handoff::model::judge::Judgement;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
+use git_handoff::run::coordinate;
 use serde_json::{Value, json};
 
 use super::context::Context;

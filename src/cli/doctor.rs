@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use git_handoff::doctor::{Finding, Patient, Severity, examine};
+use git_handoff::upkeep::doctor::{Finding, Patient, Severity, examine};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -25,8 +25,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         Some(key) => Some(context.expand(Path::new(key))),
         None => Some(context.store.common_dir().join("handoff/signing_key")),
     };
-    let (store, site) = (context.store.clone(), context.site()?);
-    let patient = Patient { store, writer, key_file, site, schemas: context.schemas(), shapes: context.shapes() };
+    let (store, host) = (context.store.clone(), context.host()?);
+    let patient = Patient { store, writer, key_file, host, schemas: context.schemas(), shapes: context.shapes() };
     let findings = examine(&patient, arguments.fix)?;
     if output.json {
         output.value(&json!({

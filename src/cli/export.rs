@@ -1,7 +1,7 @@
 //! `git handoff export`
 
 use clap::ValueEnum;
-use git_handoff::export::{bundle_json, in_toto};
+use git_handoff::interop::{bundle_json, in_toto};
 
 use super::context::Context;
 use super::target::{self, Target};

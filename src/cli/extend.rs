@@ -9,8 +9,8 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::{Item, Plan};
 use git_handoff::model::quote::quoted;
 use git_handoff::plan;
-use git_handoff::run::{Happening, OpenRun};
-use git_handoff::validate::{Problems, validate_extension};
+use git_handoff::plan::validate::{Problems, validate_extension};
+use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
 use super::context::Context;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         };
         // Somebody who appends first may have added the same: then the items are held against the run anew.
-        if added.is_empty() || open.propose(&[Happening::Extended(Cause::Actor, added.clone())])?.is_some() {
+        if added.is_empty() || open.propose(&[NewEntry::Extended(Cause::Actor, added.clone())])?.is_some() {
             break added;
         }
     };
@@ -80,8 +80,8 @@ fn added(
         Ok(asked) => asked,
         Err(problems) => return Ok(Err(problems)),
     };
-    if asked.id != *open.run() {
-        let message = format!("the plan has the id {:?}, and the run is {:?}", asked.id.as_str(), open.run().as_str());
+    if asked.id != *open.id() {
+        let message = format!("the plan has the id {:?}, and the run is {:?}", asked.id.as_str(), open.id().as_str());
         return Err(Failure::refused("other-run", message).hint("give the plan the id of the run"));
     }
     let existing = open.state.graph.items();

@@ -9,13 +9,16 @@ mod thread;
 use std::error::Error;
 use std::io;
 
-use git_handoff::engine::{hold, tick};
+use git_handoff::engine::{drive, hold};
 use git_handoff::git::{checked, packed, program, refs, save, store};
+use git_handoff::ledger::{chain, log, prove, sign};
 use git_handoff::model::causes;
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
-use git_handoff::{apply, chain, clean, coordinate, doctor, export, log, prove, run, sign, submit, verify};
+use git_handoff::run::{coordinate, submit};
+use git_handoff::upkeep::{clean, doctor};
+use git_handoff::{apply, interop, run, verify};
 use serde_json::{Value, json};
 
 /// Why a command failed.
@@ -85,7 +88,7 @@ impl Failure {
         value
     }
 
-    pub(super) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
         let mut failure = Self::refused(code, cut(error.to_string()));
         for cause in causes::chain(error).skip(1) {
             let text = cut(cause.to_string());
@@ -106,7 +109,7 @@ impl Failure {
     }
 
     /// Somebody else was first.
-    pub(super) fn race(self) -> Self {
+    pub(crate) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint("run the same command again")
     }
 }
@@ -225,7 +228,7 @@ impl From<run::Error> for Failure {
             | run::Error::Plan(ref run)
             | run::Error::Rules(ref run)
             | run::Error::Item(ref run, _)
-            | run::Error::Story(ref run, ..) => {
+            | run::Error::History(ref run, ..) => {
                 Self::of("not-a-run", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
             }
             run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
@@ -241,17 +244,17 @@ impl From<run::Error> for Failure {
     }
 }
 
-impl From<tick::Error> for Failure {
-    fn from(error: tick::Error) -> Self {
+impl From<drive::Error> for Failure {
+    fn from(error: drive::Error) -> Self {
         match error {
-            tick::Error::Run(inner) => inner.into(),
-            tick::Error::Coordinate(inner) => inner.into(),
-            tick::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
+            drive::Error::Run(inner) => inner.into(),
+            drive::Error::Coordinate(inner) => inner.into(),
+            drive::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
                 .hint("wait for it, or stop that process and run the same command again"),
-            tick::Error::Salvage(_) => Self::of("run", &error).hint(
+            drive::Error::Salvage(_) => Self::of("run", &error).hint(
                 "free some space, or lift the limit, and run the same command again; or give the unfinished work up: git handoff clean --force --discard",
             ),
-            tick::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
+            drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
         }
     }
@@ -277,11 +280,11 @@ impl From<program::Error> for Failure {
     }
 }
 
-impl From<export::Error> for Failure {
-    fn from(error: export::Error) -> Self {
+impl From<interop::Error> for Failure {
+    fn from(error: interop::Error) -> Self {
         match error {
-            export::Error::Store(inner) => inner.into(),
-            export::Error::Sign(inner) => inner.into(),
+            interop::Error::Store(inner) => inner.into(),
+            interop::Error::Sign(inner) => inner.into(),
             other => Self::of("export", &other),
         }
     }

@@ -1,6 +1,6 @@
 //! `git handoff key`
 
-use git_handoff::sign;
+use git_handoff::ledger::sign;
 use serde_json::json;
 
 use super::context::Context;

@@ -1,6 +1,6 @@
 //! `git handoff log`
 
-use git_handoff::chain::Link;
+use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::Event;
 use serde_json::{Value, json};
 

@@ -1,24 +1,24 @@
 //! The command line: parses, calls the library, prints, exits.
 
-mod context;
+pub(crate) mod context;
 mod failure;
-mod gate;
+pub(crate) mod gate;
 mod output;
 mod progress;
 mod table;
-mod target;
+pub(crate) mod target;
 
-mod adopt;
-mod anchor;
+pub(crate) mod adopt;
+pub(crate) mod anchor;
 mod apply;
 mod bundle;
 mod cat;
-mod check;
+pub(crate) mod check;
 mod check_schema;
-mod checkpoint;
+pub(crate) mod checkpoint;
 mod clean;
 mod coordinate;
-mod doc;
+pub(crate) mod doc;
 mod doctor;
 mod export;
 mod extend;
@@ -26,24 +26,23 @@ mod fetch;
 mod fork;
 mod held;
 mod key;
-mod log;
-mod mcp;
-mod offer;
+pub(crate) mod log;
+pub(crate) mod offer;
 mod packet;
 mod prove;
 mod push;
 mod resume;
 mod rollback;
 mod run;
-mod runs;
+pub(crate) mod runs;
 mod share;
 mod show;
-mod status;
+pub(crate) mod status;
 mod steer;
-mod submit;
-mod thread;
-mod validate;
-mod verify;
+pub(crate) mod submit;
+pub(crate) mod thread;
+pub(crate) mod validate;
+pub(crate) mod verify;
 
 use std::process::ExitCode;
 
@@ -52,9 +51,12 @@ use clap::{Parser, Subcommand};
 #[cfg(target_os = "linux")]
 use git_handoff::worker::supervisor;
 
+pub(crate) use failure::Failure;
+pub(crate) use output::Output;
+
 use context::{Context, Surroundings};
-use failure::Failure;
-use output::Output;
+
+use crate::mcp;
 
 /// Hand work from one agent, person or machine to the next, provably
 ///
@@ -104,7 +106,7 @@ enum Command {
     Bundle(bundle::Arguments),
     Check(check::Arguments),
     /// Hold values against a JSON Schema, as this program asks itself to
-    #[command(name = git_handoff::schemas::COMMAND, hide = true)]
+    #[command(name = git_handoff::plan::schemas::COMMAND, hide = true)]
     CheckSchema,
     Packet(packet::Arguments),
     Mcp(mcp::Arguments),

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns the descriptor of a checkpoint.
-pub(super) fn offer(context: &Context, target: &str, terms: Terms, output: &mut Output) -> Result<Value, Failure> {
+pub(crate) fn offer(context: &Context, target: &str, terms: Terms, output: &mut Output) -> Result<Value, Failure> {
     let target = ThreadTarget::find(&context.store, target)?;
     // Whom it rests on is for those to judge who are offered it.
     let source = target.vouched(context, true, output)?;
@@ -67,7 +67,7 @@ pub(super) fn offer(context: &Context, target: &str, terms: Terms, output: &mut 
 }
 
 /// Reads `90m`, `48h`, `7d`.
-pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
+pub(crate) fn milliseconds(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('s') => 1_000,
         Some('m') => 60_000,

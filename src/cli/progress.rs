@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use git_handoff::chain::Link;
 use git_handoff::clock::Clock;
-use git_handoff::event::Progress;
+use git_handoff::engine::event::Progress;
+use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::ItemId;
 use git_handoff::model::printable;

@@ -1,7 +1,7 @@
 //! `git handoff prove`
 
+use git_handoff::ledger::prove as stage;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::prove as stage;
 
 use super::context::Context;
 use super::target::{self, Target};

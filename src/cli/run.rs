@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use git_handoff::engine::tick;
-use git_handoff::log;
+use git_handoff::engine::drive;
+use git_handoff::ledger::log;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Item;
 use git_handoff::model::quote::quoted;
+use git_handoff::plan::schemas::Schemas;
 use git_handoff::run::{Denied, OpenRun, open_proven};
-use git_handoff::schemas::Schemas;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -111,10 +111,10 @@ async fn drive_one(
 ) -> Result<Ending, Failure> {
     let writer = context.writer()?;
     let mut open = open(run, context)?;
-    let setting = context.setting(close)?;
-    check_schemas(&open, &setting.schemas)?;
+    let machine = context.machine(close)?;
+    check_schemas(&open, &machine.schemas)?;
     let mut display = Display::new(&open.state, writer.clock);
-    let settled = tick::drive(&mut open, setting, interrupt, &mut |progress| display.tell(&progress)).await;
+    let settled = drive::drive(&mut open, machine, interrupt, &mut |progress| display.tell(&progress)).await;
     display.end();
     let settled = settled?;
     let target = Target { run: run.clone(), reference: format::run_ref(run) };

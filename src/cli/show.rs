@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use git_handoff::chain::Link;
-use git_handoff::document;
+use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{
     Cause, Event, Exit, InputRef, ItemReconciled, Outcome, Product, RunSealed, Transcript, VerifiedBy,
 };
@@ -13,6 +12,7 @@ use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::View;
+use git_handoff::run::document;
 use serde_json::{Value, json};
 
 use super::context::Context;

@@ -1,13 +1,14 @@
 //! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
 
+use git_handoff::engine::decide;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
+use git_handoff::ledger::chain;
 use git_handoff::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
-use git_handoff::run::{Error, Happening, OpenRun, View, closed};
-use git_handoff::{chain, engine::decide};
+use git_handoff::run::{Error, NewEntry, OpenRun, View, closed};
 use serde_json::json;
 
 use super::context::Context;
@@ -56,15 +57,15 @@ pub(crate) fn cancel(arguments: &Cancel, context: &Context, output: &mut Output)
         if open.state.items[at].phase.is_terminal() {
             return Err(Failure::refused("not-cancellable", format!("{item:?} is {} already", open.state.status(at))));
         }
-        let mut happenings = vec![cancelled(&open, at, &arguments.reason)];
+        let mut entries = vec![cancelled(&open, at, &arguments.reason)];
         for lost in decide::lost_with(&open.state, at) {
-            happenings.push(Happening::Plain(Event::ItemSkipped(ItemDropped {
+            entries.push(NewEntry::Plain(Event::ItemSkipped(ItemDropped {
                 item: open.state.graph.item(lost).id.clone(),
                 attempt: open.state.items[lost].attempts,
                 reason: format!("it depends on {item:?}, which was cancelled"),
             })));
         }
-        let links = open.record(&happenings)?;
+        let links = open.record(&entries)?;
         // Whoever drives the run may have dispatched or ended the item in between: then it is looked at anew.
         if !links.is_empty() && open.state.items[at].phase == Phase::Cancelled {
             tell(&open, links.len(), output);
@@ -78,7 +79,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str, output: &mut Output) -> Result<E
     // Whoever drives the run may end items in between: what is still open is looked at anew until nothing is.
     loop {
         while !open.state.is_settled() {
-            let waiting: Vec<Happening> = (0..open.state.items.len())
+            let waiting: Vec<NewEntry> = (0..open.state.items.len())
                 .filter(|at| !open.state.items[*at].phase.is_terminal())
                 .map(|at| cancelled(open, at, reason))
                 .collect();
@@ -96,7 +97,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str, output: &mut Output) -> Result<E
         }
     }
     if open.state.cancelled.is_none() {
-        return Err(sealed(open.run()));
+        return Err(sealed(open.id()));
     }
     tell(open, usize::try_from(open.head().entries - before).unwrap_or(usize::MAX), output);
     Ok(Ending::Done)
@@ -108,8 +109,8 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
     let item = item.ok_or_else(|| Failure::usage("say which item: RUN/ITEM".into()))?;
     let at = position(&open, &item)?;
     loop {
-        let happenings = asked_again(&open, &item, at)?;
-        let links = open.record(&happenings)?;
+        let entries = asked_again(&open, &item, at)?;
+        let links = open.record(&entries)?;
         // Otherwise somebody else asked for it, or ended the run, in between: then that is what is to be told.
         if !links.is_empty() {
             tell(&open, links.len(), output);
@@ -117,15 +118,15 @@ pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -
         }
     }
     if !output.json {
-        output.hint(&format!("git handoff run {}", quoted(open.run().as_str())));
+        output.hint(&format!("git handoff run {}", quoted(open.id().as_str())));
     }
     Ok(Ending::Done)
 }
 
 /// Returns the entries that ask for an item again, or says why it cannot be.
-fn asked_again(open: &OpenRun, item: &str, at: usize) -> Result<Vec<Happening>, Failure> {
+fn asked_again(open: &OpenRun, item: &str, at: usize) -> Result<Vec<NewEntry>, Failure> {
     if open.state.sealed {
-        return Err(sealed(open.run()));
+        return Err(sealed(open.id()));
     }
     let phase = open.state.items[at].phase;
     if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
@@ -139,12 +140,12 @@ fn asked_again(open: &OpenRun, item: &str, at: usize) -> Result<Vec<Happening>, 
         let on = &open.state.graph.item(lost).id;
         let message = format!("{item:?} depends on {on:?}, which is {}", open.state.status(lost));
         return Err(Failure::refused("not-retriable", message)
-            .hint(format!("git handoff retry {}", quoted(&format!("{}/{on}", open.run())))));
+            .hint(format!("git handoff retry {}", quoted(&format!("{}/{on}", open.id())))));
     }
-    let happenings = again_with(open, at)
+    let entries = again_with(open, at)
         .into_iter()
         .map(|at| {
-            Happening::Plain(Event::ItemRequeued(ItemEnded {
+            NewEntry::Plain(Event::ItemRequeued(ItemEnded {
                 item: open.state.graph.item(at).id.clone(),
                 attempt: open.state.items[at].attempts,
                 reason: Again::Operator,
@@ -156,7 +157,7 @@ fn asked_again(open: &OpenRun, item: &str, at: usize) -> Result<Vec<Happening>, 
             }))
         })
         .collect();
-    Ok(happenings)
+    Ok(entries)
 }
 
 /// Returns an item and everything that was skipped because of it and of nothing else, in the order in which it can wait.
@@ -188,11 +189,11 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
         let message = format!(
             "the run {:?} has {left} item{} that did not end yet",
-            open.run().as_str(),
+            open.id().as_str(),
             if left == 1 { "" } else { "s" }
         );
         return Err(Failure::refused("not-settled", message)
-            .hint(format!("git handoff run --close {}", quoted(open.run().as_str()))));
+            .hint(format!("git handoff run --close {}", quoted(open.id().as_str()))));
     }
     let before = open.head().entries;
     // A run that can still grow does not end because it is done, but because somebody says so.
@@ -214,7 +215,7 @@ pub(super) fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<Str
     if open.state.sealed {
         return Err(sealed(&target.run));
     }
-    let item = rest.map(|rest| target::item_of(open.run(), &open.state, rest)).transpose()?;
+    let item = rest.map(|rest| target::item_of(open.id(), &open.state, rest)).transpose()?;
     let item = item.map(|at| open.state.graph.item(at).id.to_string());
     Ok((open, item))
 }
@@ -250,8 +251,8 @@ fn position(open: &OpenRun, item: &str) -> Result<usize, Failure> {
     found.ok_or_else(|| Failure::from(chain::Error::LostRace(open.head().name.clone())))
 }
 
-fn cancelled(open: &OpenRun, at: usize, reason: &str) -> Happening {
-    Happening::Plain(Event::ItemCancelled(ItemDropped {
+fn cancelled(open: &OpenRun, at: usize, reason: &str) -> NewEntry {
+    NewEntry::Plain(Event::ItemCancelled(ItemDropped {
         item: open.state.graph.item(at).id.clone(),
         attempt: open.state.items[at].attempts,
         reason: reason.to_owned(),
@@ -261,10 +262,10 @@ fn cancelled(open: &OpenRun, at: usize, reason: &str) -> Happening {
 fn tell(open: &OpenRun, entries: usize, output: &mut Output) {
     if output.json {
         output.value(&json!({
-            "schema": "git-handoff.steer/1", "run": open.run(), "entries": entries, "sealed": open.state.sealed,
+            "schema": "git-handoff.steer/1", "run": open.id(), "entries": entries, "sealed": open.state.sealed,
         }));
     } else {
         let sealed = if open.state.sealed { ", sealed" } else { "" };
-        output.line(&format!("{}: {entries} entr{}{sealed}", open.run(), if entries == 1 { "y" } else { "ies" }));
+        output.line(&format!("{}: {entries} entr{}{sealed}", open.id(), if entries == 1 { "y" } else { "ies" }));
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::model::quote::quoted;
-use git_handoff::submit::{self as stage, Request, Submitted};
-use git_handoff::validate::Problems;
+use git_handoff::plan::validate::Problems;
+use git_handoff::run::submit::{self as stage, Request, Submitted};
 use serde_json::{Value, json};
 
 use super::context::Context;

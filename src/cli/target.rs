@@ -108,7 +108,7 @@ pub(crate) fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Op
 }
 
 /// Returns the ref at which what lies in a place elsewhere was fetched, with what it points at; more than one remote's is no answer.
-pub(super) fn fetched(store: &Store, place: &Place, name: &str) -> Result<Option<(String, Oid)>, Failure> {
+pub(crate) fn fetched(store: &Store, place: &Place, name: &str) -> Result<Option<(String, Oid)>, Failure> {
     let mut found = refs::list(store, format::FETCHED_REFS)?;
     found.retain(|(reference, _)| place.is_fetched_at(reference));
     if found.len() < 2 {

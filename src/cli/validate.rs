@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use git_handoff::model::plan::Plan;
+use git_handoff::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
 use git_handoff::plan::{self, MAX_PLAN_BYTES};
-use git_handoff::submit as stage;
-use git_handoff::validate::{Code, Problem, Problems, ValidPlan, validate};
+use git_handoff::run::submit as stage;
 use serde_json::{Value, json};
 
 use super::context::{self, Context};

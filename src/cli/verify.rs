@@ -12,7 +12,7 @@ use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
-use git_handoff::submit;
+use git_handoff::run::submit;
 use git_handoff::verify::{
     Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json,
     verify_proof, verify_with,
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Returns whether this works where there is no repository.
-    pub(super) fn works_anywhere(&self) -> bool {
+    pub(crate) fn works_anywhere(&self) -> bool {
         self.bundle.is_some() || self.proof.is_some() || self.bundle_json.is_some()
     }
 }
@@ -235,17 +235,17 @@ fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Res
 
 /// Whom the command line says to trust, before the configuration is asked.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Trust<'a> {
+pub(crate) struct Trust<'a> {
     /// The allowed-signers file.
-    pub(super) signers: Option<&'a Path>,
+    pub(crate) signers: Option<&'a Path>,
     /// The file of revoked keys.
-    pub(super) revoked: Option<&'a Path>,
+    pub(crate) revoked: Option<&'a Path>,
     /// Whether every signature must be by a key that the signers name.
-    pub(super) require: bool,
+    pub(crate) require: bool,
 }
 
 /// Returns whom the verifier knows: from the files that were named, else as the configuration says.
-pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) -> Result<Options, Failure> {
+pub(crate) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) -> Result<Options, Failure> {
     let config = &context.config;
     let configured = |key: &str, path: Option<&Path>| path.map(|path| outside(key, path, context)).transpose();
     let strict_file = match wanted.signers {
@@ -287,7 +287,7 @@ pub(super) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
 }
 
 /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
-pub(super) fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
+pub(crate) fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
     let path = context.expand(path);
     if is_in_work_tree(&context.store, &path) {
         return Err(Failure::refused(

@@ -18,11 +18,11 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
-use crate::schemas::Schemas;
+use crate::plan::schemas::Schemas;
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
+use crate::worker::host::Host;
 use crate::worker::inputs;
 use crate::worker::salvage::{self, Salvaged};
-use crate::worker::site::Site;
 use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{self, Workspace};
 
@@ -159,19 +159,19 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
 }
 
 /// Runs one attempt and returns when nothing of it is left but what `Finished` names and the worktree.
-pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
+pub(super) async fn run(host: Arc<Host>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
     let job = Arc::new(job);
     let mut finished = Finished::none(&job);
     let prepared = {
-        let (site, job) = (site.clone(), job.clone());
-        blocking(move || prepare(&site, &job)).await
+        let (host, job) = (host.clone(), job.clone());
+        blocking(move || prepare(&host, &job)).await
     };
     match prepared {
         Ok((workspace, mut transcript)) => {
             let verdict = work(&workspace, &job, &mut transcript, cancel, &mut finished).await;
             finished.verdict = verdict;
-            finished = blocking(move || wind_up(&site, &job, workspace, transcript, finished)).await;
+            finished = blocking(move || wind_up(&host, &job, workspace, transcript, finished)).await;
         }
         Err(verdict) => finished.verdict = verdict,
     }
@@ -180,11 +180,11 @@ pub(super) async fn run(site: Arc<Site>, job: Job, cancel: watch::Receiver<bool>
 }
 
 /// Makes the worktree and puts everything into it that the executor is to find there.
-fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verdict> {
+fn prepare(host: &Host, job: &Job) -> Result<(Workspace, TranscriptWriter), Verdict> {
     let workspace =
-        make(site, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
+        make(host, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
     let fill = || {
-        inputs::stage(&workspace, &site.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
+        inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)
             .map_err(|e| Verdict::failed(format!("the task could not be written: {e}")))?;
         let secrets: Vec<Vec<u8>> = job
@@ -194,7 +194,7 @@ fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
             .iter()
             .filter_map(|name| job.env.get(name).map(|value| value.as_encoded_bytes().to_vec()))
             .collect();
-        let transcript = TranscriptWriter::create(&workspace.dir, &secrets, site.max_product)
+        let transcript = TranscriptWriter::create(&workspace.dir, &secrets, host.max_product)
             .map_err(|e| Verdict::failed(in_words(&e)))?;
         workspace.mark_started().map_err(|e| Verdict::failed(in_words(&e)))?;
         Ok(transcript)
@@ -210,8 +210,8 @@ fn prepare(site: &Site, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
 }
 
 /// Makes the worktree; another attempt that ends meanwhile may take the run's folder away under it, having been its last.
-fn make(site: &Site, job: &Job) -> Result<Workspace, workspace::Error> {
-    let create = || Workspace::create(site, &job.run, &job.item, job.attempt, job.base);
+fn make(host: &Host, job: &Job) -> Result<Workspace, workspace::Error> {
+    let create = || Workspace::create(host, &job.run, &job.item, job.attempt, job.base);
     for _ in 0..FOLDER_RETRIES {
         match create() {
             Err(workspace::Error::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -329,18 +329,18 @@ fn claimed(workspace: &Workspace, transcript: &mut TranscriptWriter) -> Option<V
 
 /// Takes the products, or saves the work that has none.
 fn wind_up(
-    site: &Site,
+    host: &Host,
     job: &Job,
     workspace: Workspace,
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    match keep_transcript(site, transcript, &mut finished.kept) {
+    match keep_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),
     }
     if matches!(finished.verdict, Verdict::Done) {
-        match products::take(&workspace, site, job) {
+        match products::take(&workspace, host, job) {
             Ok((products, kept)) => {
                 finished.products = products;
                 finished.kept.join(kept);
@@ -349,7 +349,7 @@ fn wind_up(
         }
     }
     if !matches!(finished.verdict, Verdict::Done) {
-        match salvage::salvage(&workspace, site) {
+        match salvage::salvage(&workspace, host) {
             Ok(salvaged) => (finished.salvaged, finished.saved) = (salvaged, true),
             Err(error) => {
                 let note = format!(
@@ -378,12 +378,12 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
 }
 
 /// Writes the transcript into the repository, from the open file: by no name that a worker could have given to something else.
-fn keep_transcript(site: &Site, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, String> {
+fn keep_transcript(host: &Host, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, String> {
     let (transcript, mut file) = transcript.finish().map_err(|e| in_words(&e))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
-    let mut batch = site.store.batch();
+    let mut batch = host.store.batch();
     let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| in_words(&e))?;
     if (sha256, size) != (transcript.sha256, transcript.size) {
         return Err("the transcript was changed while it was kept".to_owned());

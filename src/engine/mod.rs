@@ -2,13 +2,14 @@
 
 pub mod command;
 pub mod decide;
+pub mod drive;
+pub mod event;
 pub mod hold;
 pub mod needs;
-pub mod stranded;
-pub mod tick;
+pub mod recover;
 
 mod attempt;
-mod keep;
 mod outcome;
 mod prepare;
 mod products;
+mod retain;

@@ -7,13 +7,13 @@ use super::decide::{LONGEST_WAIT, left_waiting, lost_with};
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::model::time::Moment;
-use crate::run::Happening;
+use crate::run::NewEntry;
 
 /// What is to be recorded next, with no item skipped twice.
 #[derive(Default)]
 pub(super) struct Batch {
     /// The events in order.
-    pub(super) happenings: Vec<Happening>,
+    pub(super) entries: Vec<NewEntry>,
     skipped: BTreeSet<usize>,
 }
 
@@ -111,7 +111,7 @@ impl Batch {
     }
 
     fn push(&mut self, event: Event) {
-        self.happenings.push(Happening::Plain(event));
+        self.entries.push(NewEntry::Plain(event));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::attempt::{self, Job};
-use super::tick::Setting;
+use super::drive::Machine;
 use super::{command, needs};
 use crate::model::bounds;
 use crate::model::digest::Digest;
@@ -14,17 +14,17 @@ use crate::run::OpenRun;
 use crate::worker::sandbox;
 
 /// Puts together what an item will be given; an error is the reason it fails for.
-pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
+pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
     let state = &run.state;
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at).map_err(|e| e.to_string())?;
-    let resolved = command::resolve(item, &setting.config).map_err(|e| e.to_string())?;
+    let resolved = command::resolve(item, &machine.config).map_err(|e| e.to_string())?;
     let attempt = state.items[at].attempts + 1;
-    let env = command::environment(&setting.ambient, &resolved.settings);
+    let env = command::environment(&machine.ambient, &resolved.settings);
     let submitted = serde_json::Value::Object(item.inputs.clone());
     let manifest = Manifest {
         schema: manifest::SCHEMA.into(),
-        run: run.run().clone(),
+        run: run.id().clone(),
         item: item.id.clone(),
         attempt,
         base: state.submitted.base,
@@ -55,7 +55,7 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         ItemFired { item: item.id.clone(), attempt, manifest: Digest::of(&sealed), input_refs: inputs.refs.clone() };
     let job = Job {
         at,
-        run: run.run().clone(),
+        run: run.id().clone(),
         item: item.id.clone(),
         attempt,
         base: state.submitted.base,
@@ -63,11 +63,11 @@ pub(super) fn prepare(run: &OpenRun, setting: &Setting, at: usize) -> Result<(It
         inputs: inputs.blobs,
         promised: item.promised().collect(),
         documents: item.documents().collect(),
-        schemas: setting.schemas.clone(),
+        schemas: machine.schemas.clone(),
         command: resolved,
         env,
-        keep: setting.config.keep,
-        supervisor: setting.supervisor.clone(),
+        keep: machine.config.keep,
+        supervisor: machine.supervisor.clone(),
     };
     Ok((fired, manifest, job))
 }

@@ -8,21 +8,21 @@ use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::plan::ProductKey;
 use crate::model::schema::Schema;
-use crate::schemas::{self, MAX_CHECKED, Unfit};
+use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
 use crate::worker::capture::{self, Captured};
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
 
 /// The products of an attempt, kept until a ref reaches them.
 type Taken = (BTreeMap<ProductKey, Product>, Kept);
 
 /// Takes the products of an attempt; what is not as the plan says fails it.
-pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<Taken, Verdict> {
-    let captured = capture::capture(workspace, site).map_err(|error| match error {
+pub(super) fn take(workspace: &Workspace, host: &Host, job: &Job) -> Result<Taken, Verdict> {
+    let captured = capture::capture(workspace, host).map_err(|error| match error {
         capture::Error::Refused(why) => Verdict::failed(why),
         error => Verdict::failed(format!("the products could not be taken: {}", in_words(&error))),
     })?;
-    let documents = documents(site, job, &captured)?;
+    let documents = documents(host, job, &captured)?;
     let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
     let patch = captured.patch.map(|patch| (ProductKey::Patch, patch));
     let products: BTreeMap<ProductKey, Product> = outputs.chain(patch).chain(documents).collect();
@@ -33,7 +33,7 @@ pub(super) fn take(workspace: &Workspace, site: &Site, job: &Job) -> Result<Take
 }
 
 /// Returns the outputs that are documents as well; each is there, and what it is declared to be.
-fn documents(site: &Site, job: &Job, captured: &Captured) -> Result<Vec<(ProductKey, Product)>, Verdict> {
+fn documents(host: &Host, job: &Job, captured: &Captured) -> Result<Vec<(ProductKey, Product)>, Verdict> {
     let mut documents = Vec::new();
     for declared in &job.documents {
         let name = &declared.name;
@@ -42,7 +42,7 @@ fn documents(site: &Site, job: &Job, captured: &Captured) -> Result<Vec<(Product
             Verdict::failed(format!("the document {name:?} is missing: there is no output {path:?}"))
         })?;
         if let Some(schema) = &declared.schema {
-            check(site, job, schema, product)
+            check(host, job, schema, product)
                 .map_err(|unfit| Verdict::failed(format!("the document {name:?} is not as declared: {unfit}")))?;
         }
         documents.push((ProductKey::Document(name.clone()), *product));
@@ -50,10 +50,10 @@ fn documents(site: &Site, job: &Job, captured: &Captured) -> Result<Vec<(Product
     Ok(documents)
 }
 
-fn check(site: &Site, job: &Job, schema: &Schema, product: &Product) -> Result<(), String> {
+fn check(host: &Host, job: &Job, schema: &Schema, product: &Product) -> Result<(), String> {
     if product.size > MAX_CHECKED {
         return Err(Unfit::TooLarge(schema.clone()).to_string());
     }
-    let bytes = site.store.read_blob(product.oid).map_err(|error| in_words(&error))?;
+    let bytes = host.store.read_blob(product.oid).map_err(|error| in_words(&error))?;
     schemas::check(&job.schemas, schema, &bytes).map_err(|unfit| in_words(&unfit))
 }

@@ -395,9 +395,6 @@ pub enum Error {
 
 impl From<whole::Error> for Error {
     fn from(error: whole::Error) -> Self {
-        match error {
-            whole::Error::Find(oid, source) => Self::Find(oid, source),
-            other => Self::Whole(other),
-        }
+        if let whole::Error::Find(oid, source) = error { Self::Find(oid, source) } else { Self::Whole(error) }
     }
 }

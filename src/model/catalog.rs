@@ -26,7 +26,7 @@ pub struct Catalog {
     pub shapes: Registered<String, Shape>,
     /// The registered schemas of documents.
     pub schemas: Registered<Schema, Value>,
-    /// The program that is started to hold values against schemas, see [`crate::schemas::Schemas::checker`].
+    /// The program that is started to hold values against schemas, see [`crate::plan::schemas::Schemas::checker`].
     pub checker: Option<PathBuf>,
     /// The registered pipelines.
     pub pipelines: BTreeSet<String>,

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, OpenRun};
-use crate::chain::{Head, Writer};
 use crate::git::store::Store;
+use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};

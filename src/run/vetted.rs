@@ -5,9 +5,9 @@ use std::ops::Deref;
 
 use super::Error;
 use super::view::{self, View};
-use crate::chain::Link;
 use crate::git::checked;
 use crate::git::store::Store;
+use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
 use crate::model::format::{self, Layout};

@@ -1,9 +1,9 @@
 //! Reads a run's chain into its state.
 
 use super::Error;
-use crate::chain::{self, Head, Link};
 use crate::git::store::Store;
 use crate::git::whole::Whole;
+use crate::ledger::chain::{self, Head, Link};
 use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunExtended, RunSubmitted};
@@ -54,7 +54,7 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
             Event::RunExtended(e) => state.extend(e, added(store, (run, layout), link, e, &mut meter)?),
             event => state.apply(event),
         };
-        applied.map_err(|why| Error::Story(run.clone(), link.entry.seq, why))?;
+        applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
     }
     Ok(View { run: run.clone(), head, links, plan, state })
 }

@@ -11,7 +11,7 @@ use super::{Kind, Place, Space, stamps};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{refs, tree};
-use crate::log;
+use crate::ledger::log;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::log_name::LogName;

@@ -11,7 +11,7 @@ use super::{Kind, Place};
 use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
 use crate::git::store::{Kept, Store};
-use crate::log;
+use crate::ledger::log;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;

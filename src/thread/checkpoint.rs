@@ -1,8 +1,8 @@
 //! Saves a state as the next checkpoint of a thread, or as the first of a new one.
 
 use super::{Error, Made, OpenThread, begin};
-use crate::chain::Writer;
 use crate::git::race;
+use crate::ledger::chain::Writer;
 use crate::model::entry::{Content, Event, RunTie, ThreadCheckpointed};
 use crate::model::name::ThreadId;
 use crate::verify::{self, Logs, Options};

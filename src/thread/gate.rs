@@ -5,8 +5,8 @@
 
 use std::io::{self, Write};
 
-use crate::chain::Writer;
 use crate::git::store::{self, Store};
+use crate::ledger::chain::Writer;
 use crate::model::packet::{self as model, MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
 use crate::model::time::Moment;

@@ -16,11 +16,11 @@ pub mod used;
 pub mod vouch;
 pub mod worktree;
 
-use crate::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::git::race::{Lost, Race};
 use crate::git::refs;
 use crate::git::store::{Edit, Store};
-use crate::log::{self, ThreadRecord};
+use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
+use crate::ledger::log::{self, ThreadRecord};
 use crate::model::digest::Oid;
 use crate::model::entry::{Content, Event};
 use crate::model::format;
@@ -251,7 +251,7 @@ pub enum Error {
     Packet(#[from] gate::Error),
     /// The descriptor could not be signed.
     #[error("the descriptor could not be signed")]
-    Sign(#[from] crate::sign::Error),
+    Sign(#[from] crate::ledger::sign::Error),
     /// The saved working tree could not be put back.
     #[error("the working tree cannot be put back")]
     Checkout(#[from] checkout::Error),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::chain;
 use crate::git::store::Store;
+use crate::ledger::chain;
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::ThreadId;

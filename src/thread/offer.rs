@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::vouch::Vouched;
 use super::{Error, gate, steps};
-use crate::chain::Writer;
 use crate::git::history;
 use crate::git::remote::{self, Reach};
 use crate::git::store::Store;
+use crate::ledger::chain::Writer;
+use crate::ledger::sign;
 use crate::model::descriptor::Descriptor;
 use crate::model::format;
 use crate::model::packet::Unclean;
 use crate::model::thread::CheckpointId;
 use crate::model::time::Moment;
-use crate::sign;
 
 /// How long a remote may take to say whether it holds what is offered.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -11,11 +11,11 @@ use crate::git::codec;
 use crate::git::history;
 use crate::git::refs;
 use crate::git::store::{self, Store};
+use crate::ledger::sign;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::place::{self, Place};
-use crate::sign;
 
 /// The beginnings of the messages of commits that use something up.
 const SUBJECTS: [&[u8]; 2] = [b"\n\nthread.adopted ", b"\n\nthread.resumed "];

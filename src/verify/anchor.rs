@@ -10,8 +10,8 @@ use crate::model::time::Moment;
 use super::findings::{Findings, Verdict};
 use super::log::{Log, Said, Spoilt};
 use super::objects::Objects;
+use super::reader::Link;
 use super::root;
-use super::story::Link;
 use super::witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness};
 use super::{Case, Guarantee, State};
 
@@ -66,8 +66,8 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     if let Some(verdict) = case.cut_off() {
         return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new() };
     }
-    let links = &case.story.links;
-    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let links = &case.chain.links;
+    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     let sealed = |at: usize| {
         let Link { hash, commit, .. } = links[at];
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }

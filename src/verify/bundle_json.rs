@@ -5,20 +5,20 @@
 //! dispatch without a manifest, a manifest without a dispatch, and what the bundle merely displays. What no hash covers is
 //! recomputed where the entries tell it, and named in the report where they do not.
 
+mod fates;
 mod reading;
-mod story;
 mod uncovered;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ssh_key::PublicKey;
 
-use crate::merkle;
+use crate::ledger::merkle;
+use crate::ledger::sign;
 use crate::model::digest::{Digest, Hasher};
 use crate::model::format;
 use crate::model::json;
 use crate::model::problems::Problems;
-use crate::sign;
 
 use super::findings::{Findings, Verdict, counted};
 use super::report::{Facts, Judged, Report, State};
@@ -58,15 +58,15 @@ pub fn verify_bundle_json(
     let found = found_root(&hashes);
     let held = root == Some(found);
     let Signature { verdict: signature, signers, distrust } = signed(&bundle, found, own, options, held);
-    let told = story::tell(&bundle, options);
-    let uncovered = uncovered::list(&value, told.unsaid, signature.state == State::Ok);
+    let judged = fates::judge(&bundle, options);
+    let uncovered = uncovered::list(&value, judged.unsaid, signature.state == State::Ok);
     let verdicts = Rows {
         chain: chain(&bundle, &hashes),
         root: held_root(&bundle, found),
         signature,
         anchor: anchor(&bundle, found, root),
         handoff: handoff(&bundle),
-        plan: told.verdict,
+        plan: judged.verdict,
         manifest: manifest(&bundle),
         content: Verdict::not_applicable("the format carries no product's bytes"),
     };

@@ -8,13 +8,13 @@ use super::Case;
 use super::findings::{Findings, Verdict, counted};
 
 pub(super) fn row(case: &Case<'_>) -> Verdict {
-    let mut findings = case.story.findings.clone();
+    let mut findings = case.chain.findings.clone();
     if !case.reference.ends_with(&format!("runs/{}", case.run.encoded())) {
         findings.add(format!("the ref {} is not the place of run {}", case.reference, case.run));
     }
-    case.story.check_order(&mut findings);
+    case.chain.check_order(&mut findings);
     let mut sealed = None;
-    for (at, link) in case.story.links.iter().enumerate() {
+    for (at, link) in case.chain.links.iter().enumerate() {
         let entry = &link.entry;
         if entry.about.run() != Some(case.run) {
             findings.add(format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()));
@@ -24,7 +24,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         }
         match &entry.event {
             Event::RunSubmitted(_) if at == 0 => {}
-            _ if at == 0 && case.story.cut => {}
+            _ if at == 0 && case.chain.cut => {}
             _ if at == 0 => findings.add(format!("the first entry is {}, not run.submitted", entry.event.kind())),
             event if !event.is_of_run() || matches!(event, Event::RunSubmitted(_)) => {
                 findings.add(format!("entry {} is {}, which has no place here", entry.seq, event.kind()));
@@ -37,8 +37,8 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         }
         check_names(entry, &mut findings);
     }
-    findings.extend(&case.story.tree_findings);
-    let entries = counted(case.story.links.len(), "entry", "entries");
+    findings.extend(&case.chain.tree_findings);
+    let entries = counted(case.chain.links.len(), "entry", "entries");
     findings.verdict(case.shallow, || format!("{entries}, hash-linked, no gaps"))
 }
 

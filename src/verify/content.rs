@@ -23,7 +23,7 @@ struct Claimed {
 }
 
 pub(super) fn row(case: &Case<'_>) -> Verdict {
-    if case.story.links.is_empty() {
+    if case.chain.links.is_empty() {
         return Verdict::not_applicable("no entry could be read");
     }
     let (products, artifacts) = (products(case), artifacts(case));
@@ -37,7 +37,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     let read = each(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
     let elsewhere = |held: &&Held| case.lazy && matches!(held, Held::Unread(Fault::Missing(_)));
-    let (mut bytes, mut missing) = (0, case.story.artifacts.values().filter(elsewhere).count());
+    let (mut bytes, mut missing) = (0, case.chain.artifacts.values().filter(elsewhere).count());
     for ((_, claims), read) in blobs.iter().zip(read) {
         for claimed in claims {
             match &read {
@@ -63,7 +63,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
 
 fn products(case: &Case<'_>) -> Vec<Claimed> {
     let mut products = Vec::new();
-    for link in &case.story.links {
+    for link in &case.chain.links {
         let claimed = |whose, is: &Product| Claimed { whose, oid: is.oid, sha256: is.sha256, size: Some(is.size) };
         match &link.entry.event {
             Event::ItemReconciled(e) => {
@@ -82,8 +82,8 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
 
 /// Artifacts that the tree does not hold are the chain's to report.
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
-    let sealed = case.story.submitted().into_iter().flat_map(|e| &e.artifacts);
-    let claimed = sealed.filter_map(|(path, sha256)| match case.story.artifacts.get(path)? {
+    let sealed = case.chain.submitted().into_iter().flat_map(|e| &e.artifacts);
+    let claimed = sealed.filter_map(|(path, sha256)| match case.chain.artifacts.get(path)? {
         Held::Blob(oid) => Some(Claimed { whose: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
         Held::Nothing | Held::Unread(_) => None,
     });

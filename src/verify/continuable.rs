@@ -1,7 +1,7 @@
 //! Whether a chain may be continued, and what appending to it needs to know.
 
 use crate::git::store::Store;
-use crate::merkle::Frontier;
+use crate::ledger::merkle::Frontier;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
 use crate::model::state::RunState;
@@ -93,19 +93,19 @@ fn examine(
     if case.seal().is_some() {
         return Err(foreign.unwrap_or_else(|| Refusal::Sealed(run.clone())));
     }
-    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     if !writers.iter().any(|writer| writer == own_key) {
         return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
     }
     if let Some(foreign) = foreign {
         return Err(foreign);
     }
-    let (Some(state), Some(first), Some(last)) = (evidence.state, case.story.links.first(), case.story.links.last())
+    let (Some(state), Some(first), Some(last)) = (evidence.state, case.chain.links.first(), case.chain.links.last())
     else {
         return Err(Refusal::Broken(Box::new(report(&case, Evidence { state: None, ..evidence }, chain))));
     };
     let mut frontier = Frontier::default();
-    case.story.links.iter().for_each(|link| frontier.push(link.hash));
+    case.chain.links.iter().for_each(|link| frontier.push(link.hash));
     Ok(Continuable {
         run: run.clone(),
         reference: reference.to_owned(),
@@ -117,7 +117,7 @@ fn examine(
         at: last.entry.at,
         frontier,
         state,
-        examined: case.story.links.iter().filter(|link| !link.vouched).count(),
+        examined: case.chain.links.iter().filter(|link| !link.vouched).count(),
     })
 }
 

@@ -10,8 +10,8 @@ use crate::model::entry::Entry;
 use crate::model::name::RunId;
 
 use super::findings::Verdict;
+use super::reader::Link;
 use super::report::Facts;
-use super::story::Link;
 use super::{AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, content};
 
 /// What the gate goes by.
@@ -137,11 +137,11 @@ impl Gate<'_> {
             return Err(Barred::Untrusted { report: Box::new(report), what });
         }
         // A chain that nothing is wrong with and that has no first entry could not be read to it, for want of objects.
-        let Some(head) = case.story.links.last().filter(|_| !case.story.cut).map(|link| link.commit) else {
+        let Some(head) = case.chain.links.last().filter(|_| !case.chain.cut).map(|link| link.commit) else {
             return Err(Barred::NotIntact(Box::new(report)));
         };
         let seen = |Link { commit, tree, hash, entry, .. }| Seen { commit, tree, hash, entry };
-        let entries = case.story.links.into_iter().map(seen).collect();
+        let entries = case.chain.links.into_iter().map(seen).collect();
         Ok((Admitted { run: run.clone(), reference: reference.to_owned(), head, entries, cautions }, report))
     }
 }

@@ -17,7 +17,7 @@ use crate::model::state::RunState;
 use super::Case;
 use super::findings::Findings;
 use super::objects::{Fault, Objects};
-use super::story::Link;
+use super::reader::Link;
 
 /// What was found, and how much was read to find it.
 pub(super) struct Tally<'a> {
@@ -37,7 +37,7 @@ pub(super) fn rules(
     findings: &mut Findings,
 ) -> Result<Vec<Rule>, Unread> {
     let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
-    let held = case.story.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
+    let held = case.chain.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
     let bytes = read(held, "rules.json", findings)?;
     if Digest::of(&bytes) != digest {
         findings.add(format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short()));

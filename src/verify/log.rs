@@ -20,7 +20,7 @@ use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects, each};
 use super::order::{self, End};
-use super::story::{links, short, signer};
+use super::reader::{links, short, signer};
 use super::tree::{self, Accounted, Changes, Room};
 
 /// How many commits are decoded before they are looked at.

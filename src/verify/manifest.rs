@@ -23,7 +23,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     if let Some(cut_off) = case.cut_off() {
         return (cut_off, BTreeMap::new());
     }
-    let links = case.story.links.iter();
+    let links = case.chain.links.iter();
     let fired: Vec<(&ItemFired, &Held)> = links
         .filter_map(|link| match &link.entry.event {
             Event::ItemFired(fired) if !link.vouched => Some((fired, &link.manifest)),
@@ -31,7 +31,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
-    let base = case.story.submitted().map(|e| e.base);
+    let base = case.chain.submitted().map(|e| e.base);
     let checked = each(case.store, &fired, |objects, (fired, held)| {
         let read = held
             .read(objects, case.lazy, bounds::MANIFEST)
@@ -63,7 +63,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let tail = if fired.len() == 1 { "its entry" } else { "their entries" };
     let detail = if fired.is_empty() { bound.clone() } else { format!("{bound} bound to {tail}") };
     let mut verdict = findings.verdict(case.shallow, || detail);
-    if case.story.links.is_empty() {
+    if case.chain.links.is_empty() {
         verdict = Verdict::not_applicable("no entry could be read");
     } else if plan.is_none() && verdict.state == super::State::Ok && !fired.is_empty() {
         verdict = Verdict::not_applicable(format!("{bound} re-hashed, but there is no plan to hold them against"));

@@ -22,6 +22,7 @@ mod objects;
 mod order;
 mod plan;
 mod proof;
+mod reader;
 mod received;
 mod render;
 mod report;
@@ -30,7 +31,6 @@ mod root;
 mod rows;
 mod signature;
 mod signers;
-mod story;
 mod thread;
 mod tree;
 mod witness;
@@ -43,12 +43,12 @@ pub use gate::{Admitted, Barred, Gate, Seen};
 pub use jiff::tz::TimeZone;
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
+pub use reader::Mark;
 pub use received::{Chain, received};
 pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use signers::{Signers, SignersError};
-pub use story::Mark;
 pub use thread::{
     Ancestor, Examined, Sound, Standpoint, ThreadReport, Unsound, knows_key, sound_thread, thread, thread_at, tied_run,
 };
@@ -65,8 +65,8 @@ use crate::model::time::Moment;
 
 use anchor::Anchor;
 use findings::Verdict;
+use reader::ReadChain;
 use report::{Facts, Judged};
-use story::Story;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +93,7 @@ impl Options {
     /// Returns the fingerprints of the keys that the verifier knows: its own, and those of its signers, whenever they are valid.
     /// One that is revoked, and not only since some time, is nobody's any more.
     pub fn known_keys(&self) -> Vec<String> {
-        let signers = self.signers.iter().flat_map(Signers::keys).map(crate::sign::fingerprint);
+        let signers = self.signers.iter().flat_map(Signers::keys).map(crate::ledger::sign::fingerprint);
         let known: BTreeSet<String> = self.own_key.iter().cloned().chain(signers).collect();
         known.into_iter().filter(|key| !matches!(self.revoked.get(key), Some(None))).collect()
     }
@@ -130,7 +130,7 @@ struct Case<'a> {
     run: &'a RunId,
     reference: &'a str,
     options: &'a Options,
-    story: Story,
+    chain: ReadChain,
     /// Whether the repository is a partial clone: blobs may be elsewhere.
     lazy: bool,
     /// Whether it is partial or shallow: commits and trees may be elsewhere.
@@ -151,27 +151,27 @@ impl<'a> Case<'a> {
         mark: Option<&Mark>,
     ) -> Result<Self, Error> {
         let told = match resolve(store, reference)? {
-            Ok(tip) => Story::read_on(store, tip, mark),
-            Err(why) => Story::unreadable(why),
+            Ok(tip) => ReadChain::read_on(store, tip, mark),
+            Err(why) => ReadChain::unreadable(why),
         };
         Ok(Self::at(store, run, reference, options, told))
     }
 
-    /// A run as a story tells it, whichever ref leads there.
-    fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, story: Story) -> Self {
+    /// A run as a chain tells it, whichever ref leads there.
+    fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, chain: ReadChain) -> Self {
         let lazy = history::is_partial(store);
         let shallow = history::is_lazy(store);
-        Self { store, run, reference, options, story, lazy, shallow }
+        Self { store, run, reference, options, chain, lazy, shallow }
     }
 
     /// Returns what a row says that needs the chain from its first entry on, where that could not be read.
     fn cut_off(&self) -> Option<Verdict> {
-        self.story.cut.then(|| Verdict::incomplete("the chain could not be read to its first entry"))
+        self.chain.cut.then(|| Verdict::incomplete("the chain could not be read to its first entry"))
     }
 
     /// Returns the place of the seal among the entries.
     fn seal(&self) -> Option<usize> {
-        self.story.links.iter().position(|link| matches!(link.entry.event, Event::RunSealed(_)))
+        self.chain.links.iter().position(|link| matches!(link.entry.event, Event::RunSealed(_)))
     }
 }
 

@@ -15,7 +15,7 @@ use super::findings::{Findings, Verdict, counted};
 use super::growth;
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
-use super::story::{Link, short};
+use super::reader::{Link, short};
 use super::tree::Held;
 use super::{Case, Options, State};
 
@@ -42,7 +42,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     if let Some(cut_off) = case.cut_off() {
         return Replay::without_plan(cut_off);
     }
-    let Some(submitted) = case.story.submitted() else {
+    let Some(submitted) = case.chain.submitted() else {
         return Replay::without_plan(Verdict::not_applicable("there is no entry 0 that names a plan"));
     };
     let mut findings = Findings::default();
@@ -60,7 +60,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();
-    for link in case.story.links.iter().skip(1) {
+    for link in case.chain.links.iter().skip(1) {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.see(&state, fired),
             Event::RunSealed(_) => growth::check_seal(case, &state, &mut findings),
@@ -99,7 +99,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
 
 /// Reads the plan that entry 0 seals; none comes with a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let bytes = match case.story.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN) {
+    let bytes = match case.chain.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN) {
         Some(Ok(bytes)) => bytes,
         Some(Err(fault)) => {
             findings.fault("plan.json", &fault);

@@ -7,7 +7,7 @@ mod shown;
 use std::collections::BTreeMap;
 
 use crate::git::codec::Decoded;
-use crate::merkle::{self, Head};
+use crate::ledger::merkle::{self, Head};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Outcome};
 use crate::model::name::ItemId;

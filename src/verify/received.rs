@@ -13,7 +13,7 @@ use crate::model::printable::cut;
 
 use super::objects::{Objects, each};
 use super::order::{self, End};
-use super::story::{short, signer};
+use super::reader::{short, signer};
 
 /// What a ref is to hold the chain of.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::merkle::Head;
+use crate::ledger::merkle::Head;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
@@ -187,17 +187,17 @@ pub(super) struct Facts {
 impl Facts {
     /// Reads them off a run in a repository.
     pub(super) fn of(case: &Case<'_>) -> Self {
-        let submitted = case.story.submitted();
+        let submitted = case.chain.submitted();
         Self {
             run: case.run.to_string(),
             sealed: case.seal().is_some(),
-            entries: case.story.links.len() as u64,
-            root: case.seal().filter(|_| !case.story.cut).map(|seal| root::over(case, seal)),
+            entries: case.chain.links.len() as u64,
+            root: case.seal().filter(|_| !case.chain.cut).map(|seal| root::over(case, seal)),
             so_far: root::so_far(case),
             plan: submitted.map(|e| e.plan),
             base: submitted.map(|e| e.base),
-            actor: submitted.and(case.story.links.first()).map(|link| link.entry.actor.clone()),
-            pinned_clock: case.story.links.iter().any(|link| link.entry.pinned),
+            actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
+            pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ssh_key::PublicKey;
 
+use crate::ledger::sign;
 use crate::model::time::Moment;
-use crate::sign;
 
 use super::lines::{lines, names_a_key};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::merkle::{self, Head};
+use crate::ledger::merkle::{self, Head};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
@@ -12,15 +12,15 @@ use super::{Case, State};
 
 /// Returns the Merkle root over the entries before `seal`.
 pub(super) fn over(case: &Case<'_>, seal: usize) -> Digest {
-    merkle::root(case.story.links[..seal].iter().map(|link| link.hash))
+    merkle::root(case.chain.links[..seal].iter().map(|link| link.hash))
 }
 
 /// Returns the entries of a run that goes on, and the root over them, if they follow one another from the first.
 pub(super) fn so_far(case: &Case<'_>) -> Option<Head> {
-    let entries = case.story.links.len();
-    let mut findings = case.story.findings.clone();
-    case.story.check_order(&mut findings);
-    let goes_on = !case.story.cut && case.seal().is_none() && findings.first().is_none() && entries > 0;
+    let entries = case.chain.links.len();
+    let mut findings = case.chain.findings.clone();
+    case.chain.check_order(&mut findings);
+    let goes_on = !case.chain.cut && case.seal().is_none() && findings.first().is_none() && entries > 0;
     goes_on.then(|| Head { size: entries as u64, root: over(case, entries) })
 }
 
@@ -33,7 +33,7 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
             so_far(case).map_or_else(String::new, |head| format!("; {} over {} entries so far", head.root, head.size));
         return Verdict::failed(format!("not sealed{so_far}"));
     };
-    let Event::RunSealed(stated) = &case.story.links[seal].entry.event else {
+    let Event::RunSealed(stated) = &case.chain.links[seal].entry.event else {
         unreachable!("the place of the seal holds a seal");
     };
     let root = over(case, seal);
@@ -55,7 +55,7 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
 /// Counts the items per status, from the entries alone: this row needs no plan.
 fn counts(case: &Case<'_>, seal: usize) -> BTreeMap<String, u64> {
     let mut last: BTreeMap<&ItemId, &str> = BTreeMap::new();
-    for link in &case.story.links[..seal] {
+    for link in &case.chain.links[..seal] {
         let Some((item, _)) = link.entry.event.item() else { continue };
         let status = match &link.entry.event {
             Event::ItemFired(_) => "running",

@@ -23,11 +23,11 @@ pub(super) struct Signed<'a> {
 
 /// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
 pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
-    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    let links = case.story.links.iter();
+    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let links = case.chain.links.iter();
     let signed = links.map(|link| Signed { seq: link.entry.seq, at: link.entry.at, signer: link.signer.as_deref() });
-    let mut row = judge(signed, (!case.story.cut).then_some(writers), case.options, held_since);
-    if case.story.links.is_empty() {
+    let mut row = judge(signed, (!case.chain.cut).then_some(writers), case.options, held_since);
+    if case.chain.links.is_empty() {
         row.verdict = Verdict::not_applicable("no entry could be read");
     } else if let (true, Some(cut_off)) = (row.verdict.state != State::Failed, case.cut_off()) {
         row.verdict = cut_off;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use ssh_key::PublicKey;
 
+use crate::ledger::sign;
 use crate::model::time::Moment;
-use crate::sign;
 
 use super::lines::{lines, names_a_key};
 

@@ -23,7 +23,7 @@ use super::signature::standing;
 use super::{Error, Logs, Options, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
 use lineage::Lineage;
-use reading::Told;
+use reading::ThreadChain;
 pub use ties::tied_run;
 
 /// What verification of a thread found. A report about a ref that exists is never an error.
@@ -140,43 +140,43 @@ pub fn thread(
     reference: &str,
     options: &Options,
 ) -> Result<ThreadReport, Error> {
-    let told = match resolve(store, reference) {
-        Ok(Ok(tip)) => Told::read(store, thread, tip),
-        Ok(Err(why)) => Told::unreadable(why),
+    let walked = match resolve(store, reference) {
+        Ok(Ok(tip)) => ThreadChain::read(store, thread, tip),
+        Ok(Err(why)) => ThreadChain::unreadable(why),
         Err(error @ Error::NoSuchRun(_)) => return Err(logs.remember_thread(error, thread, reference)),
         Err(error) => return Err(error),
     };
-    Ok(Table::new(store, store, logs, options).report(&told, thread, (reference, reference)).0)
+    Ok(Table::new(store, store, logs, options).report(&walked, thread, (reference, reference)).0)
 }
 
 /// Verifies a thread as it stands at one commit, whichever ref leads there by now.
 pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examined {
-    let told = Told::read(at.objects, at.thread, at.tip);
+    let walked = ThreadChain::read(at.objects, at.thread, at.tip);
     let table = Table::new(at.objects, at.home, logs, options);
-    let (report, lineage) = table.report(&told, at.thread, (at.reference, at.place));
+    let (report, lineage) = table.report(&walked, at.thread, (at.reference, at.place));
     let whole_lineage = !lineage.verdict.incomplete;
-    Examined { sound: sound(told, lineage, &report.signers), report, whole_lineage }
+    Examined { sound: sound(walked, lineage, &report.signers), report, whole_lineage }
 }
 
 /// Verifies what appending to a thread rests on: its chain up to `tip`, all signatures, its lineage.
 pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Options) -> Result<Sound, Unsound> {
-    let told = Told::read(store, thread, tip);
+    let walked = ThreadChain::read(store, thread, tip);
     let logs = Logs::default();
     let table = Table { store, home: store, logs: &logs, options, lazy: is_partial(store), shallow: false };
-    let signature = signature::row(&told, options);
-    let lineage = lineage::trace(&table, &told);
-    let chain = told.findings.clone().verdict(false, String::new);
+    let signature = signature::row(&walked, options);
+    let lineage = lineage::trace(&table, &walked);
+    let chain = walked.findings.clone().verdict(false, String::new);
     let rows = [&chain, &signature.verdict, &lineage.verdict];
     let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
     if let Some(verdict) = rows.iter().find(|verdict| verdict.state == State::Failed) {
         return Err(unsound(verdict.detail.clone()));
     }
-    sound(told, lineage, &signature.signers).ok_or_else(|| unsound("it has no entries that could be read".to_owned()))
+    sound(walked, lineage, &signature.signers).ok_or_else(|| unsound("it has no entries that could be read".to_owned()))
 }
 
-/// Returns the thread that was told, if it was told from its first entry on and by one key.
-fn sound(told: Told, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> {
-    let (Some(last), [signer], false) = (told.links.last(), signers, told.cut) else { return None };
+/// Returns the thread that was walked, if it was walked from its first entry on and by one key.
+fn sound(walked: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> {
+    let (Some(last), [signer], false) = (walked.links.last(), signers, walked.cut) else { return None };
     Some(Sound {
         thread: last.entry.about.thread()?.clone(),
         commit: last.commit,
@@ -185,7 +185,7 @@ fn sound(told: Told, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> 
         at: last.entry.at,
         entries: last.entry.seq + 1,
         key: signer.fingerprint.clone(),
-        trail: told.trail,
+        trail: walked.trail,
         lineage: lineage.ancestors,
     })
 }
@@ -202,21 +202,26 @@ impl<'a> Table<'a> {
         Self { store, home, logs, options, lazy, shallow: lazy || home.local().is_shallow().unwrap_or(false) }
     }
 
-    fn report(&self, told: &Told, thread: &ThreadId, (reference, place): (&str, &str)) -> (ThreadReport, Lineage) {
-        let mut chain = told.findings.clone();
+    fn report(
+        &self,
+        walked: &ThreadChain,
+        thread: &ThreadId,
+        (reference, place): (&str, &str),
+    ) -> (ThreadReport, Lineage) {
+        let mut chain = walked.findings.clone();
         if !(reference.is_empty() || reference.ends_with(&format!("threads/{}", thread.encoded()))) {
             chain.add(format!("the ref {reference} is not the place of thread {thread}"));
         }
-        let entries = counted(told.links.len(), "entry", "entries");
-        let checkpoints = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
-        let signature = signature::row(told, self.options);
-        let lineage = lineage::trace(self, told);
+        let entries = counted(walked.links.len(), "entry", "entries");
+        let checkpoints = counted(walked.trail.checkpoints.len(), "checkpoint", "checkpoints");
+        let signature = signature::row(walked, self.options);
+        let lineage = lineage::trace(self, walked);
         let verdicts = ThreadRows {
             chain: chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
             signature: signature.verdict,
-            anchor: earlier::held(self, told, (thread, place), anchor(told, self.logs, thread, reference)),
+            anchor: earlier::held(self, walked, (thread, place), anchor(walked, self.logs, thread, reference)),
             lineage: lineage.verdict.clone(),
-            content: content::row(self, told, &lineage),
+            content: content::row(self, walked, &lineage),
         };
         let incomplete = verdicts.iter().any(|verdict| verdict.incomplete);
         let rows = verdicts.map(Verdict::row);
@@ -233,9 +238,9 @@ impl<'a> Table<'a> {
             intact: failure.is_none(),
             failure,
             distrust: first.is_some() && !contradicts.iter().any(|contradicts| *contradicts),
-            entries: told.links.len() as u64,
-            checkpoints: told.trail.checkpoints.len() as u64,
-            pinned_clock: told.links.iter().any(|link| link.entry.pinned),
+            entries: walked.links.len() as u64,
+            checkpoints: walked.trail.checkpoints.len() as u64,
+            pinned_clock: walked.links.iter().any(|link| link.entry.pinned),
             rows,
             signers: signature.signers,
             lineage: lineage.ancestors.clone(),
@@ -259,11 +264,11 @@ impl ThreadReport {
 
 /// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end, and a log that is broken
 /// may hide that it is.
-fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdict {
-    if told.cut {
+fn anchor(walked: &ThreadChain, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdict {
+    if walked.cut {
         return Verdict::not_applicable("the chain could not be read to its first entry");
     }
-    let owner = told.links.first().and_then(|link| link.signer.as_ref().ok());
+    let owner = walked.links.first().and_then(|link| link.signer.as_ref().ok());
     let mut findings = Findings::default();
     let (mut broken, mut unread) = (Vec::new(), None);
     let (mut holds, mut notes) = (false, String::new());
@@ -280,7 +285,7 @@ fn anchor(told: &Told, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdi
         unread = unread.or_else(|| Some(format!("{}: {}", log.name, log.unread.as_ref().filter(|_| is_owners)?)));
         let Some(said) = log.threads.get(thread) else { continue };
         let place = usize::try_from(said.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-        match told.links.get(place) {
+        match walked.links.get(place) {
             Some(link) if link.hash == said.last => holds = true,
             Some(_) => findings.add(format!("{} holds another entry {place}", log.name)),
             // A log that was fetched from elsewhere may be ahead of what was fetched of the thread.

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::site::Site;
+use super::host::Host;
 use super::workspace::{self, Workspace};
 use crate::git::incoming;
 use crate::git::program;
@@ -38,12 +38,12 @@ pub struct Captured {
 ///
 /// Where nothing in the worktree changed no git process runs. [`Error::Refused`] is the worker's doing and fails the item;
 /// anything else is ours. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
-pub fn capture(workspace: &Workspace, site: &Site) -> Result<Captured, Error> {
-    let base = site.base(workspace.base).map_err(Error::Workspace)?;
-    let walked = walk::walk(workspace, site, &base)?;
-    let mut batch = site.store.batch();
-    let patch = if walked.changed { patch::capture(workspace, site, &base, &walked, &mut batch)? } else { None };
-    let outputs = outputs::capture(workspace, site, &mut batch)?;
+pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
+    let base = host.base(workspace.base).map_err(Error::Workspace)?;
+    let walked = walk::walk(workspace, host, &base)?;
+    let mut batch = host.store.batch();
+    let patch = if walked.changed { patch::capture(workspace, host, &base, &walked, &mut batch)? } else { None };
+    let outputs = outputs::capture(workspace, host, &mut batch)?;
     Ok(Captured { patch, outputs, kept: batch.keep().map_err(Error::Store)? })
 }
 

@@ -8,12 +8,12 @@
 pub mod agent;
 pub mod capture;
 mod folder;
+pub mod host;
 pub mod inputs;
 pub mod redact;
 mod removal;
 pub mod salvage;
 pub mod sandbox;
-pub mod site;
 pub mod supervisor;
 pub mod survivors;
 pub mod transcript;

@@ -9,7 +9,7 @@ use gix::bstr::BString;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
 use super::capture::{Error, ahead};
-use super::site::Site;
+use super::host::Host;
 use super::workspace::Workspace;
 use crate::git::incoming;
 use crate::git::store::Kept;
@@ -33,13 +33,13 @@ pub struct Salvaged {
 /// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
 /// that are too large for a product, what cannot be read, and the largest files beyond the limit of all together are left out.
 /// A failure leaves at most unreferenced objects.
-pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, Error> {
+pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, Error> {
     if !workspace.was_started() {
         // Not all was in place, so nothing ever ran here.
         return Ok(None);
     }
-    let base = site.base(workspace.base).map_err(Error::Workspace)?;
-    let walked = match walk::walk(workspace, site, &base) {
+    let base = host.base(workspace.base).map_err(Error::Workspace)?;
+    let walked = match walk::walk(workspace, host, &base) {
         // Nothing is left.
         Err(Error::Refused(_)) => return Ok(None),
         other => other?,
@@ -48,17 +48,17 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, E
         let path = workspace.tree().join(std::ffi::OsStr::from_bytes(trap));
         fs::remove_file(&path).map_err(Error::at(&path))?;
     }
-    let scratch = Scratch::new(workspace, site, &base)?;
+    let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
-    let (beyond, taken) = beyond(&walked, &scratch, &skip, site.max_salvage)?;
+    let (beyond, taken) = beyond(&walked, &scratch, &skip, host.max_salvage)?;
     skip.extend(beyond);
-    let room = site.max_salvage.saturating_sub(taken);
+    let room = host.max_salvage.saturating_sub(taken);
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
-    ahead::write(workspace, site, &scratch, &walked, &skip)?;
+    ahead::write(workspace, host, &scratch, &walked, &skip)?;
     add(&scratch, &["-A", "--ignore-errors"], &without(all))?;
-    if let Some(skip) = outputs_left_out(workspace, site, room) {
+    if let Some(skip) = outputs_left_out(workspace, host, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
         add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
     }
@@ -67,7 +67,7 @@ pub fn salvage(workspace: &Workspace, site: &Site) -> Result<Option<Salvaged>, E
         return Ok(None);
     }
     // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
-    let kept = incoming::take_in(&site.store, scratch.git(), tree, Some(base.tree), false)?;
+    let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
     Ok(Some(Salvaged { tree, kept }))
 }
 
@@ -122,7 +122,7 @@ fn beyond(
 }
 
 /// What to leave out of the outputs; none where there is nothing to take.
-fn outputs_left_out(workspace: &Workspace, site: &Site, mut room: u64) -> Option<Vec<Vec<u8>>> {
+fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Option<Vec<Vec<u8>>> {
     let root = workspace.outputs();
     let mut folders = vec![root.to_owned()];
     let (mut skip, mut any) = (Vec::new(), false);
@@ -142,7 +142,7 @@ fn outputs_left_out(workspace: &Workspace, site: &Site, mut room: u64) -> Option
                 skip.push(relative(workspace, nested).to_owned());
             } else if meta.is_dir() {
                 folders.push(path);
-            } else if meta.len() > site.max_product.min(room) {
+            } else if meta.len() > host.max_product.min(room) {
                 skip.push(relative(workspace, &path).to_owned());
                 if skip.len() > MOST_LEFT_OUT {
                     return None;

@@ -20,7 +20,7 @@ pub(super) use base::Base;
 use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 
 /// The most that is read of a result file.
 const MAX_RESULT: u64 = 1 << 20;
@@ -79,19 +79,19 @@ impl Workspace {
     /// Makes a worktree at `base` with a private git directory; runs no git process unless the repository's filters are one.
     ///
     /// A folder that is there already is refused. A failure leaves nothing.
-    pub fn create(site: &Site, run: &RunId, item: &ItemId, attempt: u32, base: Oid) -> Result<Self, Error> {
-        let prepared = site.base(base)?;
-        let dir = run_dir(site, run);
+    pub fn create(host: &Host, run: &RunId, item: &ItemId, attempt: u32, base: Oid) -> Result<Self, Error> {
+        let prepared = host.base(base)?;
+        let dir = run_dir(host, run);
         fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-        let (dir, run_folder) = open_run(site, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
+        let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
         let name = format!("{}.{attempt}", item.encoded());
         let path = dir.join(&name);
         match fs::create_dir(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }
-        let mut workspace = Self::at(site, run, (item, attempt), base, (path, name), run_folder)?;
-        if let Err(error) = workspace.fill(site, &prepared) {
+        let mut workspace = Self::at(host, run, (item, attempt), base, (path, name), run_folder)?;
+        if let Err(error) = workspace.fill(host, &prepared) {
             // The first failure is the one to tell; what could not be removed is found as a leftover.
             let _ = workspace.remove();
             return Err(error);
@@ -102,11 +102,11 @@ impl Workspace {
     /// Returns the attempt that a dead conductor left, to salvage from it or to remove it.
     ///
     /// What is no folder, such as a link in its place, is removed; then, and where it is gone, there is none.
-    pub fn reopen(site: &Site, run: &RunId, leftover: Leftover, base: Oid) -> Result<Option<Self>, Error> {
-        let Some((_, run_folder)) = open_run(site, run)? else { return Ok(None) };
+    pub fn reopen(host: &Host, run: &RunId, leftover: Leftover, base: Oid) -> Result<Option<Self>, Error> {
+        let Some((_, run_folder)) = open_run(host, run)? else { return Ok(None) };
         let Leftover { item, attempt, dir } = leftover;
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        match Self::at(site, run, (&item, attempt), base, (dir.clone(), name.clone()), run_folder.clone()) {
+        match Self::at(host, run, (&item, attempt), base, (dir.clone(), name.clone()), run_folder.clone()) {
             Err(Error::Io(_, error)) if is_no_folder(&error) => {
                 run_folder.remove(&name).map_err(Error::at(&dir))?;
                 Ok(None)
@@ -116,7 +116,7 @@ impl Workspace {
     }
 
     fn at(
-        site: &Site,
+        host: &Host,
         run: &RunId,
         (item, attempt): (&ItemId, u32),
         base: Oid,
@@ -125,15 +125,15 @@ impl Workspace {
     ) -> Result<Self, Error> {
         let folder = Arc::new(run_folder.own_folder(&name).map_err(Error::at(&dir))?);
         let tree = dir.join("tree");
-        let (inputs, outputs) = (tree.join(&site.inputs), tree.join(&site.outputs));
+        let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
         let (run, item) = (run.clone(), item.clone());
         Ok(Self { run, item, attempt, base, dir, inputs, outputs, run_folder, name, folder, index: None })
     }
 
-    fn fill(&mut self, site: &Site, base: &Base) -> Result<(), Error> {
+    fn fill(&mut self, host: &Host, base: &Base) -> Result<(), Error> {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
-        let index = base.checkout(site, &tree)?;
+        let index = base.checkout(host, &tree)?;
         for dir in [&self.inputs, &self.outputs, &self.tmp()] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
@@ -225,13 +225,13 @@ impl Workspace {
     /// Lists the attempts of a run that are on disk: those of a dead conductor, if the caller holds the run's lock.
     ///
     /// Before one is salvaged or removed, [`super::survivors::end`] must have ended what still runs in it.
-    pub fn leftovers(site: &Site, run: &RunId) -> Result<Vec<Leftover>, Error> {
-        list(site, run, |name| name.rsplit_once('.'))
+    pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(host, run, |name| name.rsplit_once('.'))
     }
 
     /// Lists the attempts of a run whose work could not be saved, and which were put aside for a person to look at.
-    pub fn unsaved(site: &Site, run: &RunId) -> Result<Vec<Leftover>, Error> {
-        list(site, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
+    pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
     }
 
     /// Removes the worker's folder for temporary files, which nothing is ever taken from.
@@ -255,8 +255,8 @@ impl Workspace {
 }
 
 /// Lists the folders of a run whose names `split` takes apart into an item and an attempt.
-fn list(site: &Site, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
-    let Some((dir, folder)) = open_run(site, run)? else { return Ok(Vec::new()) };
+fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
+    let Some((dir, folder)) = open_run(host, run)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for (name, _) in folder.entries().map_err(Error::at(&dir))? {
         let Ok(name) = std::str::from_utf8(&name) else { continue };
@@ -275,15 +275,15 @@ pub(super) fn task_file(dir: &Path) -> PathBuf {
     dir.join("task.json")
 }
 
-fn run_dir(site: &Site, run: &RunId) -> PathBuf {
-    site.root.join(run.encoded())
+fn run_dir(host: &Host, run: &RunId) -> PathBuf {
+    host.root.join(run.encoded())
 }
 
 /// Opens the folder of a run's attempts; none where there is none. What a worker put in its place is refused.
-fn open_run(site: &Site, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, Error> {
-    let root = match fs::canonicalize(&site.root) {
+fn open_run(host: &Host, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, Error> {
+    let root = match fs::canonicalize(&host.root) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(Error::at(&site.root))?,
+        other => other.map_err(Error::at(&host.root))?,
     };
     let dir = root.join(run.encoded());
     let opened = Folder::open(&root).and_then(|root| root.own_folder(&run.encoded()));

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use git_handoff::model::catalog::Catalog;
-use git_handoff::validate::validate;
+use git_handoff::plan::validate::validate;
 use serde_json::{Value, json};
 
 use super::{name, parsed, rule, seen};

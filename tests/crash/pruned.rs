@@ -10,7 +10,7 @@ use git_handoff::git::store::{Batch, Edit, Store};
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{DocumentWritten, Event};
 use git_handoff::model::name::{FilePath, RunId};
-use git_handoff::run::{Happening, OpenRun};
+use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
 use super::windows::writer;
@@ -119,7 +119,7 @@ fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
     let lock = ground.env.repo().join(".git/refs/handoff/runs/r.lock");
     fs::write(&lock, "").unwrap();
     std::thread::scope(|scope| {
-        let recording = scope.spawn(|| open.record(&[Happening::Plain(Event::DocumentWritten(written))]).map(drop));
+        let recording = scope.spawn(|| open.record(&[NewEntry::Plain(Event::DocumentWritten(written))]).map(drop));
         let until = Instant::now() + Duration::from_secs(20);
         while packs(ground, "keep").len() < 2 || packs(ground, "idx").len() < packs(ground, "keep").len() {
             assert!(Instant::now() < until, "nothing was written");

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use git_handoff::chain::{self, Draft, Writer};
 use git_handoff::clock::Clock;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
-use git_handoff::log;
+use git_handoff::ledger::chain::{self, Draft, Writer};
+use git_handoff::ledger::log;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
     Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunEnded, RunSealed,
@@ -14,8 +15,7 @@ use git_handoff::model::entry::{
 use git_handoff::model::format;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::time::Moment;
-use git_handoff::run::{self, Happening, OpenRun};
-use git_handoff::sign::Signer;
+use git_handoff::run::{self, NewEntry, OpenRun};
 
 use crate::bad_days::ground::{Ground, after, item};
 
@@ -132,9 +132,9 @@ fn worktrees_that_a_crash_after_the_seal_left_are_removed_by_the_next_command() 
     let ground = Ground::new();
     ground.drive("r", &[item("a", "echo x >>a.txt")]).ends(0);
     let refs = ground.refs();
-    let site = std::fs::read_dir(ground.path("worktrees")).unwrap().next().unwrap().unwrap().path();
-    std::fs::create_dir_all(site.join("r/a.1/tree")).unwrap();
-    std::fs::write(site.join("r/a.1/index"), "").unwrap();
+    let host = std::fs::read_dir(ground.path("worktrees")).unwrap().next().unwrap().unwrap().path();
+    std::fs::create_dir_all(host.join("r/a.1/tree")).unwrap();
+    std::fs::write(host.join("r/a.1/index"), "").unwrap();
     assert_eq!(ground.worktrees().len(), 1);
     ground.env.handoff(["run", "r"]).success();
     ground.is_clean();
@@ -147,7 +147,7 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
         let ground = Ground::new();
         ground.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
         let mut open = OpenRun::open(writer(&ground), &RunId::parse("r").unwrap()).unwrap();
-        open.record(&[Happening::Plain(run::closed("the process dies after this"))]).unwrap();
+        open.record(&[NewEntry::Plain(run::closed("the process dies after this"))]).unwrap();
         let refused = ground.env.handoff(["retry", "r/a"]).exit(1);
         assert!(refused.stderr.contains("error: "), "{refused}");
         ground.env.handoff(mend).ends(code);
@@ -168,7 +168,7 @@ fn an_attempt_that_a_dead_conductor_left_running_is_requeued_and_costs_the_item_
     assert_eq!(seen["next"].status, "done");
     let status = ground.env.handoff(["status", "r"]).success();
     assert!(status.contains("2 attempts, 1 crash"), "{status}");
-    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.run()).unwrap();
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id()).unwrap();
     assert!(record.unwrap().root.is_some());
     ground.is_clean();
     ground.is_intact("r");
@@ -183,7 +183,7 @@ fn an_item_that_takes_its_conductor_with_it_too_often_fails_for_good() {
     assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
     assert!(seen["once"].reason.contains("the conductor died"), "{}", seen["once"].reason);
     assert_eq!(seen["next"].status, "skipped");
-    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.run()).unwrap();
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id()).unwrap();
     assert!(record.unwrap().root.is_none());
     ground.is_clean();
     ground.ends_intact("r");
@@ -202,7 +202,7 @@ fn stranded() -> (Ground, OpenRun) {
     let output = ground.env.handoff(["run", "r"]);
     let fired: Vec<_> = ground.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
     assert_eq!(fired.len(), 4, "{output}");
-    let run_ref = format::run_ref(open.run());
+    let run_ref = format::run_ref(open.id());
     let entries = chain::read(open.store(), &run_ref).unwrap().unwrap().1;
     let both = entries.iter().filter(|link| link.entry.event.kind() == "item.fired").nth(1).unwrap();
     assert!(open.refresh().unwrap());

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use git_handoff::git::store::Store;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::name::RunId;
-use git_handoff::sign::Signer;
 use git_handoff::verify::{Continuable, Mark, Refusal, continuable, continuable_on};
 use serde_json::{Value, json};
 

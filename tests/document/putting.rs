@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use git_handoff::chain::Writer;
 use git_handoff::clock::Clock;
-use git_handoff::document::{self, Put};
 use git_handoff::git::store::Store;
+use git_handoff::ledger::chain::Writer;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, InputRef, ItemFired, Product};
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::plan::Need;
 use git_handoff::model::state::Phase;
-use git_handoff::run::{Happening, OpenRun};
-use git_handoff::schemas::Schemas;
-use git_handoff::sign::Signer;
+use git_handoff::plan::schemas::Schemas;
+use git_handoff::run::document::{self, Put};
+use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::{Value, json};
 
 use super::{ground, open, put, value};
@@ -140,7 +140,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let manifest = Digest::of(b"manifest");
         let refs = BTreeMap::from([(key.clone(), input)]);
         let fired = ItemFired { item: "a".parse().unwrap(), attempt: 1, manifest, input_refs: refs };
-        [Happening::Plain(Event::ItemFired(fired))]
+        [NewEntry::Plain(Event::ItemFired(fired))]
     };
     let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
         let oid = writer.store.write_blob(bytes).unwrap();

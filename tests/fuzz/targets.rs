@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use git_handoff::git::codec;
+use git_handoff::ledger::{prove, sign};
 use git_handoff::model::descriptor::Received;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Entry;
@@ -12,8 +13,8 @@ use git_handoff::model::proof::Proof;
 use git_handoff::model::time::Moment;
 use git_handoff::model::{format, json, packet};
 use git_handoff::packet::{Terms, check, no_facts};
+use git_handoff::plan;
 use git_handoff::verify::{AtHand, Beside, Logs, Options, Signers, revoked, verify_bundle_json, verify_proof};
-use git_handoff::{plan, prove, sign};
 use jiff::tz::TimeZone;
 
 use super::feed;
@@ -85,7 +86,7 @@ fn commits() {
 fn manifests() {
     let samples = || {
         let lab = Lab::new();
-        let of = |link: &git_handoff::chain::Link| {
+        let of = |link: &git_handoff::ledger::chain::Link| {
             let paths = lab.git(&["ls-tree", "-r", "--name-only", &link.commit.to_string()]);
             let found = paths.lines().filter(|path| path.ends_with("/manifest.json"));
             let read =

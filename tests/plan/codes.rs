@@ -2,7 +2,7 @@
 
 use super::{catalog, check, item, lines, plan_of};
 use git_handoff::model::catalog::{Catalog, Shape};
-use git_handoff::validate::{Code, validate};
+use git_handoff::plan::validate::{Code, validate};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

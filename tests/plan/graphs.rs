@@ -1,7 +1,7 @@
 //! Large and random graphs.
 
 use super::{check, item, lines, plan_of};
-use git_handoff::validate::Code;
+use git_handoff::plan::validate::Code;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use super::{catalog, lines};
 use git_handoff::model::json::parse;
-use git_handoff::validate::validate;
+use git_handoff::plan::validate::validate;
 use proptest::prelude::*;
 use serde_json::Value;
 

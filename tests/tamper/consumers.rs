@@ -5,14 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use git_handoff::chain::{self, Link};
 use git_handoff::git::codec;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
+use git_handoff::ledger::chain::{self, Link};
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::run::Vetted;
-use git_handoff::sign::Signer;
 use git_handoff::verify::{AtHand, Barred, Gate, Logs, Options};
 use gix::objs::Kind;
 use serde_json::{Value, json};

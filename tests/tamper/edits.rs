@@ -1,8 +1,8 @@
 //! Every field of every kind of entry changed, and taken out; every field of the header too.
 
-use git_handoff::chain::Link;
 use git_handoff::git::codec;
-use git_handoff::merkle;
+use git_handoff::ledger::chain::Link;
+use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event, Outcome};
 use git_handoff::model::format;

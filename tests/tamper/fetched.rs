@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use git_handoff::chain;
 use git_handoff::git::codec;
 use git_handoff::git::store::{Durability, Store};
+use git_handoff::ledger::chain;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event, RunEnded};
 use git_handoff::model::thread::{CheckpointId, Origin, ThreadForked};
 use git_handoff::model::time::Moment;
-use git_handoff::sign::Signer;
 use serde_json::Value;
 
 use super::table;

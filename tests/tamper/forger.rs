@@ -1,14 +1,14 @@
 //! Somebody who makes proofs up: without the run's key, but with everything else of it.
 
-use git_handoff::chain::Link;
 use git_handoff::git::codec;
 use git_handoff::git::store::Store;
-use git_handoff::merkle;
+use git_handoff::ledger::chain::Link;
+use git_handoff::ledger::merkle;
+use git_handoff::ledger::prove;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::proof::Proof;
-use git_handoff::prove;
-use git_handoff::sign::Signer;
 use git_handoff::verify::{AtHand, Beside, Logs, Report, verify_proof};
 use serde_json::{Value, json};
 

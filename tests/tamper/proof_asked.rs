@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use git_handoff::ledger::sign::{Signer, allowed_signers_line};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
 use git_handoff::model::proof::Proof;
-use git_handoff::sign::{Signer, allowed_signers_line};
 use git_handoff::verify::{
     Answer, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, Signers, Witness, verify_proof,
 };

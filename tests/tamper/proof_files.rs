@@ -1,6 +1,6 @@
 //! Proofs whose numbers, paths and products are bent, and files that read two ways.
 
-use git_handoff::merkle;
+use git_handoff::ledger::merkle;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::proof::Proof;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Proofs made up, bent and mixed, and what the checker says of each.
 
-use git_handoff::merkle;
+use git_handoff::ledger::merkle;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event, RunSubmitted};
 use git_handoff::model::name::RunId;

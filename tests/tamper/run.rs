@@ -1,8 +1,9 @@
 //! The run that is tampered with: small, sealed, and with every kind of entry.
 
-use git_handoff::chain::Draft;
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::Draft;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{
@@ -11,7 +12,6 @@ use git_handoff::model::entry::{
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
-use git_handoff::sign::Signer;
 use git_handoff::verify::{Report, State};
 
 use crate::verify::lab::Lab;

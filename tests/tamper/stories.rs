@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use git_handoff::git::store::Edit;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
 use git_handoff::model::format::Layout;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::sign::Signer;
 use git_handoff::verify::{Options, Signers, State};
 
 use super::run::{End, PLAN, Scene, failing};
@@ -296,7 +296,7 @@ fn a_whole_run_by_another_key() {
     let alone = scene.lab.verify();
     read("beside a log of the other key alone", &alone);
     assert_eq!(alone.guarantee.as_str(), "detect");
-    let line = git_handoff::sign::allowed_signers_line("ci@example.com", scene.lab.signer.public()).unwrap();
+    let line = git_handoff::ledger::sign::allowed_signers_line("ci@example.com", scene.lab.signer.public()).unwrap();
     let strict = Options {
         signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()),
         strict_signers: true,

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use git_handoff::chain::{Draft, Head, Link};
 use git_handoff::git::codec;
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::{Draft, Head, Link};
+use git_handoff::ledger::sign::{Signer, allowed_signers_line};
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{
     AdoptedFrom, Content, Entry, Event, LogThread, Origin, Product, RunTie, Subject, ThreadAdopted, ThreadCheckpointed,
@@ -14,7 +15,6 @@ use git_handoff::model::entry::{
 use git_handoff::model::format;
 use git_handoff::model::name::{RunId, ThreadId};
 use git_handoff::model::thread::{CheckpointId, STATE};
-use git_handoff::sign::{Signer, allowed_signers_line};
 use git_handoff::verify::{Logs, Options, Signers, State, ThreadReport, thread};
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -113,7 +113,7 @@ impl Ground {
     /// Appends what the log of a key says of a thread, to the log at hand under some ref.
     fn log(&self, signer: &Signer, reference: &str, tale: &Tale) {
         let log = signer.fingerprint();
-        let head = git_handoff::chain::tip(&self.lab.store, reference).unwrap();
+        let head = git_handoff::ledger::chain::tip(&self.lab.store, reference).unwrap();
         let (entries, last) = (tale.links.len() as u64, tale.links.last().unwrap().hash);
         let record = json!({ "thread": tale.name, "entries": entries, "last": last });
         let blob = self.lab.store.write_blob(&format::canonical(&record)).unwrap();

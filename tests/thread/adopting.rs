@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::format;
-use git_handoff::sign::Signer;
 use serde_json::{Value, json as value};
 
 use super::{adopt_in, ends, json, repository, save, strange_key, text, traces, with_input};

@@ -1,8 +1,8 @@
 //! Runs that did not happen like that. Where nothing else is said, the forger has the right key and writes the log anew.
 
-use git_handoff::chain::Draft;
 use git_handoff::git::codec;
 use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;

@@ -49,7 +49,7 @@ fn relinked(mut bundle: Value) -> Value {
         entry["entryHash"] = previous.clone().into();
         leaves.push(git_handoff::model::format::leaf_hash(hash.as_bytes()));
     }
-    bundle["auditLog"]["root"]["root"] = json!(git_handoff::merkle::root(leaves).as_bytes());
+    bundle["auditLog"]["root"]["root"] = json!(git_handoff::ledger::merkle::root(leaves).as_bytes());
     bundle
 }
 

@@ -2,7 +2,7 @@
 
 use base64ct::{Base64, Encoding as _};
 use git_handoff::git::codec;
-use git_handoff::sign;
+use git_handoff::ledger::sign;
 use sha2::{Digest as _, Sha512};
 use ssh_key::PublicKey;
 use ssh_key::public::{Ed25519PublicKey, KeyData};

@@ -1,7 +1,7 @@
 //! The vectors of docs/format.md are what the code computes, so that the document cannot drift.
 
 use git_handoff::git::codec;
-use git_handoff::merkle;
+use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event, RunSealed, RunSubmitted};
 use git_handoff::model::format::{self, Layout};

@@ -3,8 +3,8 @@
 use super::lab::{Lab, assert_intact, git, stock_git};
 
 use git_handoff::git::store::Store;
+use git_handoff::ledger::sign;
 use git_handoff::model::format;
-use git_handoff::sign;
 use git_handoff::verify::{Failure, Options, State, verify};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::process::Command;
 
-use git_handoff::chain::{Draft, Head, Link, Writer};
 use git_handoff::clock::Clock;
 use git_handoff::git::codec;
 use git_handoff::git::refs;
 use git_handoff::git::store::{Durability, Edit, Store};
+use git_handoff::ledger::chain::{Draft, Head, Link, Writer};
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::time::Moment;
-use git_handoff::sign::Signer;
 use git_handoff::verify::{Options, Report, State, verify};
 use serde_json::json;
 use ssh_key::private::Ed25519Keypair;
@@ -87,7 +87,7 @@ impl Lab {
     pub(crate) fn log_as(&self, told: &Told, signer: &Signer, bend: impl FnOnce(&mut LogSealed)) {
         let log = signer.fingerprint();
         let name = format::log_ref(&log);
-        let head = git_handoff::chain::tip(&self.store, &name).unwrap();
+        let head = git_handoff::ledger::chain::tip(&self.store, &name).unwrap();
         let first = told.links[0].hash;
         let mut events = vec![(
             Event::LogSubmitted(LogSubmitted { log: log.clone(), first }),

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-use git_handoff::chain::{Head, Writer};
 use git_handoff::clock::Clock;
+use git_handoff::ledger::chain::{Head, Writer};
+use git_handoff::ledger::sign;
 use git_handoff::model::time::Moment;
-use git_handoff::sign;
 use git_handoff::verify::{Options, Signers, State, revoked};
 use jiff::tz::TimeZone;
 

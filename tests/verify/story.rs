@@ -359,7 +359,7 @@ fn the_seal_says_what_stands_before_it() {
             let mut honest = Teller::honest(&lab);
             honest.drafts.pop();
             let told = honest.write(&lab.signer);
-            git_handoff::merkle::root(told.links.iter().map(|link| link.hash))
+            git_handoff::ledger::merkle::root(told.links.iter().map(|link| link.hash))
         };
         let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
         (seal.root, seal.entries) = (true_root, 5);
@@ -396,7 +396,8 @@ fn every_entry_is_of_the_run() {
 fn the_first_entry_submits_and_no_other_does() {
     let second = bent(|_, run| {
         let again = run.drafts[0].event.clone();
-        run.drafts.insert(3, git_handoff::chain::Draft { event: again, edits: Vec::new(), ..run.drafts[3].clone() });
+        run.drafts
+            .insert(3, git_handoff::ledger::chain::Draft { event: again, edits: Vec::new(), ..run.drafts[3].clone() });
     });
     assert_fails(&second, "chain", "entry 3 is run.submitted");
     let none = bent(|_, run| drop(run.drafts.remove(0)));

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use git_handoff::chain::{Draft, Head, Link};
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
-use git_handoff::merkle::Frontier;
+use git_handoff::ledger::chain::{Draft, Head, Link};
+use git_handoff::ledger::merkle::Frontier;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
     Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
@@ -18,7 +19,6 @@ use git_handoff::model::manifest::{self, Manifest};
 use git_handoff::model::name::{FilePath, ItemId, RunId};
 use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
-use git_handoff::sign::Signer;
 use serde_json::Value;
 
 use super::lab::{Lab, PLAN, blob, next, path};

@@ -3,9 +3,9 @@
 use super::lab::{Lab, PLAN, assert_fails, assert_intact, key};
 use super::teller::Teller;
 
+use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
-use git_handoff::sign;
 use git_handoff::verify::{Failure, Options, Refusal, Signers, SignersError, State, continuable};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";

@@ -80,13 +80,13 @@ fn links_are_taken_as_links() {
 #[test]
 fn a_worktree_that_is_gone_is_the_workers_doing() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
+    let host = repo.host();
     for script in ["rm -rf \"$PWD\"", "mv ../tree ../t; ln -s /etc ../tree", "mv ../tree ../t; echo >../tree"] {
-        let workspace = repo.workspace(&site);
+        let workspace = repo.workspace(&host);
         repo.script(&workspace, script);
-        let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!("{script}") };
+        let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("{script}") };
         assert!(sentence.contains("its own worktree"), "{sentence}");
-        assert!(salvage(&workspace, &site).unwrap().is_none());
+        assert!(salvage(&workspace, &host).unwrap().is_none());
         workspace.remove().unwrap();
     }
 }
@@ -94,19 +94,19 @@ fn a_worktree_that_is_gone_is_the_workers_doing() {
 #[test]
 fn what_git_cannot_take_is_refused_by_name() {
     let repo = Repo::new("sha1");
-    let mut site = repo.site();
+    let mut host = repo.host();
     assert!(repo.refused("rm a.txt; mkfifo a.txt").contains("a.txt"));
     let deep =
         "for i in $(seq 300); do mkdir deep-deep-deep-deep && cd -P deep-deep-deep-deep || exit 1; done; echo >x";
     assert!(repo.refused(deep).contains("deep"));
 
-    site.max_product = 10_000;
-    let workspace = repo.workspace(&site);
+    host.max_product = 10_000;
+    let workspace = repo.workspace(&host);
     repo.script(&workspace, "truncate -s 1T sparse");
-    let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!() };
+    let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
     assert!(sentence.contains("sparse"), "{sentence}");
     repo.script(&workspace, "mkdir target; mv sparse target/; for i in 1 2 3; do seq 1000 >n$i; done");
-    let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!() };
+    let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
     assert!(sentence.contains("the patch is larger"), "{sentence}");
     workspace.remove().unwrap();
 }
@@ -114,7 +114,7 @@ fn what_git_cannot_take_is_refused_by_name() {
 #[test]
 fn pipes_where_git_would_read_hold_nobody_up() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
+    let host = repo.host();
     for (script, named) in [
         ("rm .gitignore; mkfifo .gitignore", ".gitignore"),
         ("mkfifo dir/.gitignore; echo x >>a.txt", "dir/.gitignore"),
@@ -124,12 +124,12 @@ fn pipes_where_git_would_read_hold_nobody_up() {
         ("mkfifo outputs/.gitignore; echo x >>a.txt", "outputs/.gitignore"),
         ("mkfifo inputs/.gitattributes; echo x >>a.txt", "inputs/.gitattributes"),
     ] {
-        let workspace = repo.workspace(&site);
+        let workspace = repo.workspace(&host);
         repo.script(&workspace, script);
-        let Err(Error::Refused(sentence)) = capture(&workspace, &site) else { panic!("{script}") };
+        let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("{script}") };
         assert!(sentence.contains(named), "{script}: {sentence}");
         repo.script(&workspace, "echo work >saved");
-        let tree = salvage(&workspace, &site).unwrap().unwrap().tree;
+        let tree = salvage(&workspace, &host).unwrap().unwrap().tree;
         assert_eq!(repo.git(&["show", &format!("{tree}:saved")]), "work", "{script}");
         workspace.remove().unwrap();
     }
@@ -138,7 +138,7 @@ fn pipes_where_git_would_read_hold_nobody_up() {
 #[test]
 fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
+    let host = repo.host();
     let secret = repo.dir.path().join("secret");
     std::fs::write(&secret, "top secret").unwrap();
     for script in [
@@ -151,10 +151,10 @@ fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them
         "rm -f ../result.json; mkfifo ../result.json",
         "ln -s \"$CANARY/../secret\" ../result.json",
     ] {
-        let workspace = repo.workspace(&site);
+        let workspace = repo.workspace(&host);
         repo.script(&workspace, &format!("{script}\necho x >>a.txt"));
         assert_eq!(workspace.read_result(), None, "{script}");
-        let captured = capture(&workspace, &site).unwrap();
+        let captured = capture(&workspace, &host).unwrap();
         let patch = repo.git(&["cat-file", "blob", &captured.patch.unwrap().oid.to_string()]);
         assert!(patch.contains("+x") && !patch.contains("secret"), "{script}: {patch}");
         workspace.remove().unwrap();
@@ -165,7 +165,7 @@ fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them
 #[test]
 fn a_folder_that_was_exchanged_for_a_link_is_removed_and_nothing_behind_it() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
+    let host = repo.host();
     let precious = repo.dir.path().join("precious");
     for script in [
         // The attempt's folder, the run's folder, and parts of the attempt's.
@@ -179,10 +179,10 @@ fn a_folder_that_was_exchanged_for_a_link_is_removed_and_nothing_behind_it() {
             std::fs::create_dir_all(precious.join(name)).unwrap();
             std::fs::write(precious.join(name).join("file"), "precious").unwrap();
         }
-        let workspace = repo.workspace(&site);
+        let workspace = repo.workspace(&host);
         repo.script(&workspace, script);
-        let captured = capture(&workspace, &site);
-        let saved = salvage(&workspace, &site);
+        let captured = capture(&workspace, &host);
+        let saved = salvage(&workspace, &host);
         assert!(captured.is_err() || captured.is_ok_and(|captured| captured.outputs.is_empty()), "{script}");
         assert!(saved.is_ok(), "{script}");
         workspace.remove().unwrap();
@@ -196,21 +196,21 @@ fn a_folder_that_was_exchanged_for_a_link_is_removed_and_nothing_behind_it() {
 #[test]
 fn a_leftover_that_is_a_link_is_removed_and_nothing_behind_it() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
+    let host = repo.host();
     let precious = repo.dir.path().join("precious");
     std::fs::create_dir_all(precious.join("tree")).unwrap();
-    let workspace = repo.workspace(&site);
+    let workspace = repo.workspace(&host);
     repo.script(&workspace, "cd ../..; mv edit%2Fa.1 gone; ln -s \"$CANARY/../precious\" edit%2Fa.1");
     drop(workspace);
-    let left = Workspace::leftovers(&site, &run()).unwrap();
+    let left = Workspace::leftovers(&host, &run()).unwrap();
     assert_eq!(left.len(), 1);
-    assert!(Workspace::reopen(&site, &run(), left[0].clone(), repo.head()).unwrap().is_none());
+    assert!(Workspace::reopen(&host, &run(), left[0].clone(), repo.head()).unwrap().is_none());
     assert!(precious.join("tree").exists() && !left[0].dir.exists());
     // A whole run's folder that is a link is nobody's to look into.
-    let runs = site.root.join("nightly%401");
-    std::fs::rename(&runs, site.root.join("gone")).unwrap();
+    let runs = host.root.join("nightly%401");
+    std::fs::rename(&runs, host.root.join("gone")).unwrap();
     std::os::unix::fs::symlink(&precious, &runs).unwrap();
-    assert!(Workspace::leftovers(&site, &run()).is_err());
+    assert!(Workspace::leftovers(&host, &run()).is_err());
 }
 
 #[test]
@@ -232,14 +232,14 @@ fn filters_that_the_worktree_would_provide_are_not_run() {
 #[test]
 fn no_more_unfinished_work_is_saved_than_there_is_room_for() {
     let repo = Repo::new("sha1");
-    let mut site = repo.site();
-    site.max_salvage = 100_000;
-    let workspace = repo.workspace(&site);
+    let mut host = repo.host();
+    host.max_salvage = 100_000;
+    let workspace = repo.workspace(&host);
     let script = "for i in 1 2 3; do head -c 60000 /dev/zero >big$i; done; echo small >small
         mkdir -p target; head -c 900000 /dev/zero >target/ignored
         head -c 60000 /dev/zero >outputs/big; echo out >outputs/small";
     repo.script(&workspace, script);
-    let tree = salvage(&workspace, &site).unwrap().unwrap().tree;
+    let tree = salvage(&workspace, &host).unwrap().unwrap().tree;
     let names = repo.git(&["ls-tree", "-r", "--name-only", &tree.to_string()]);
     let saved = |name: &str| names.lines().any(|line| line == name);
     assert!(saved("small") && saved("outputs/small") && !saved("outputs/big") && !saved("target/ignored"), "{names}");

@@ -25,11 +25,11 @@ const EVERYTHING: &str = r#"
 fn every_kind_of_change_round_trips() {
     for format in FORMATS {
         let repo = Repo::new(format);
-        let site = repo.site();
-        let workspace = repo.workspace(&site);
+        let host = repo.host();
+        let workspace = repo.workspace(&host);
         repo.script(&workspace, EVERYTHING);
-        let product = capture(&workspace, &site).unwrap().patch.unwrap();
-        let patch = site.store.read_blob(product.oid).unwrap();
+        let product = capture(&workspace, &host).unwrap().patch.unwrap();
+        let patch = host.store.read_blob(product.oid).unwrap();
         repo.script(&workspace, "git add -A");
         let expected = repo.git_in(&workspace.tree(), &["ls-files", "-sz"]);
         assert!(expected.contains("passwd") && expected.contains("empty/folder"));
@@ -148,10 +148,10 @@ fn a_change_that_keeps_size_and_time_is_seen() {
 fn salvage_keeps_what_can_be_kept() {
     for format in FORMATS {
         let repo = Repo::new(format);
-        let mut site = repo.site();
-        site.max_product = 1000;
-        let workspace = repo.workspace(&site);
-        assert!(salvage(&workspace, &site).unwrap().is_none());
+        let mut host = repo.host();
+        host.max_product = 1000;
+        let workspace = repo.workspace(&host);
+        assert!(salvage(&workspace, &host).unwrap().is_none());
         repo.script(
             &workspace,
             "echo x >>a.txt; rm dir/b.txt; echo i >x.log; echo out >outputs/o; mkdir -p outputs/d; echo p >outputs/d/p.log
@@ -160,7 +160,7 @@ fn salvage_keeps_what_can_be_kept() {
              git init -q outputs/nested; echo n >outputs/nested/file; mkdir .GIT; echo >.GIT/config; mkfifo crlf.txt.fifo
              rm crlf.txt; mkfifo crlf.txt; echo in >inputs/secret; echo y >good; mkdir -p 'a[b'; echo z >'a[b/c'",
         );
-        let salvaged = salvage(&workspace, &site).unwrap().unwrap();
+        let salvaged = salvage(&workspace, &host).unwrap().unwrap();
         let tree = salvaged.tree;
         assert!(!repo.canary().exists());
         workspace.remove().unwrap();
@@ -175,9 +175,9 @@ fn salvage_keeps_what_can_be_kept() {
         assert!(!listed.contains("nested") && !listed.contains("inputs") && !listed.contains(".GIT"));
         assert_eq!(repo.git(&["cat-file", "-p", &format!("{tree}:a.txt")]), "one\ntwo\nthree\nx");
         repo.git(&["fsck", "--strict"]);
-        let only_outputs = repo.workspace(&site);
+        let only_outputs = repo.workspace(&host);
         fs::write(only_outputs.outputs().join("o"), "o").unwrap();
-        assert!(salvage(&only_outputs, &site).unwrap().is_some());
+        assert!(salvage(&only_outputs, &host).unwrap().is_some());
     }
 }
 
@@ -199,16 +199,16 @@ fn many_small_files_become_one_pack_and_the_same_patch() {
         fs::write(&count, format!("{script}'{}'; cat\n", counted.display())).unwrap();
         repo.git(&["config", "filter.count.clean", &format!("sh '{}'", count.display())]);
         repo.write(".git/info/attributes", "zz filter=count\n*.win text eol=crlf\n");
-        let site = repo.site();
-        let workspace = repo.workspace(&site);
+        let host = repo.host();
+        let workspace = repo.workspace(&host);
         repo.script(&workspace, MANY);
         repo.script(&workspace, "echo last >zz");
-        let product = capture(&workspace, &site).unwrap().patch.unwrap();
+        let product = capture(&workspace, &host).unwrap().patch.unwrap();
         let alone: usize = fs::read_to_string(&counted).unwrap().trim().parse().unwrap();
         // Those that git converted: it made them itself.
         assert!((100..120).contains(&alone), "{alone} objects have a file of their own");
-        let salvaged = salvage(&workspace, &site).unwrap().unwrap();
-        let patch = site.store.read_blob(product.oid).unwrap();
+        let salvaged = salvage(&workspace, &host).unwrap().unwrap();
+        let patch = host.store.read_blob(product.oid).unwrap();
         repo.script(&workspace, "git add -A");
         let expected = repo.git_in(&workspace.tree(), &["ls-files", "-sz"]);
         assert!(expected.contains("many/b/100.win") && !expected.contains("target/"));

@@ -9,7 +9,7 @@ use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::worker::capture::{Captured, Error, capture};
-use git_handoff::worker::site::Site;
+use git_handoff::worker::host::Host;
 use git_handoff::worker::workspace::Workspace;
 
 pub(super) const FORMATS: [&str; 2] = ["sha1", "sha256"];
@@ -80,14 +80,14 @@ impl Repo {
         self.git(&["rev-parse", "HEAD"]).parse().unwrap()
     }
 
-    pub(super) fn site(&self) -> Site {
-        let mut site = Site::new(Store::discover(&self.path).unwrap(), self.dir.path().join("cache"));
-        site.user = Some(("Worker \"W\" X".into(), "w@example.com".into()));
-        site
+    pub(super) fn host(&self) -> Host {
+        let mut host = Host::new(Store::discover(&self.path).unwrap(), self.dir.path().join("cache"));
+        host.user = Some(("Worker \"W\" X".into(), "w@example.com".into()));
+        host
     }
 
-    pub(super) fn workspace(&self, site: &Site) -> Workspace {
-        let workspace = Workspace::create(site, &run(), &item("edit/a"), 1, self.head()).unwrap();
+    pub(super) fn workspace(&self, host: &Host) -> Workspace {
+        let workspace = Workspace::create(host, &run(), &item("edit/a"), 1, self.head()).unwrap();
         workspace.mark_started().unwrap();
         workspace
     }
@@ -115,12 +115,12 @@ impl Repo {
 
     /// Runs a script in a fresh worktree and captures it.
     pub(super) fn captured(&self, script: &str) -> Result<Captured, Error> {
-        let site = self.site();
-        let workspace = self.workspace(&site);
+        let host = self.host();
+        let workspace = self.workspace(&host);
         self.script(&workspace, script);
         // The worker may run its own traps.
         let _ = fs::remove_file(self.canary());
-        let captured = capture(&workspace, &site);
+        let captured = capture(&workspace, &host);
         assert!(!self.canary().exists(), "{script} was executed by the capture");
         workspace.remove().unwrap();
         captured

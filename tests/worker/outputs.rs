@@ -56,23 +56,23 @@ fn what_cannot_be_a_product_is_refused_by_name() {
 #[test]
 fn too_many_and_too_large_are_refused_fast() {
     let repo = Repo::new("sha1");
-    let mut site = repo.site();
-    let workspace = repo.workspace(&site);
+    let mut host = repo.host();
+    let workspace = repo.workspace(&host);
     for number in 0..10_000 {
         fs::File::create(workspace.outputs().join(number.to_string())).unwrap();
     }
-    assert_eq!(capture(&workspace, &site).unwrap().outputs.len(), 10_000);
+    assert_eq!(capture(&workspace, &host).unwrap().outputs.len(), 10_000);
     fs::File::create(workspace.outputs().join("one more")).unwrap();
     let started = std::time::Instant::now();
-    assert!(matches!(capture(&workspace, &site), Err(Error::Refused(sentence)) if sentence.contains("10000")));
+    assert!(matches!(capture(&workspace, &host), Err(Error::Refused(sentence)) if sentence.contains("10000")));
     assert!(started.elapsed().as_secs() < 2);
     workspace.remove().unwrap();
 
-    site.max_product = 100;
-    let workspace = repo.workspace(&site);
+    host.max_product = 100;
+    let workspace = repo.workspace(&host);
     fs::File::create(workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
-    assert_eq!(capture(&workspace, &site).unwrap().outputs.len(), 1);
+    assert_eq!(capture(&workspace, &host).unwrap().outputs.len(), 1);
     fs::File::create(workspace.outputs().join("sparse")).unwrap().set_len(1 << 40).unwrap();
-    assert!(matches!(capture(&workspace, &site), Err(Error::Refused(sentence)) if sentence.contains("sparse")));
+    assert!(matches!(capture(&workspace, &host), Err(Error::Refused(sentence)) if sentence.contains("sparse")));
     workspace.remove().unwrap();
 }

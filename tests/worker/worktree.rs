@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::name::FilePath;
+use git_handoff::worker::host::Host;
 use git_handoff::worker::inputs::stage;
-use git_handoff::worker::site::Site;
 use git_handoff::worker::workspace::{Error, Workspace};
 
 use crate::worker::harness::{FORMATS, Repo, item, run};
@@ -16,7 +16,7 @@ use crate::worker::harness::{FORMATS, Repo, item, run};
 fn a_worktree_is_what_git_checks_out() {
     for format in FORMATS {
         let repo = Repo::new(format);
-        let workspace = repo.workspace(&repo.site());
+        let workspace = repo.workspace(&repo.host());
         let tree = workspace.tree();
         for path in ["a.txt", "dir/b.txt", "dir/deep/c.bin", "crlf.txt", "empty", "some.win"] {
             assert_eq!(fs::read(tree.join(path)).unwrap(), fs::read(repo.path.join(path)).unwrap(), "{path}");
@@ -36,7 +36,7 @@ fn a_worktree_is_what_git_checks_out() {
 fn a_worker_commits_and_branches_for_itself() {
     for format in FORMATS {
         let repo = Repo::new(format);
-        let workspace = repo.workspace(&repo.site());
+        let workspace = repo.workspace(&repo.host());
         let before = repo.git(&["for-each-ref"]);
         repo.script(
             &workspace,
@@ -61,7 +61,7 @@ fn local_settings_and_filters_hold_in_the_worktree() {
     repo.git(&["config", "filter.up.clean", "tr A-Z a-z"]);
     repo.write(".git/info/attributes", "a.txt filter=up\n");
     repo.write(".git/info/exclude", "*.private");
-    let workspace = repo.workspace(&repo.site());
+    let workspace = repo.workspace(&repo.host());
     assert_eq!(fs::read(workspace.tree().join("a.txt")).unwrap(), b"ONE\r\nTWO\r\nTHREE\r\n");
     repo.script(&workspace, "echo >x.private; echo >inputs/x; echo >outputs/y; test -z \"$(git status --porcelain)\"");
 }
@@ -72,7 +72,7 @@ fn submodules_are_empty_folders() {
     let head = repo.head().to_string();
     repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},libs/sub")]);
     repo.git(&["commit", "-qm", "sub"]);
-    let workspace = repo.workspace(&repo.site());
+    let workspace = repo.workspace(&repo.host());
     assert_eq!(fs::read_dir(workspace.tree().join("libs/sub")).unwrap().count(), 0);
     assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
 }
@@ -92,8 +92,8 @@ fn shallow_clones_and_borrowed_objects_work() {
             fs::write(other.join(".git/objects/info/alternates"), "../../../repo/.git/objects\n").unwrap();
             repo.git_in(&other, &["log"]);
         }
-        let site = Site::new(git_handoff::git::store::Store::discover(&other).unwrap(), outside.join("cache2"));
-        let workspace = Workspace::create(&site, &run(), &item("i"), 1, repo.head()).unwrap();
+        let host = Host::new(git_handoff::git::store::Store::discover(&other).unwrap(), outside.join("cache2"));
+        let workspace = Workspace::create(&host, &run(), &item("i"), 1, repo.head()).unwrap();
         assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
         repo.git_in(&workspace.tree(), &["log"]);
         repo.git_in(&workspace.tree(), &["fsck"]);
@@ -106,20 +106,20 @@ fn a_base_that_tracks_our_folders_is_refused() {
     let repo = Repo::new("sha1");
     repo.write("inputs/x", "x");
     repo.commit();
-    let mut site = repo.site();
-    let made = Workspace::create(&site, &run(), &item("i"), 1, repo.head());
+    let mut host = repo.host();
+    let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
     assert!(matches!(made, Err(Error::Reserved(_, folder)) if folder == "inputs"));
-    site.inputs = "handoff in/*".into();
-    let workspace = Workspace::create(&site, &run(), &item("i"), 2, repo.head()).unwrap();
+    host.inputs = "handoff in/*".into();
+    let workspace = Workspace::create(&host, &run(), &item("i"), 2, repo.head()).unwrap();
     repo.script(&workspace, "echo x >'handoff in/*/x'; test -z \"$(git status --porcelain)\"");
 }
 
 #[test]
 fn leftovers_are_found_and_removed_whatever_their_modes() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
-    let workspace = repo.workspace(&site);
-    let again = Workspace::create(&site, &run(), &item("edit/a"), 1, repo.head());
+    let host = repo.host();
+    let workspace = repo.workspace(&host);
+    let again = Workspace::create(&host, &run(), &item("edit/a"), 1, repo.head());
     assert!(matches!(again, Err(Error::Exists(_))));
     repo.write("outside/keep", "kept");
     repo.script(
@@ -127,20 +127,20 @@ fn leftovers_are_found_and_removed_whatever_their_modes() {
         "mkdir -p ro/a/b; echo x >ro/a/b/c; ln -s ../../../../repo/outside out; ln -s /etc ro/etc; mkfifo ro/fifo
          chmod 0 ro/a/b/c; chmod 0555 ro/a/b; chmod 0 ro/a; chmod 0555 ro .",
     );
-    let found = Workspace::leftovers(&site, &run()).unwrap();
+    let found = Workspace::leftovers(&host, &run()).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].item.as_str(), found[0].attempt), ("edit/a", 1));
     let dir = found[0].dir.clone();
-    Workspace::reopen(&site, &run(), found[0].clone(), repo.head()).unwrap().unwrap().remove().unwrap();
+    Workspace::reopen(&host, &run(), found[0].clone(), repo.head()).unwrap().unwrap().remove().unwrap();
     assert!(!dir.exists() && repo.path.join("outside/keep").exists());
-    assert!(Workspace::leftovers(&site, &run()).unwrap().is_empty());
+    assert!(Workspace::leftovers(&host, &run()).unwrap().is_empty());
     workspace.remove().unwrap();
 }
 
 #[test]
 fn folders_deeper_than_any_path_are_removed() {
     let repo = Repo::new("sha1");
-    let workspace = repo.workspace(&repo.site());
+    let workspace = repo.workspace(&repo.host());
     let mut at = fs::File::open(workspace.tree()).unwrap();
     for _ in 0..1100 {
         use rustix::fs::{Mode, OFlags, mkdirat, openat};
@@ -156,32 +156,32 @@ fn folders_deeper_than_any_path_are_removed() {
 #[test]
 fn inputs_are_staged_read_only_and_verified() {
     let repo = Repo::new("sha1");
-    let site = repo.site();
-    let workspace = repo.workspace(&site);
+    let host = repo.host();
+    let workspace = repo.workspace(&host);
     let large = vec![7; 6 << 20];
-    let (small, big) = (site.store.write_blob(b"in").unwrap(), site.store.write_blob(&large).unwrap());
+    let (small, big) = (host.store.write_blob(b"in").unwrap(), host.store.write_blob(&large).unwrap());
     let key = |name: &str| FilePath::parse(name).unwrap();
     let mut inputs =
         BTreeMap::from([(key("patch"), (small, Digest::of(b"in"))), (key("deep/er/big"), (big, Digest::of(&large)))]);
-    stage(&workspace, &site.store, &inputs).unwrap();
+    stage(&workspace, &host.store, &inputs).unwrap();
     assert_eq!(fs::read(workspace.inputs().join("patch")).unwrap(), b"in");
     let staged = workspace.inputs().join("deep/er/big");
     assert_eq!(fs::read(&staged).unwrap(), large);
     assert_eq!(fs::metadata(&staged).unwrap().permissions().mode() & 0o777, 0o444);
 
     inputs = BTreeMap::from([(key("wrong"), (small, Digest::of(b"other")))]);
-    let error = stage(&workspace, &site.store, &inputs).unwrap_err();
+    let error = stage(&workspace, &host.store, &inputs).unwrap_err();
     assert!(error.to_string().contains("wrong") && error.to_string().contains(&Digest::of(b"other").to_string()));
     let absent = repo.git(&["hash-object", "a.txt"]).replace(['a', 'b', 'c', 'd', 'e', 'f'], "0").parse().unwrap();
     inputs = BTreeMap::from([(key("gone"), (absent, Digest::of(b"")))]);
-    stage(&workspace, &site.store, &inputs).unwrap_err();
+    stage(&workspace, &host.store, &inputs).unwrap_err();
     assert!(!workspace.inputs().join("wrong").exists() && !workspace.inputs().join("gone").exists());
 }
 
 #[test]
 fn a_result_is_read_only_if_it_is_a_plain_file() {
     let repo = Repo::new("sha1");
-    let workspace = repo.workspace(&repo.site());
+    let workspace = repo.workspace(&repo.host());
     assert_eq!(workspace.read_result(), None);
     repo.script(&workspace, "printf '{}' >../result.json");
     assert_eq!(workspace.read_result().as_deref(), Some(&b"{}"[..]));
@@ -194,6 +194,6 @@ fn a_result_is_read_only_if_it_is_a_plain_file() {
 #[test]
 fn sites_and_worktrees_go_between_threads() {
     fn shared<T: Send + Sync + Clone>() {}
-    shared::<Site>();
+    shared::<Host>();
     shared::<Workspace>();
 }

@@ -1,7 +1,7 @@
 //! `git handoff anchor push`
 
 use git_handoff::anchor::{Error, Published, Sealing};
-use git_handoff::log;
+use git_handoff::ledger::log;
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;

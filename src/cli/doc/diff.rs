@@ -2,11 +2,11 @@
 
 use std::io;
 
-use git_handoff::document;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::FilePath;
 use git_handoff::run::Vetted;
+use git_handoff::run::document;
 
 use super::super::gate;
 use super::get::Asked;
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints a patch from one to the other.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let name = super::name(&arguments.name)?;
     let view = super::vetted(context, &arguments.run, arguments.terms, output)?;
     let to = document::find(&view, &name, arguments.to)?.revision.number;

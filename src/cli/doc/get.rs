@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use git_handoff::document::{self, Change, Error};
 use git_handoff::git::store;
 use git_handoff::model::name::FilePath;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Wanted;
 use git_handoff::run::Vetted;
+use git_handoff::run::document::{self, Change, Error};
 
 use super::super::cat::Stdout;
 use super::super::gate;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the bytes, if they are what is expected and what was recorded.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let asked = Asked {
         run: &arguments.run,
         name: &arguments.name,
@@ -46,26 +46,26 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Which revision is read, and what it is expected to be.
-pub(in super::super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// The run.
-    pub(in super::super) run: &'a str,
+    pub(crate) run: &'a str,
     /// The document's name.
-    pub(in super::super) name: &'a str,
+    pub(crate) name: &'a str,
     /// The revision; without a number, the highest.
-    pub(in super::super) revision: Option<u64>,
+    pub(crate) revision: Option<u64>,
     /// The schema.
-    pub(in super::super) expect: Option<&'a str>,
+    pub(crate) expect: Option<&'a str>,
 }
 
 impl Asked<'_> {
     /// Reads the name, and the schema if one is expected.
-    pub(in super::super) fn read(&self) -> Result<(FilePath, Option<Wanted>), Failure> {
+    pub(crate) fn read(&self) -> Result<(FilePath, Option<Wanted>), Failure> {
         Ok((super::name(self.name)?, self.expect.map(str::parse).transpose()?))
     }
 }
 
 /// Finds the revision, and refuses one that is not what is expected.
-pub(in super::super) fn find(
+pub(crate) fn find(
     view: &Vetted,
     asked: &Asked<'_>,
     (name, wanted): &(FilePath, Option<Wanted>),
@@ -79,7 +79,7 @@ pub(in super::super) fn find(
 }
 
 /// Copies the bytes of a revision, if they are those that were recorded.
-pub(in super::super) fn give(
+pub(crate) fn give(
     context: &Context,
     view: &Vetted,
     asked: &Asked<'_>,

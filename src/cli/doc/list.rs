@@ -1,7 +1,7 @@
 //! `git handoff doc list`
 
-use git_handoff::document::{self, Change};
 use git_handoff::run::View;
+use git_handoff::run::document::{self, Change};
 use serde_json::{Value, json};
 
 use super::super::table;
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line a document.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let view = super::view(context, &arguments.run)?;
     let documents = document::list(&view);
     if output.json {
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns the documents of a run as `doc list --json` has them.
-pub(in super::super) fn value(view: &View) -> Value {
+pub(crate) fn value(view: &View) -> Value {
     let documents: Vec<Value> = document::list(view).iter().map(super::value).collect();
     json!({ "schema": "git-handoff.documents/1", "run": view.run, "documents": documents })
 }

@@ -1,8 +1,8 @@
 //! `git handoff doc log`
 
-use git_handoff::document::{self, Change};
 use git_handoff::model::name::FilePath;
 use git_handoff::run::View;
+use git_handoff::run::document::{self, Change};
 use serde_json::{Value, json};
 
 use super::super::table;
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line a revision.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let name = super::name(&arguments.name)?;
     let view = super::view(context, &arguments.run)?;
     let changes = document::log(&view, &name)?;
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns the revisions of a document, newest first, as `doc log --json` has them.
-pub(in super::super) fn value(view: &View, name: &FilePath, changes: &[Change]) -> Value {
+pub(crate) fn value(view: &View, name: &FilePath, changes: &[Change]) -> Value {
     let revisions: Vec<Value> = changes.iter().rev().map(super::value).collect();
     json!({ "schema": "git-handoff.document-log/1", "run": view.run, "name": name, "revisions": revisions })
 }

@@ -1,13 +1,13 @@
 //! `git handoff doc`
 
 mod diff;
-pub(super) mod get;
-pub(super) mod list;
-pub(super) mod log;
-pub(super) mod put;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod log;
+pub(crate) mod put;
 
-use git_handoff::document::Change;
 use git_handoff::model::name::FilePath;
+use git_handoff::run::document::Change;
 use git_handoff::run::{Vetted, View};
 use serde_json::{Value, json};
 
@@ -47,22 +47,22 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Reads the name of a document.
-pub(super) fn name(text: &str) -> Result<FilePath, Failure> {
+pub(crate) fn name(text: &str) -> Result<FilePath, Failure> {
     FilePath::parse_document(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a document's name: {e}")))
 }
 
 /// Reads a run, ours or a fetched one.
-pub(super) fn view(context: &Context, run: &str) -> Result<View, Failure> {
+pub(crate) fn view(context: &Context, run: &str) -> Result<View, Failure> {
     Target::find(&context.store, run)?.view(&context.store)
 }
 
 /// Takes a run through the gate, ours or a fetched one.
-pub(super) fn vetted(context: &Context, run: &str, terms: gate::Terms, output: &mut Output) -> Result<Vetted, Failure> {
+pub(crate) fn vetted(context: &Context, run: &str, terms: gate::Terms, output: &mut Output) -> Result<Vetted, Failure> {
     gate::vetted(&Target::find(&context.store, run)?, terms, context, output)
 }
 
 /// Returns a revision as JSON answers have it.
-pub(super) fn value(change: &Change) -> Value {
+pub(crate) fn value(change: &Change) -> Value {
     let Change { name, revision, at, commit } = change;
     json!({
         "name": name,

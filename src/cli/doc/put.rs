@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use git_handoff::document::{self, Change, Error, InsteadOf, Put};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Product;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::Schema;
+use git_handoff::run::document::{self, Change, Error, InsteadOf, Put};
 use serde_json::{Value, json};
 
 use super::super::steer;
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 }
 
 /// Puts it there, and prints the revision.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let asked = Asked {
         run: &arguments.run,
         name: &arguments.name,
@@ -53,19 +53,19 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Which document is put where, and as what.
-pub(in super::super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// The run.
-    pub(in super::super) run: &'a str,
+    pub(crate) run: &'a str,
     /// The document's name.
-    pub(in super::super) name: &'a str,
+    pub(crate) name: &'a str,
     /// What it is.
-    pub(in super::super) schema: Option<&'a str>,
+    pub(crate) schema: Option<&'a str>,
     /// What it must follow: a digest, or `none`.
-    pub(in super::super) if_match: Option<&'a str>,
+    pub(crate) if_match: Option<&'a str>,
 }
 
 /// Puts a document on a run; `bytes` writes it into the repository, once everything else is in order.
-pub(in super::super) fn put(
+pub(crate) fn put(
     context: &Context,
     asked: &Asked<'_>,
     bytes: impl FnOnce() -> Result<Product, Failure>,
@@ -88,11 +88,11 @@ pub(in super::super) fn put(
         };
         Failure::from(error).hint(format!("git handoff doc {look}"))
     })?;
-    Ok((open.run().clone(), change))
+    Ok((open.id().clone(), change))
 }
 
 /// Returns what was put, as answers have it.
-pub(in super::super) fn value(run: &RunId, change: &Change) -> Value {
+pub(crate) fn value(run: &RunId, change: &Change) -> Value {
     json!({ "schema": "git-handoff.document/1", "run": run, "document": super::value(change) })
 }
 

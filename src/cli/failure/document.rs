@@ -1,10 +1,10 @@
 //! What putting and getting documents can fail of.
 
-use git_handoff::document::Error;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
-use git_handoff::schemas::Unfit;
+use git_handoff::plan::schemas::Unfit;
+use git_handoff::run::document::Error;
 
 use super::Failure;
 

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the bytes, if they are those that were saved.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.target)?;
     let vouched = target.vouched(context, arguments.accept_untrusted, output)?;
     let checkpoint = steps::find(vouched.sound(), target.checkpoint.as_ref())?;

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints a patch from the first to the second; of one alone, from the one before it.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let names = (arguments.old.as_str(), arguments.new.as_deref());
     let call = difference(context, names, arguments.accept_untrusted, output)?;
     call.stream(&mut |chunk| {
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns the call of git that prints the patch from a checkpoint to another, or to it from the one before it.
-pub(in super::super) fn difference(
+pub(crate) fn difference(
     context: &Context,
     (old, new): (&str, Option<&str>),
     accept_untrusted: bool,

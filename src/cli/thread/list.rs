@@ -14,7 +14,7 @@ use super::{Context, Ending, Failure, Output};
 pub(crate) struct Arguments {}
 
 /// Prints one line a thread. One that cannot be read is listed as such and does not hide the others.
-pub(super) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for thread in own_threads(&context.store)? {
         let reference = format::thread_ref(&thread);

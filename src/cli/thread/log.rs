@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line a checkpoint.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let sound = ThreadTarget::find(&context.store, &arguments.thread)?.sound(&context.store)?;
     if output.json {
         for checkpoint in sound.trail.checkpoints.iter().rev() {
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns a checkpoint as JSON answers give it: its entry, and what it holds where the entry only points at it.
-pub(super) fn value(checkpoint: &Checkpoint) -> Value {
+pub(crate) fn value(checkpoint: &Checkpoint) -> Value {
     let content = &checkpoint.content;
     json!({
         "thread_id": checkpoint.entry.about.as_str(),

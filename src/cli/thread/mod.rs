@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::{Ending, Failure, Output};
 
-pub(super) use diff::difference;
-pub(super) use target::ThreadTarget;
-pub(super) use verify::print;
+pub(crate) use diff::difference;
+pub(crate) use target::ThreadTarget;
+pub(crate) use verify::print;
 
 /// Look at threads and verify them
 #[derive(clap::Args)]
@@ -49,17 +49,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Reads the name of a thread.
-pub(super) fn id(text: &str) -> Result<ThreadId, Failure> {
+pub(crate) fn id(text: &str) -> Result<ThreadId, Failure> {
     ThreadId::parse(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a thread's name: {e}")))
 }
 
 /// Prints what an append made; always JSON, since it is for the agent that hands over.
-pub(super) fn print_made(made: &Made, what: &str, output: &mut Output) {
+pub(crate) fn print_made(made: &Made, what: &str, output: &mut Output) {
     output.value(&made_value(made, what));
 }
 
 /// Returns what an append made, as answers have it.
-pub(super) fn made_value(made: &Made, what: &str) -> Value {
+pub(crate) fn made_value(made: &Made, what: &str) -> Value {
     json!({
         "schema": format!("git-handoff.{what}/1"),
         "thread_id": made.thread,

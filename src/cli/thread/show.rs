@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints it.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&context.store, &arguments.target)?;
     let sound = target.sound(&context.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;

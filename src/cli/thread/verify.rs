@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints a report for each thread.
-pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
     let wanted = Trust {
         signers: arguments.signers.as_deref(),
         revoked: arguments.revoked.as_deref(),
@@ -98,7 +98,7 @@ fn report(
 }
 
 /// Prints the report that stands at this place of an answer.
-pub(in super::super) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
+pub(crate) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
     output.report(at, || report.to_json(), |color| report.painted(color));
     if report.intact { Ending::Done } else { Ending::CheckFailed }
 }

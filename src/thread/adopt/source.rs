@@ -1,11 +1,11 @@
 //! Where an offered checkpoint is looked for, and what must hold of the thread that it is found in.
 
 use super::{Accepted, Error, Request};
-use crate::chain::Writer;
 use crate::git::quarantine::Quarantine;
 use crate::git::refs;
 use crate::git::remote::Remotes;
 use crate::git::store::Store;
+use crate::ledger::chain::Writer;
 use crate::model::descriptor::Descriptor;
 use crate::model::digest::Oid;
 use crate::model::format;

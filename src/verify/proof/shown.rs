@@ -5,7 +5,7 @@ use crate::model::digest::Digest;
 use crate::model::entry::{Entry, Event, RunSealed, RunSubmitted};
 use crate::model::format::{self, leaf_hash};
 use crate::model::proof::Leaf;
-use crate::verify::story;
+use crate::verify::reader;
 
 /// An entry that came as a commit.
 pub(super) struct End(pub(super) Result<(Box<Decoded>, Result<String, String>), String>);
@@ -13,7 +13,7 @@ pub(super) struct End(pub(super) Result<(Box<Decoded>, Result<String, String>), 
 impl End {
     pub(super) fn read(commit: &str) -> Self {
         Self(codec::decode(commit.as_bytes()).map_err(|e| e.to_string()).map(|decoded| {
-            let signer = story::signer(&decoded);
+            let signer = reader::signer(&decoded);
             (Box::new(decoded), signer)
         }))
     }

@@ -8,7 +8,7 @@ use crate::model::entry::Product;
 use crate::model::thread::Checkpoint;
 
 use super::lineage::Lineage;
-use super::{Table, Told, reading};
+use super::{Table, ThreadChain, reading};
 use crate::verify::content::{bytes_for_people, hash};
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::objects::{Fault, Objects};
@@ -24,7 +24,7 @@ struct Count<'a> {
     missing: usize,
 }
 
-pub(super) fn row(table: &Table<'_>, told: &Told, lineage: &Lineage) -> Verdict {
+pub(super) fn row(table: &Table<'_>, walked: &ThreadChain, lineage: &Lineage) -> Verdict {
     let mut count = Count {
         store: table.store,
         objects: Objects::new(table.store),
@@ -34,10 +34,10 @@ pub(super) fn row(table: &Table<'_>, told: &Told, lineage: &Lineage) -> Verdict 
         bytes: 0,
         missing: 0,
     };
-    for checkpoint in &told.trail.checkpoints {
+    for checkpoint in &walked.trail.checkpoints {
         count.add("", checkpoint);
     }
-    count.trees("", told);
+    count.trees("", walked);
     for (ancestor, source) in lineage.ancestors.iter().zip(&lineage.sources) {
         for checkpoint in &source.trail.checkpoints {
             count.add(&format!("{}:", ancestor.thread), checkpoint);
@@ -48,7 +48,7 @@ pub(super) fn row(table: &Table<'_>, told: &Told, lineage: &Lineage) -> Verdict 
     if findings.first().is_none() && missing > 0 {
         return Verdict::not_applicable(format!("{missing} objects are not in this partial clone"));
     }
-    let own = counted(told.trail.checkpoints.len(), "checkpoint", "checkpoints");
+    let own = counted(walked.trail.checkpoints.len(), "checkpoint", "checkpoints");
     let before: usize = lineage.sources.iter().map(|source| source.trail.checkpoints.len()).sum();
     let before = if before > 0 { format!(" and {before} before it") } else { String::new() };
     findings.verdict(false, || format!("{own}{before}, {} re-hashed", bytes_for_people(bytes)))
@@ -80,8 +80,8 @@ impl Count<'_> {
     }
 
     /// Reads the trees of entries. What they hold follows from the entries, but nobody can hand on a thread that lacks one.
-    fn trees(&mut self, whose: &str, told: &Told) {
-        for link in &told.links {
+    fn trees(&mut self, whose: &str, walked: &ThreadChain) {
+        for link in &walked.links {
             if !self.seen.insert((link.tree, None)) {
                 continue;
             }

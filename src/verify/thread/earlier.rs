@@ -5,22 +5,27 @@
 
 use crate::model::name::ThreadId;
 
-use super::{Table, Told};
+use super::{Table, ThreadChain};
 use crate::verify::State;
 use crate::verify::findings::Verdict;
 
 /// Fails the verdict on what logs last said where one of the thread's key said something else before; or where one that stands
 /// beside `place` signed for more entries than there are.
-pub(super) fn held(table: &Table<'_>, told: &Told, (thread, place): (&ThreadId, &str), last: Verdict) -> Verdict {
-    if last.state == State::Failed || told.cut {
+pub(super) fn held(
+    table: &Table<'_>,
+    walked: &ThreadChain,
+    (thread, place): (&ThreadId, &str),
+    last: Verdict,
+) -> Verdict {
+    if last.state == State::Failed || walked.cut {
         return last;
     }
-    contradiction(table, told, thread, place).map_or(last, Verdict::failed)
+    contradiction(table, walked, thread, place).map_or(last, Verdict::failed)
 }
 
-fn contradiction(table: &Table<'_>, told: &Told, thread: &ThreadId, place: &str) -> Option<String> {
-    let owner = told.links.first()?.signer.as_ref().ok()?;
-    let here = told.links.len() as u64;
+fn contradiction(table: &Table<'_>, walked: &ThreadChain, thread: &ThreadId, place: &str) -> Option<String> {
+    let owner = walked.links.first()?.signer.as_ref().ok()?;
+    let here = walked.links.len() as u64;
     for log in table.logs.logs.iter().filter(|log| log.fingerprint == *owner) {
         if log.broken.is_none() && log.threads.get(thread).is_none_or(|said| said.entries <= here) {
             continue;
@@ -31,7 +36,7 @@ fn contradiction(table: &Table<'_>, told: &Told, thread: &ThreadId, place: &str)
         }
         for said in log.told.get(thread).into_iter().flatten().rev() {
             let place_of = said.entries.checked_sub(1).and_then(|place| usize::try_from(place).ok());
-            match place_of.and_then(|place| told.links.get(place)) {
+            match place_of.and_then(|place| walked.links.get(place)) {
                 Some(link) if link.hash != said.last => {
                     return Some(format!("{} holds another entry {}", log.name, link.entry.seq));
                 }

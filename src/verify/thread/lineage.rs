@@ -7,7 +7,7 @@ use crate::model::entry::{Event, Origin};
 use crate::model::thread::Content;
 
 use super::signature::judge;
-use super::{Ancestor, Table, Told, anchor, earlier, ties};
+use super::{Ancestor, Table, ThreadChain, anchor, earlier, ties};
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::{Options, SignerSeen, State};
 
@@ -22,7 +22,7 @@ pub(super) struct Lineage {
     /// The threads that were gone back to, the nearest first.
     pub(super) ancestors: Vec<Ancestor>,
     /// What each of them says.
-    pub(super) sources: Vec<Told>,
+    pub(super) sources: Vec<ThreadChain>,
 }
 
 /// What is wrong with where a thread came from.
@@ -45,14 +45,14 @@ struct Beginning {
 }
 
 /// Walks from thread to thread, and looks at the runs that checkpoints are tied to.
-pub(super) fn trace(table: &Table<'_>, told: &Told) -> Lineage {
+pub(super) fn trace(table: &Table<'_>, walked: &ThreadChain) -> Lineage {
     let mut lineage = Lineage {
         verdict: Verdict::not_applicable("the chain could not be read to its first entry"),
         distrust: false,
         ancestors: Vec::new(),
         sources: Vec::new(),
     };
-    if told.cut {
+    if walked.cut {
         return lineage;
     }
     // Who a thread must be by is said of the thread itself: whoever handed it over only has to be known.
@@ -62,8 +62,8 @@ pub(super) fn trace(table: &Table<'_>, told: &Told) -> Lineage {
         ..table.options.clone()
     };
     let mut wrong = Wrong::default();
-    let mut runs = ties::hold(table, &options, told, &mut wrong);
-    let (mut from, mut meter) = (beginning(told), told.meter);
+    let mut runs = ties::hold(table, &options, walked, &mut wrong);
+    let (mut from, mut meter) = (beginning(walked), walked.meter);
     while let Some(beginning) = from {
         if lineage.ancestors.len() >= MOST {
             wrong.bad.add(format!("the thread has more than {MOST} ancestors"));
@@ -117,7 +117,7 @@ fn examine(
     options: &Options,
     (beginning, meter): (&Beginning, Meter),
     wrong: &mut Wrong,
-) -> Option<(Ancestor, Told)> {
+) -> Option<(Ancestor, ThreadChain)> {
     let Beginning { origin, content, offer } = beginning;
     let source = read(table.store, (origin, meter), &mut wrong.bad)?;
     let whose = format!("the source {}:{}", origin.thread, origin.checkpoint);
@@ -161,8 +161,8 @@ fn examine(
 }
 
 /// Reads a thread up to the checkpoint that another began as; none where its chain does not hold.
-fn read(store: &Store, (origin, meter): (&Origin, Meter), bad: &mut Findings) -> Option<Told> {
-    let source = Told::read_after(store, &origin.thread, origin.commit, meter);
+fn read(store: &Store, (origin, meter): (&Origin, Meter), bad: &mut Findings) -> Option<ThreadChain> {
+    let source = ThreadChain::read_after(store, &origin.thread, origin.commit, meter);
     let Some(first) = source.findings.first() else { return Some(source) };
     let finding = format!("the source {}:{}: {first}", origin.thread, origin.checkpoint);
     if source.findings.wrong() {
@@ -174,8 +174,8 @@ fn read(store: &Store, (origin, meter): (&Origin, Meter), bad: &mut Findings) ->
 }
 
 /// Returns what a thread says it began as.
-fn beginning(told: &Told) -> Option<Beginning> {
-    match &told.links.first()?.entry.event {
+fn beginning(walked: &ThreadChain) -> Option<Beginning> {
+    match &walked.links.first()?.entry.event {
         Event::ThreadForked(e) => Some(Beginning { origin: e.from.clone(), content: e.content(), offer: None }),
         Event::ThreadAdopted(e) => {
             let from = &e.adopted_from;

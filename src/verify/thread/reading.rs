@@ -14,12 +14,12 @@ use crate::verify::content::hash;
 use crate::verify::findings::Findings;
 use crate::verify::objects::{Fault, Objects};
 use crate::verify::order::{self, End};
-use crate::verify::story::{short, signer};
+use crate::verify::reader::{short, signer};
 use crate::verify::tree;
 
 /// A thread as far as it could be read.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ThreadChain {
     /// The entries, oldest first.
     pub(super) links: Vec<Link>,
     /// The checkpoints that they make.
@@ -43,22 +43,22 @@ pub(super) struct Link {
     parents: Vec<Oid>,
 }
 
-impl Told {
+impl ThreadChain {
     /// Reads the chain that ends at `tip`. Whatever that is, this ends and says what it found.
     pub(super) fn read(store: &Store, thread: &ThreadId, tip: Oid) -> Self {
         Self::read_after(store, thread, tip, Meter::default())
     }
 
-    /// Reads a chain like [`Told::read`], where others are held beside it.
+    /// Reads a chain like [`ThreadChain::read`], where others are held beside it.
     pub(super) fn read_after(store: &Store, thread: &ThreadId, tip: Oid, meter: Meter) -> Self {
-        let mut told = Self { meter, ..Self::default() };
+        let mut walked = Self { meter, ..Self::default() };
         let objects = Objects::new(store);
         let mut next = Some(tip);
         while let Some(commit) = next {
-            let decoded = match objects.commit(commit, &mut told.meter) {
+            let decoded = match objects.commit(commit, &mut walked.meter) {
                 Ok(raw) => codec::decode(&raw),
                 Err(fault) => {
-                    told.findings.fault("the chain", &fault);
+                    walked.findings.fault("the chain", &fault);
                     break;
                 }
             };
@@ -67,28 +67,28 @@ impl Told {
                     let link = Link::new(commit, decoded);
                     // The parent of the first entry, if it has one, is the checkpoint that the thread began as.
                     next = link.entry.prev.and_then(|_| link.parents.first().copied());
-                    told.links.push(link);
+                    walked.links.push(link);
                 }
                 Err(error) => {
-                    told.findings.add(format!("commit {}: {error}", short(commit)));
+                    walked.findings.add(format!("commit {}: {error}", short(commit)));
                     break;
                 }
             }
         }
-        told.links.reverse();
+        walked.links.reverse();
         // Of a chain without its beginning, nothing can be said but that.
-        told.cut = told.findings.first().is_some();
-        if !told.cut {
-            told.check(thread, &objects);
+        walked.cut = walked.findings.first().is_some();
+        if !walked.cut {
+            walked.check(thread, &objects);
         }
-        told
+        walked
     }
 
     /// A thread of which nothing could be read.
     pub(super) fn unreadable(why: String) -> Self {
-        let mut told = Self::default();
-        told.findings.add(why);
-        told
+        let mut walked = Self::default();
+        walked.findings.add(why);
+        walked
     }
 
     /// Holds every entry against the one before it, and its commit and tree against what it says.

@@ -1,6 +1,6 @@
 //! The row `signature`: every entry signed, all by the key of the first, and by whom as far as the verifier knows.
 
-use super::Told;
+use super::ThreadChain;
 use crate::verify::findings::{Findings, Verdict};
 use crate::verify::signature::{detail, standing};
 use crate::verify::{Options, SignerSeen, State};
@@ -21,12 +21,12 @@ pub(super) struct Judged {
     pub(super) signers: Vec<SignerSeen>,
 }
 
-pub(super) fn row(told: &Told, options: &Options) -> Signature {
-    let Judged { mut bad, distrusted, signers } = judge(told, options, "");
+pub(super) fn row(walked: &ThreadChain, options: &Options) -> Signature {
+    let Judged { mut bad, distrusted, signers } = judge(walked, options, "");
     let distrust = bad.first().is_none() && distrusted.first().is_some();
     bad.extend(&distrusted);
     let mut verdict = bad.verdict(false, || detail(&signers));
-    if told.links.is_empty() {
+    if walked.links.is_empty() {
         verdict = Verdict::not_applicable("no entry could be read");
     } else if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
         verdict.state = State::NotApplicable;
@@ -35,9 +35,9 @@ pub(super) fn row(told: &Told, options: &Options) -> Signature {
 }
 
 /// Judges every signature of a thread; `whose` stands before what is found.
-pub(super) fn judge(told: &Told, options: &Options, whose: &str) -> Judged {
+pub(super) fn judge(walked: &ThreadChain, options: &Options, whose: &str) -> Judged {
     let mut judged = Judged::default();
-    for link in &told.links {
+    for link in &walked.links {
         let entry = format!("{whose}entry {}", link.entry.seq);
         let key = match &link.signer {
             Ok(key) => key,

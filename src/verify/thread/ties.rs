@@ -14,17 +14,17 @@ use crate::model::format;
 use crate::model::name::RunId;
 
 use super::lineage::Wrong;
-use super::{Table, Told};
+use super::{Table, ThreadChain};
 use crate::verify::findings::Findings;
 use crate::verify::log::Said;
 use crate::verify::objects::{Fault, Objects};
-use crate::verify::story::{Story, links};
+use crate::verify::reader::{ReadChain, links};
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
 
 /// Holds every tie of a thread; returns the runs that it is tied to.
-pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mut Wrong) -> BTreeSet<RunId> {
+pub(super) fn hold(table: &Table<'_>, options: &Options, walked: &ThreadChain, wrong: &mut Wrong) -> BTreeSet<RunId> {
     let mut ties: BTreeMap<&RunId, Vec<Oid>> = BTreeMap::new();
-    for link in &told.links {
+    for link in &walked.links {
         if let Event::ThreadCheckpointed(e) = &link.entry.event
             && let Some(tie) = &e.run
         {
@@ -32,7 +32,7 @@ pub(super) fn hold(table: &Table<'_>, options: &Options, told: &Told, wrong: &mu
         }
     }
     for (run, commits) in &ties {
-        let owner = told.links.first().and_then(|link| link.signer.as_deref().ok());
+        let owner = walked.links.first().and_then(|link| link.signer.as_deref().ok());
         judge(table, options, (run, commits, owner), wrong);
     }
     ties.into_keys().cloned().collect()
@@ -53,9 +53,9 @@ fn judge(
         if held.contains(commit) {
             continue;
         }
-        let case = Case::at(table.store, run, &reference, options, Story::read(table.store, *commit));
+        let case = Case::at(table.store, run, &reference, options, ReadChain::read(table.store, *commit));
         held.insert(*commit);
-        held.extend(case.story.links.iter().map(|link| link.commit));
+        held.extend(case.chain.links.iter().map(|link| link.commit));
         examine(table, &case, owner, wrong);
     }
 }
@@ -81,7 +81,7 @@ fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut 
         let unknown = evidence.signers.iter().filter(|signer| !signer.trusted);
         wrong.unknown.extend(unknown.map(|signer| signer.fingerprint.clone()));
     }
-    let writers = case.story.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
     for log in &table.logs.logs {
         let by = Some(log.fingerprint.as_str());
         let speaks = log.stands_by(case.reference) || by == owner || writers.contains(&log.fingerprint);
@@ -93,7 +93,7 @@ fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut 
 
 /// Whether a log speaks of another beginning, or of another end than a run has that may not have ended yet.
 fn contradicts(said: &Said, case: &Case<'_>) -> bool {
-    let hash_at = |at: usize| case.story.links.get(at).map(|link| link.hash);
+    let hash_at = |at: usize| case.chain.links.get(at).map(|link| link.hash);
     let begins = said.first.is_none_or(|first| hash_at(0) == Some(first));
     let ends = said.sealed.as_ref().is_none_or(|sealed| {
         let at = usize::try_from(sealed.entries).unwrap_or(usize::MAX);

@@ -8,7 +8,7 @@ use super::Error;
 use super::tree::{Scratch, ignored};
 use super::walk::Walked;
 use crate::git::ahead;
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
 
 /// Fewer files than this git adds as fast by itself.
@@ -23,7 +23,7 @@ const SMALL: u64 = 64 << 10;
 /// converts, it deals with as it would have done.
 pub(in crate::worker) fn write(
     workspace: &Workspace,
-    site: &Site,
+    host: &Host,
     scratch: &Scratch,
     walked: &Walked,
     left_out: &BTreeSet<BString>,
@@ -41,5 +41,5 @@ pub(in crate::worker) fn write(
     let tree = workspace.folder().folder("tree").map_err(Error::at(&workspace.tree()))?;
     let taken = small.iter().filter(|path| !ignored.contains(*path));
     let blobs = taken.filter_map(|path| tree.read(path.to_str().ok()?, SMALL).ok());
-    ahead::write(&scratch.objects(), &site.store, blobs).map_err(Error::at(&scratch.objects()))
+    ahead::write(&scratch.objects(), &host.store, blobs).map_err(Error::at(&scratch.objects()))
 }

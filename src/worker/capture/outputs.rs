@@ -10,7 +10,7 @@ use crate::git::store::Batch;
 use crate::model::entry::Product;
 use crate::model::name::{FilePath, clashes};
 use crate::worker::folder::{Folder, is_no_folder};
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
 
 /// The most files that one attempt may hand over.
@@ -21,19 +21,19 @@ const MOST: usize = 10_000;
 /// Nothing is dropped: what cannot be a product refuses all of them, before any is written.
 pub(super) fn capture(
     workspace: &Workspace,
-    site: &Site,
+    host: &Host,
     batch: &mut Batch,
 ) -> Result<BTreeMap<FilePath, Product>, Error> {
-    let Some(root) = root(workspace, site)? else { return Ok(BTreeMap::new()) };
-    let names = list(&root, &site.outputs)?;
+    let Some(root) = root(workspace, host)? else { return Ok(BTreeMap::new()) };
+    let names = list(&root, &host.outputs)?;
     if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).first() {
-        let folder = &site.outputs;
+        let folder = &host.outputs;
         return Err(Error::refused(format!("`{folder}/{one}` and `{folder}/{other}` cannot stand side by side")));
     }
     let open = |name: &FilePath| {
-        let file = root.file(name.as_str()).map_err(|e| refusal(&site.outputs, name.as_str(), e))?;
+        let file = root.file(name.as_str()).map_err(|e| refusal(&host.outputs, name.as_str(), e))?;
         let bytes = file.metadata().map_err(Error::at(workspace.outputs()))?.len();
-        if bytes > site.max_product { Err(too_large(site, name, bytes)) } else { Ok(file) }
+        if bytes > host.max_product { Err(too_large(host, name, bytes)) } else { Ok(file) }
     };
     for name in &names {
         open(name)?;
@@ -47,12 +47,12 @@ pub(super) fn capture(
 }
 
 /// Opens the folder of the outputs, no part of which may be a link; none where the worker left none.
-fn root(workspace: &Workspace, site: &Site) -> Result<Option<Folder>, Error> {
-    match workspace.folder().folder("tree").and_then(|tree| tree.folder(&site.outputs)) {
+fn root(workspace: &Workspace, host: &Host) -> Result<Option<Folder>, Error> {
+    match workspace.folder().folder("tree").and_then(|tree| tree.folder(&host.outputs)) {
         Ok(folder) => Ok(Some(folder)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) if is_no_folder(&e) => Err(Error::refused(format!("`{}` is no folder any more", site.outputs))),
-        Err(e) => Err(refusal(&site.outputs, "", e)),
+        Err(e) if is_no_folder(&e) => Err(Error::refused(format!("`{}` is no folder any more", host.outputs))),
+        Err(e) => Err(refusal(&host.outputs, "", e)),
     }
 }
 
@@ -105,7 +105,7 @@ fn refusal(folder: &str, name: &str, error: io::Error) -> Error {
     }
 }
 
-fn too_large(site: &Site, name: &FilePath, bytes: u64) -> Error {
-    let (folder, limit) = (&site.outputs, site.max_product);
+fn too_large(host: &Host, name: &FilePath, bytes: u64) -> Error {
+    let (folder, limit) = (&host.outputs, host.max_product);
     Error::refused(format!("the output `{folder}/{name}` has {bytes} bytes, more than the {limit} that are taken"))
 }

@@ -13,13 +13,13 @@ use crate::git::program;
 use crate::git::store::Batch;
 use crate::model::digest::Oid;
 use crate::model::entry::Product;
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 use crate::worker::workspace::{Base, Workspace};
 
 /// Writes the difference from the base's tree to the worktree into the repository; none where there is none.
 pub(super) fn capture(
     workspace: &Workspace,
-    site: &Site,
+    host: &Host,
     base: &Base,
     walked: &Walked,
     batch: &mut Batch,
@@ -27,11 +27,11 @@ pub(super) fn capture(
     if let Some(path) = walked.traps.first() {
         return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
     }
-    let scratch = Scratch::new(workspace, site, base)?;
-    check(site, walked, &scratch)?;
+    let scratch = Scratch::new(workspace, host, base)?;
+    check(host, walked, &scratch)?;
     let paths =
         Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
-    ahead::write(workspace, site, &scratch, walked, &BTreeSet::new())?;
+    ahead::write(workspace, host, &scratch, walked, &BTreeSet::new())?;
     scratch
         .add(&["-A"], &paths)
         .map_err(|error| refusal(error, |said| Error::refused(format!("the worktree cannot be captured: {said}"))))?;
@@ -39,11 +39,11 @@ pub(super) fn capture(
     if tree == base.tree {
         return Ok(None);
     }
-    write(site, &scratch, base.tree, tree, batch).map(Some)
+    write(host, &scratch, base.tree, tree, batch).map(Some)
 }
 
 /// Refuses what git would drop silently, choke on, or enter.
-fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
+fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.odd.first() {
         return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
     }
@@ -63,17 +63,17 @@ fn check(site: &Site, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
         return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
     }
     if let Some(path) = walked.large.iter().find(kept) {
-        let limit = site.max_product;
+        let limit = host.max_product;
         return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
     }
     Ok(())
 }
 
-fn write(site: &Site, scratch: &Scratch, base: Oid, tree: Oid, batch: &mut Batch) -> Result<Product, Error> {
+fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid, batch: &mut Batch) -> Result<Product, Error> {
     let path = scratch.file("patch");
     let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
     let mut out = io::BufWriter::new(file);
-    let (mut bytes, limit) = (0, site.max_product);
+    let (mut bytes, limit) = (0, host.max_product);
     let options = ["-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
     let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
     let streamed = diff.stream(&mut |chunk| {

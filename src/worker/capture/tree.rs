@@ -14,7 +14,7 @@ use crate::git::program::{self, Git};
 use crate::git::stop::Stop;
 use crate::model::digest::Oid;
 use crate::worker::folder::Folder;
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 use crate::worker::workspace::{Base, Workspace};
 
 /// The name of that directory in the attempt's folder.
@@ -36,10 +36,10 @@ pub(in crate::worker) struct Scratch {
 
 impl Scratch {
     /// Makes it; what an earlier capture of this attempt left is removed.
-    pub(in crate::worker) fn new(workspace: &Workspace, site: &Site, base: &Base) -> Result<Self, Error> {
+    pub(in crate::worker) fn new(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
         let dir = workspace.dir.join(CAPTURE);
         let folder = Arc::clone(workspace.folder());
-        let (tree, stop, path) = (workspace.tree(), site.stop.clone(), site.path.clone());
+        let (tree, stop, path) = (workspace.tree(), host.stop.clone(), host.path.clone());
         let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
         scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
         base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;

@@ -15,7 +15,7 @@ use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::name::is_dot_git;
 use crate::worker::folder::open_regular;
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
@@ -48,7 +48,7 @@ const READ_BY_GIT: [&[u8]; 3] = [b".gitignore", b".gitattributes", b".gitmodules
 /// Walks the worktree without following links, and compares it with our index as far as file status goes.
 ///
 /// The worker's own `.git`, `inputs/`, `outputs/` and the folders of submodules are left out.
-pub(in crate::worker) fn walk(workspace: &Workspace, site: &Site, base: &Base) -> Result<Walked, Error> {
+pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -> Result<Walked, Error> {
     let tree = workspace.tree();
     if !workspace.is_in_place() {
         return Err(Error::refused("the item replaced its own worktree"));
@@ -70,7 +70,7 @@ pub(in crate::worker) fn walk(workspace: &Workspace, site: &Site, base: &Base) -
     let mut walker = Walker {
         index: &index,
         written: (written.unix_seconds(), i64::from(written.nanoseconds())),
-        limit: site.max_product,
+        limit: host.max_product,
         folders: vec![BString::default()],
         seen: 0,
         found: Walked::default(),

@@ -14,7 +14,7 @@ use gix::worktree::state::checkout;
 use super::git_dir::GitDir;
 use super::{Error, Index};
 use crate::model::digest::Oid;
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 
 /// One commit, read and ready to be checked out many times.
 pub(in crate::worker) struct Base {
@@ -40,12 +40,12 @@ pub(super) struct Indexes {
 
 impl Base {
     /// Reads a commit; refuses one that tracks the folders that we put into every worktree.
-    pub(in crate::worker) fn read(site: &Site, commit: Oid) -> Result<Self, Error> {
-        let repo = site.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
+    pub(in crate::worker) fn read(host: &Host, commit: Oid) -> Result<Self, Error> {
+        let repo = host.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
         let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
         let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
-        for reserved in [&site.inputs, &site.outputs] {
+        for reserved in [&host.inputs, &host.outputs] {
             let tracked =
                 |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
             if index.entries().iter().any(|entry| tracked(entry.path(&index))) {
@@ -59,8 +59,8 @@ impl Base {
         let gitlinks = gitlinks.map(|entry| entry.path(&index).to_owned()).collect();
         Ok(Self {
             tree: Oid(tree),
-            worker: GitDir::for_worker(site, commit)?,
-            capture: GitDir::for_capture(site, commit)?,
+            worker: GitDir::for_worker(host, commit)?,
+            capture: GitDir::for_capture(host, commit)?,
             gitlinks,
             index,
             options: Mutex::new(options),
@@ -68,11 +68,11 @@ impl Base {
     }
 
     /// Checks the commit out into the empty folder `dir`, with the repository's own filters and the commit's attributes.
-    pub(super) fn checkout(&self, site: &Site, dir: &Path) -> Result<Indexes, Error> {
+    pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Indexes, Error> {
         let failed = |e: gix::Error| Error::Checkout(Box::new(e));
         let mut index = self.index.clone();
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let whole = site.store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let whole = host.store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
         let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
         let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
         let never = AtomicBool::new(false);

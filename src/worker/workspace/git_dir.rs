@@ -13,7 +13,7 @@ use gix::config::file::SectionRef;
 
 use super::{Error, filters};
 use crate::model::digest::Oid;
-use crate::worker::site::Site;
+use crate::worker::host::Host;
 
 /// Settings that decide how bytes and names in a worktree become bytes and names in git.
 const CONVERSIONS: [&str; 10] = [
@@ -36,40 +36,40 @@ pub(in crate::worker) struct GitDir {
 
 impl GitDir {
     /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
-    pub(super) fn for_worker(site: &Site, head: Oid) -> Result<Self, Error> {
-        let mut config = Config::new(site);
-        config.copy(site, |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
-        if let Some((name, email)) = &site.user {
+    pub(super) fn for_worker(host: &Host, head: Oid) -> Result<Self, Error> {
+        let mut config = Config::new(host);
+        config.copy(host, |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
+        if let Some((name, email)) = &host.user {
             config.section("user", None);
             config.value("name", name.as_bytes());
             config.value("email", email.as_bytes());
         }
-        Self::new(site, head, config)
+        Self::new(host, head, config)
     }
 
     /// Returns the git directory that we capture with.
     ///
     /// It holds every setting that decides what is captured, of whatever scope, as it was before any worker ran, so that git
     /// needs none of the files that a worker could have changed in the meantime.
-    pub(super) fn for_capture(site: &Site, head: Oid) -> Result<Self, Error> {
-        let mut config = Config::new(site);
-        config.copy(site, |_| true, |section| harmless(section, filter_settings(section)));
+    pub(super) fn for_capture(host: &Host, head: Oid) -> Result<Self, Error> {
+        let mut config = Config::new(host);
+        config.copy(host, |_| true, |section| harmless(section, filter_settings(section)));
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
         // Objects of git-lfs that the clean filter makes must outlive this directory.
         config.section("lfs", None);
-        config.value("storage", site.store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
-        Self::new(site, head, config)
+        config.value("storage", host.store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
+        Self::new(host, head, config)
     }
 
-    fn new(site: &Site, head: Oid, config: Config) -> Result<Self, Error> {
-        let common = site.store.common_dir();
+    fn new(host: &Host, head: Oid, config: Config) -> Result<Self, Error> {
+        let common = host.store.common_dir();
         let mut files = vec![
             ("HEAD", format!("{head}\n").into_bytes()),
             ("config", config.text),
-            ("objects/info/alternates", alternates(site)?),
-            ("info/exclude", exclude(site, &common)?),
+            ("objects/info/alternates", alternates(host)?),
+            ("info/exclude", exclude(host, &common)?),
         ];
         for name in ["info/attributes", "shallow"] {
             if let Some(bytes) = read_if_any(&common.join(name))? {
@@ -92,9 +92,9 @@ impl GitDir {
 /// The object directories that objects are borrowed from.
 ///
 /// The repository's own alternates are listed too: git takes relative ones only in the repository that names them.
-fn alternates(site: &Site) -> Result<Vec<u8>, Error> {
-    let objects = site.store.objects_dir();
-    let repo = site.store.local();
+fn alternates(host: &Host) -> Result<Vec<u8>, Error> {
+    let objects = host.store.objects_dir();
+    let repo = host.store.local();
     let more = repo.objects.store_ref().alternate_db_paths().map_err(|e| Error::Checkout(Box::new(e)))?;
     let mut lines = Vec::new();
     for dir in std::iter::once(objects).chain(more) {
@@ -111,12 +111,12 @@ fn alternates(site: &Site) -> Result<Vec<u8>, Error> {
 }
 
 /// The repository's own `info/exclude` and our two folders, which are never part of a change.
-fn exclude(site: &Site, common: &Path) -> Result<Vec<u8>, Error> {
+fn exclude(host: &Host, common: &Path) -> Result<Vec<u8>, Error> {
     let mut lines = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
     if !lines.is_empty() && !lines.ends_with(b"\n") {
         lines.push(b'\n');
     }
-    for folder in [&site.inputs, &site.outputs] {
+    for folder in [&host.inputs, &host.outputs] {
         lines.push(b'/');
         for byte in folder.bytes() {
             if matches!(byte, b'\\' | b'*' | b'?' | b'[' | b' ') {
@@ -143,9 +143,9 @@ struct Config {
 }
 
 impl Config {
-    fn new(site: &Site) -> Self {
+    fn new(host: &Host) -> Self {
         let mut config = Self { text: Vec::new() };
-        let sha256 = site.store.object_format() == "sha256";
+        let sha256 = host.store.object_format() == "sha256";
         config.section("core", None);
         config.value("repositoryformatversion", if sha256 { b"1" } else { b"0" });
         config.value("bare", b"false");
@@ -164,11 +164,11 @@ impl Config {
     /// Copies conversions and filters from the scopes that `wanted` picks.
     fn copy(
         &mut self,
-        site: &Site,
+        host: &Host,
         wanted: impl Fn(Source) -> bool,
         filter: impl Fn(&SectionRef<'_>) -> Vec<(&'static str, BString)>,
     ) {
-        let repo = site.store.local();
+        let repo = host.store.local();
         let snapshot = repo.config_snapshot();
         let file = snapshot.plumbing();
         self.section("core", None);

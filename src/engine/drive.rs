@@ -1,0 +1,394 @@
+//! The conductor: it asks what comes next, records it, does it, and records what came of it.
+//!
+//! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
+
+mod ending;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::attempt::{Finished, Job};
+use super::decide::Schedule;
+use super::hold::{self, Hold};
+use super::outcome::Batch;
+use super::{attempt, command, prepare, recover, retain};
+use crate::clock::{Clock, Steady};
+use crate::config::Config;
+use crate::engine::event::Progress;
+use crate::git::refs;
+use crate::git::stop::Stop;
+use crate::model::entry::{Event, RunSealed};
+use crate::model::format;
+use crate::model::state::Phase;
+use crate::model::time::Moment;
+use crate::plan::schemas::Schemas;
+use crate::run::coordinate;
+use crate::run::{self, NewEntry, OpenRun};
+use crate::worker::capture;
+use crate::worker::host::Host;
+use crate::worker::survivors;
+use crate::worker::workspace;
+
+/// How often the ref is looked at for what others appended, such as a cancellation.
+const POLL: Duration = Duration::from_millis(250);
+
+/// What the conductor needs to know about this machine.
+#[derive(Clone)]
+pub struct Machine {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The environment of our own process, of which executors see a part.
+    pub ambient: Arc<BTreeMap<String, OsString>>,
+    /// Where worktrees are made.
+    pub host: Arc<Host>,
+    /// What documents are checked against.
+    pub schemas: Arc<Schemas>,
+    /// Whether to close and seal the run even if not every item got done.
+    pub close: bool,
+    /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
+    pub supervisor: Option<PathBuf>,
+}
+
+/// How driving a run ended.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Whether it was interrupted before the run had settled.
+    pub interrupted: bool,
+    /// The seal, if the run was sealed now.
+    pub sealed: Option<RunSealed>,
+}
+
+struct Running {
+    attempt: u32,
+    cancel: watch::Sender<bool>,
+}
+
+struct Conductor<'a> {
+    run: &'a mut OpenRun,
+    machine: Machine,
+    schedule: Schedule,
+    steady: Steady,
+    generation: u64,
+    /// How many revisions of documents there were when the rules were looked at.
+    judged: Option<usize>,
+    running: BTreeMap<usize, Running>,
+    reports: mpsc::UnboundedSender<Finished>,
+    /// Worktrees being removed; waited for before the run is let go.
+    removals: JoinSet<Option<String>>,
+    tell: &'a mut dyn FnMut(Progress<'_>),
+}
+
+/// Drives a run until it settles or is interrupted.
+///
+/// A run that a crash left behind is continued: what was stranded is salvaged, recorded and dispatched again. On an error
+/// the run is as the last visible entry says, no process of ours is left running, and driving it again continues it.
+pub async fn drive(
+    run: &mut OpenRun,
+    mut machine: Machine,
+    mut interrupt: watch::Receiver<bool>,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Settled, Error> {
+    let hold = Hold::take(&run.store().common_dir(), run.id())?;
+    // What a worker detaches from itself then falls to us, and is found and ended with it.
+    survivors::become_subreaper();
+    run.refresh()?;
+    let interrupted = interrupt.clone();
+    let stop = Stop::when(move || *interrupted.borrow());
+    machine.host = Arc::new(machine.host.stopped_by(stop));
+    machine.host.prepare()?;
+    recover::clear(run, &machine.host)?.into_iter().for_each(|note| tell(Progress::Note(note)));
+    if run.state.sealed {
+        run.mend_seal()?;
+        return Ok(Settled { interrupted: false, sealed: None });
+    }
+    for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
+        refs::clear_stale_lock(run.store(), &name(run.id())).map_err(Error::StaleLock)?;
+    }
+    run.mend()?;
+    let (reports, mut finished) = mpsc::unbounded_channel();
+    let clock = run.writer().clock;
+    let steady = Steady::new(clock);
+    let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
+    let generation = run.generation();
+    let running = BTreeMap::new();
+    let removals = JoinSet::new();
+    let mut conductor =
+        Conductor { run, machine, schedule, steady, generation, judged: None, running, reports, removals, tell };
+    conductor.recover()?;
+    let result = conductor.turn(&mut finished, &mut interrupt).await;
+    if result.is_err() {
+        conductor.abandon(&mut finished).await;
+    }
+    conductor.tidy().await;
+    drop(hold);
+    result
+}
+
+impl Conductor<'_> {
+    /// Records an end for the attempts that a dead conductor left without one.
+    fn recover(&mut self) -> Result<(), Error> {
+        let stranded: Vec<usize> =
+            (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
+        let mut batch = Batch::default();
+        for at in stranded {
+            let detail = "the conductor died while the attempt ran".to_owned();
+            let state = &self.run.state;
+            // This one included.
+            let crashes = state.items[at].crashes + 1;
+            if crashes <= self.machine.config.max_crashes {
+                batch.crashed(state, at, detail);
+            } else {
+                let detail = format!("{detail}, as {} did before it", state.items[at].crashes);
+                batch.failed(state, at, state.items[at].attempts, detail);
+            }
+        }
+        self.record(&batch.entries)?;
+        self.sweep()
+    }
+
+    async fn turn(
+        &mut self,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        interrupt: &mut watch::Receiver<bool>,
+    ) -> Result<Settled, Error> {
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            if *interrupt.borrow() {
+                return self.interrupted(finished).await;
+            }
+            self.coordinate()?;
+            let wake = self.dispatch()?;
+            if self.run.state.is_settled() && self.running.is_empty() {
+                match self.finish()? {
+                    Some(settled) => return Ok(settled),
+                    None => continue,
+                }
+            }
+            if self.schedule.is_idle() && self.running.is_empty() {
+                return Err(Error::Stuck);
+            }
+            let sleep = wake.map_or(POLL, |due| self.until(due));
+            tokio::select! {
+                Some(first) = finished.recv() => {
+                    let mut batch = vec![first];
+                    while let Ok(next) = finished.try_recv() {
+                        batch.push(next);
+                    }
+                    self.reconcile(batch)?;
+                }
+                () = tokio::time::sleep(sleep), if wake.is_some() => {}
+                _ = poll.tick() => {
+                    self.run.refresh()?;
+                    self.catch_up()?;
+                }
+                _ = interrupt.changed() => {}
+            }
+        }
+    }
+
+    /// Adds what the rules create, where there are documents that they were not held against yet.
+    fn coordinate(&mut self) -> Result<(), Error> {
+        let revisions = Some(self.run.state.documents.count());
+        if self.run.state.rules.is_empty() || self.judged == revisions {
+            return Ok(());
+        }
+        let links = coordinate::apply(self.run, self.machine.config.max_items)?;
+        self.judged = Some(self.run.state.documents.count());
+        self.schedule.grow(&self.run.state);
+        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link)));
+        self.catch_up()?;
+        // What was added may wait for something that is lost already.
+        if links.is_empty() { Ok(()) } else { self.sweep() }
+    }
+
+    /// Dispatches what may run now; returns when to look again.
+    fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
+        let limits = command::limits(&self.run.state.submitted.queue, &self.machine.config);
+        loop {
+            let decision = self.schedule.decide(&self.run.state, limits, self.now());
+            if decision.fire.is_empty() {
+                return Ok(decision.wake);
+            }
+            let mut batch = Batch::default();
+            let mut jobs = BTreeMap::new();
+            for at in decision.fire {
+                match prepare::prepare(self.run, &self.machine, at) {
+                    Ok((fired, manifest, job)) => {
+                        jobs.insert(at, job);
+                        batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                    }
+                    Err(reason) => batch.failed(&self.run.state, at, 0, reason),
+                }
+            }
+            self.record(&batch.entries)?;
+            for (at, job) in jobs {
+                let state = &self.run.state.items[at];
+                if state.phase == Phase::Running && state.attempts == job.attempt {
+                    self.start(at, job);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, at: usize, job: Job) {
+        let (cancel, cancelled) = watch::channel(false);
+        self.running.insert(at, Running { attempt: job.attempt, cancel });
+        let reports = self.reports.clone();
+        let pinned = self.run.writer().clock.is_pinned();
+        let host = self.machine.host.clone();
+        let lost = Finished::none(&job);
+        let attempt = tokio::spawn(attempt::run(host, job, cancelled));
+        tokio::spawn(async move {
+            // Whatever became of it, the conductor hears of it: what is lost has failed, and nothing waits for it for ever.
+            let mut finished = attempt.await.unwrap_or_else(|error| lost.because(&error.to_string()));
+            // Under a pinned clock no time passes, so that the same run gives the same entries.
+            if pinned {
+                finished.duration_ms = 0;
+            }
+            // The conductor is gone only when it is being torn down.
+            let _ = reports.send(finished);
+        });
+    }
+
+    /// Records what came of attempts.
+    ///
+    /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
+    fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        for finished in &reports {
+            self.running.remove(&finished.at);
+            self.tell_notes(finished);
+            let state = &self.run.state.items[finished.at];
+            if state.phase == Phase::Running && state.attempts == finished.attempt {
+                let now = self.run.writer().clock.now();
+                let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
+                batch.finished(&self.run.state, finished, left, now);
+            } else {
+                // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
+                self.schedule.ended(&self.run.state, finished.at);
+            }
+        }
+        // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
+        let filed = retain::file(self.run, &reports).map_err(Error::Keep);
+        let is_filed = filed.is_ok();
+        let recorded = filed.and_then(|()| self.record(&batch.entries));
+        for finished in reports {
+            self.dispose(finished, recorded.is_ok(), is_filed);
+        }
+        recorded
+    }
+
+    fn tell_notes(&mut self, finished: &Finished) {
+        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
+    }
+
+    /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
+    fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
+        let Some(workspace) = finished.spent else { return };
+        if recorded || (filed && finished.saved) {
+            self.removals.spawn_blocking(move || attempt::remove(workspace));
+        } else {
+            let note = format!(
+                "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
+                finished.item,
+                finished.attempt,
+                workspace.dir.display()
+            );
+            (self.tell)(Progress::Note(note));
+        }
+    }
+
+    fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let links = self.run.record(entries)?;
+        for link in &links {
+            if let Some((item, _)) = link.entry.event.item() {
+                let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
+                if self.run.state.items[at].phase != Phase::Running {
+                    self.schedule.ended(&self.run.state, at);
+                }
+            }
+            (self.tell)(Progress::Recorded(link));
+        }
+        self.catch_up()
+    }
+
+    /// Starts over from the state after others appended, and ends the attempts that it no longer has.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        if self.generation == self.run.generation() {
+            return Ok(());
+        }
+        self.generation = self.run.generation();
+        let alive = self.running.keys().copied().collect();
+        self.schedule = Schedule::new(&self.run.state, &alive, self.now());
+        for (at, running) in &self.running {
+            let state = &self.run.state.items[*at];
+            if state.phase != Phase::Running || state.attempts != running.attempt {
+                running.cancel.send_replace(true);
+            }
+        }
+        self.sweep()
+    }
+
+    /// Records as skipped what waits for a lost item because two hands appended without seeing each other.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.sweep(&self.run.state);
+        self.record(&batch.entries)
+    }
+
+    fn now(&self) -> Moment {
+        moment(self.run.writer().clock, &self.steady)
+    }
+
+    fn until(&self, due: Moment) -> Duration {
+        let wait = due.millis().saturating_sub(self.now().millis());
+        Duration::from_millis(u64::try_from(wait).unwrap_or(0))
+    }
+}
+
+/// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
+fn moment(clock: Clock, steady: &Steady) -> Moment {
+    if clock.is_pinned() { Moment::from_millis(i64::MAX) } else { steady.now() }
+}
+
+/// What can go wrong while a run is driven.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another conductor has the run.
+    #[error(transparent)]
+    Hold(#[from] hold::Error),
+    /// The run could not be read or recorded on.
+    #[error(transparent)]
+    Run(#[from] run::Error),
+    /// The rules could not be applied.
+    #[error(transparent)]
+    Coordinate(#[from] coordinate::Error),
+    /// The lock file of a killed process could not be removed.
+    #[error("the stale lock of the run's ref could not be removed")]
+    StaleLock(#[source] std::io::Error),
+    /// What an interrupted attempt left behind could not be dealt with.
+    #[error("what an interrupted attempt left behind could not be cleared away")]
+    Workspace(#[from] workspace::Error),
+    /// The work of an interrupted attempt could not be saved.
+    #[error("the work of an interrupted attempt could not be saved")]
+    Salvage(#[source] Box<capture::Error>),
+    /// Work that could not be saved could not be put aside either.
+    #[error("work that could not be saved could not be put aside")]
+    Aside(#[source] std::io::Error),
+    /// Transcripts or salvage could not be kept.
+    #[error("the transcript or the salvaged work of an attempt could not be kept")]
+    Keep(#[from] retain::Error),
+    /// Nothing runs, nothing can run, and yet the run has not settled.
+    #[error("nothing is left to run, yet the run has not settled; this is a defect of git-handoff")]
+    Stuck,
+}

@@ -1,0 +1,78 @@
+//! How driving a run ends: with a seal, with an interruption, or with an error.
+
+use tokio::sync::mpsc;
+
+use super::{Conductor, Error, Settled};
+use crate::engine::attempt::Finished;
+use crate::engine::event::Progress;
+use crate::engine::retain;
+use crate::ledger::chain;
+use crate::run;
+
+impl Conductor<'_> {
+    pub(super) async fn interrupted(
+        &mut self,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+    ) -> Result<Settled, Error> {
+        let batch = self.collect(finished).await;
+        self.reconcile(batch)?;
+        Ok(Settled { interrupted: true, sealed: None })
+    }
+
+    /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    ///
+    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
+    /// run next saves them.
+    pub(super) async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
+        let reports = self.collect(finished).await;
+        // The error that led here is the one to tell.
+        let filed = retain::file(self.run, &reports).is_ok();
+        for finished in reports {
+            self.tell_notes(&finished);
+            self.dispose(finished, false, filed);
+        }
+    }
+
+    /// Waits for the worktrees that are being removed.
+    pub(super) async fn tidy(&mut self) {
+        while let Some(removed) = self.removals.join_next().await {
+            if let Ok(Some(note)) = removed {
+                (self.tell)(Progress::Note(note));
+            }
+        }
+    }
+
+    async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
+        for running in self.running.values() {
+            running.cancel.send_replace(true);
+        }
+        let mut batch = Vec::new();
+        while batch.len() < self.running.len() {
+            match finished.recv().await {
+                Some(report) => batch.push(report),
+                None => break,
+            }
+        }
+        batch
+    }
+
+    /// Seals the run if it is over; returns nothing if somebody else appended first and it is not.
+    pub(super) fn finish(&mut self) -> Result<Option<Settled>, Error> {
+        let over = self.run.state.is_ended() || self.run.state.seals_itself();
+        let before = match (over, self.machine.close) {
+            _ if self.run.state.sealed => return Ok(Some(Settled { interrupted: false, sealed: None })),
+            (true, _) => None,
+            (false, true) => Some(run::closed("closed when it had settled")),
+            (false, false) => return Ok(Some(Settled { interrupted: false, sealed: None })),
+        };
+        match self.run.seal(before) {
+            Ok(sealed) => Ok(Some(Settled { interrupted: false, sealed: Some(sealed) })),
+            // What came in between may be a document that a rule waits for.
+            Err(run::Error::Chain(chain::Error::LostRace(_))) => {
+                self.catch_up()?;
+                Ok(None)
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+}

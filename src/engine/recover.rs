@@ -1,0 +1,106 @@
+//! Clears away what a dead conductor left on the disk, before anything is dispatched again.
+
+use std::error::Error;
+use std::io;
+
+use super::retain;
+use crate::git::store::Edit;
+use crate::model::causes::{self, in_words};
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::model::state::Phase;
+use crate::run::OpenRun;
+use crate::worker::salvage::{self, Salvaged};
+use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
+use crate::worker::{host::Host, survivors};
+
+/// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
+///
+/// To be called while holding the run. Work that cannot be saved stays where it is, and the note says where.
+pub fn clear(run: &OpenRun, host: &Host) -> Result<Vec<String>, super::drive::Error> {
+    let mut notes = Vec::new();
+    for leftover in Workspace::leftovers(host, run.id())? {
+        let ended = survivors::end(survivors::Left::Stranded, &leftover.dir);
+        if ended > 0 {
+            notes.push(format!("{}: ended {ended} process(es) that outlived their conductor", leftover.item));
+        }
+        let (item, attempt) = (leftover.item.clone(), leftover.attempt);
+        let Some(workspace) = Workspace::reopen(host, run.id(), leftover, run.state.submitted.base)? else {
+            notes.push(format!("{item}: what stood in the place of attempt {attempt}'s worktree was removed"));
+            continue;
+        };
+        let state = run.state.graph.position(&item).map(|at| &run.state.items[at]);
+        let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
+        if done || !workspace.was_started() {
+            // Its products are recorded, and the conductor died before it could tidy up; or nothing ever ran in it.
+            workspace.remove()?;
+            continue;
+        }
+        // Nothing of it is saved, and room may be short.
+        workspace.remove_tmp()?;
+        match salvage::salvage(&workspace, host) {
+            Ok(Some(Salvaged { tree, kept: _kept })) => {
+                save(run, &format::transcript_path(&item, attempt), tree)?;
+                notes.push(format!(
+                    "{item}: the work of attempt {attempt} was saved to {}",
+                    format::salvage_ref(run.id())
+                ));
+            }
+            Ok(None) => {}
+            // There is space again some day, or a conductor without this limit; until then the work waits where it is.
+            Err(error) if is_shortage(&error) => {
+                return Err(super::drive::Error::Salvage(Box::new(error)));
+            }
+            Err(error) => {
+                let aside = workspace.dir.with_extension(format!("{attempt}{UNSAVED}"));
+                notes.push(format!(
+                    "{item}: the work of attempt {attempt} could not be saved and stays in {}: {}",
+                    aside.display(),
+                    in_words(&error)
+                ));
+                std::fs::rename(&workspace.dir, &aside).map_err(super::drive::Error::Aside)?;
+                continue;
+            }
+        }
+        workspace.remove()?;
+    }
+    Ok(notes)
+}
+
+/// Ends what still runs in attempts that were left, and removes their worktrees with the work in them; returns what to tell the
+/// operator. To be called while holding the run.
+pub fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) -> Result<Vec<String>, super::drive::Error> {
+    let mut notes = Vec::new();
+    for leftover in left {
+        survivors::end(survivors::Left::Stranded, &leftover.dir);
+        notes.push(format!("{}: the work of attempt {} is discarded", leftover.item, leftover.attempt));
+        if let Some(workspace) = Workspace::reopen(host, run, leftover, base)? {
+            workspace.remove()?;
+        }
+    }
+    Ok(notes)
+}
+
+fn save(run: &OpenRun, path: &str, tree: Oid) -> Result<(), retain::Error> {
+    retain::add(run, &format::salvage_ref(run.id()), &[(path.to_owned(), Edit::Tree(tree))])
+}
+
+/// Returns whether something failed because the machine, or a limit on this process, has too little for now.
+///
+/// What git says comes as text, in which only the full disk is looked for: workers choose the names of files in it.
+fn is_shortage(error: &(dyn Error + 'static)) -> bool {
+    causes::chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_short))
+        || in_words(error).contains("No space left on device")
+}
+
+fn is_short(error: &io::Error) -> bool {
+    use io::ErrorKind::{OutOfMemory, QuotaExceeded, StorageFull, WouldBlock};
+    #[cfg(unix)]
+    let files = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
+    #[cfg(not(unix))]
+    let files: [i32; 0] = [];
+    // No process can be forked: that, too, is told as something that would block.
+    matches!(error.kind(), OutOfMemory | QuotaExceeded | StorageFull | WouldBlock)
+        || error.raw_os_error().is_some_and(|code| files.contains(&code))
+}

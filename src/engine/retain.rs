@@ -1,0 +1,49 @@
+//! What is kept of attempts beside the chain: transcripts and salvaged work, each under a ref of its own.
+//!
+//! Nothing in the chain depends on these refs; both may be deleted.
+
+use super::attempt::Finished;
+use crate::git::refs;
+use crate::git::store::{self, Edit};
+use crate::model::format;
+use crate::run::OpenRun;
+
+/// Files transcripts and salvaged work under their refs, which nothing in the chain depends on.
+pub(super) fn file(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
+    let mut transcripts = Vec::new();
+    let mut salvage = Vec::new();
+    for one in finished {
+        let path = format::transcript_path(&one.item, one.attempt);
+        if let Some(oid) = one.transcript.as_ref().and_then(|kept| kept.oid) {
+            transcripts.push((path.clone(), Edit::Blob(oid)));
+        }
+        if let Some(salvaged) = &one.salvaged {
+            salvage.push((path, Edit::Tree(salvaged.tree)));
+        }
+    }
+    add(run, &format::transcripts_ref(run.id()), &transcripts)?;
+    add(run, &format::salvage_ref(run.id()), &salvage)
+}
+
+/// Adds to the tree that a ref holds; only the holder of the run writes these refs.
+pub(super) fn add(run: &OpenRun, name: &str, edits: &[(String, Edit)]) -> Result<(), Error> {
+    if edits.is_empty() {
+        return Ok(());
+    }
+    let before = refs::read(run.store(), name)?;
+    let mut batch = run.store().batch();
+    let tree = batch.edit_tree(before, edits)?;
+    let _kept = batch.keep()?;
+    Ok(refs::set(run.store(), name, tree)?)
+}
+
+/// What can go wrong with keeping transcripts and salvage.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Objects could not be written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The ref could not be moved.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}

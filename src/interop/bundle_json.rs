@@ -1,0 +1,203 @@
+//! The audit bundle of another orchestrator, written from our entries in its shape and with its algorithm.
+//!
+//! Its entry hash is `SHA-256(canonical array || previous hash in hex)`, its tree has RFC 6962 leaves and nodes over the raw
+//! entry hashes, and its signature is plain ed25519 over the root. References are in its pinned form: what its own verifier does
+//! not take for pinned, it does not check. `docs/export.md` has the whole of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use base64ct::{Base64, Encoding as _};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Error;
+use crate::git::store::Store;
+use crate::ledger::chain::Link;
+use crate::ledger::merkle;
+use crate::ledger::sign::Signer;
+use crate::model::digest::Digest;
+use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
+use crate::model::format;
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::{ProductKey, Source};
+use crate::run::{Vetted, View};
+
+/// Returns a sealed run as such a bundle, with the root signed by `signer`.
+pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {
+    let view: &View = run;
+    if !view.state.sealed {
+        return Err(Error::Open);
+    }
+    let mut manifests = Vec::new();
+    let mut hashes = BTreeMap::new();
+    for link in &view.links {
+        if let Event::ItemFired(fired) = &link.entry.event {
+            let (manifest, hash) = manifest(store, view, link, fired)?;
+            hashes.insert((&fired.item, fired.attempt), reference(&view.run, "manifest", fired.item.encoded(), &hash));
+            manifests.push(manifest);
+        }
+    }
+    let mut entries = Vec::new();
+    let mut leaves = Vec::new();
+    let mut previous = String::new();
+    for link in &view.links {
+        if let Event::DocumentWritten(e) = &link.entry.event {
+            return Err(Error::Written(e.author.clone(), e.name.clone()));
+        }
+        let mut entry = entry(view, link, &hashes);
+        let hash: [u8; 32] =
+            Sha256::new().chain_update(canonical_entry(&entry)).chain_update(&previous).finalize().into();
+        let hash = Digest::from_bytes(hash);
+        entry.insert("entryHash".into(), hash.hex().into());
+        entry.insert("prevHash".into(), previous.into());
+        previous = hash.hex();
+        leaves.push(format::leaf_hash(hash.as_bytes()));
+        entries.push(Value::Object(entry));
+    }
+    let root = merkle::root(leaves);
+    let sealed_at = view.links.last().map_or(0, |link| link.entry.at.millis());
+    Ok(json!({
+        "runId": view.run,
+        "manifests": manifests,
+        "auditLog": {
+            "entries": entries,
+            "root": {
+                "epochId": view.run,
+                "root": Base64::encode_string(root.as_bytes()),
+                "signature": {
+                    "alg": "ed25519",
+                    "bytes": Base64::encode_string(&signer.sign_raw(root.as_bytes())?),
+                    "keyRef": signer.fingerprint(),
+                },
+                "receipt": { "anchorId": "local", "epochId": view.run, "guarantee": "detect", "at": sealed_at },
+            },
+        },
+        "items": items(view, &entries),
+        "report": {},
+    }))
+}
+
+/// Returns a reference in the format's pinned form: `pangolin://<namespace>/<type>/<name>/<content hash>`.
+///
+/// The run is the namespace, so references are equal exactly where run, type, name and bytes are. No part holds a bare `/`.
+fn reference(run: &RunId, kind: &str, name: impl Display, digest: &Digest) -> String {
+    format!("pangolin://{}/{kind}/{name}/{digest}", run.encoded())
+}
+
+/// Returns the reference of a product. The `:` between the two encoded names stands in neither.
+fn product_reference(run: &RunId, item: &ItemId, key: &ProductKey, digest: &Digest) -> String {
+    let key = crate::model::name::encode_segment(&key.to_string());
+    reference(run, "artifact", format_args!("{}:{key}", item.encoded()), digest)
+}
+
+/// Returns the manifest of a dispatch, and the hash that it is known by.
+fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<(Value, Digest), Error> {
+    let ours = super::read_manifest(store, view, link, fired)?;
+    let mut manifest = Map::new();
+    manifest.insert("schemaVersion".into(), 1.into());
+    manifest.insert("runId".into(), json!(view.run));
+    manifest.insert("itemId".into(), json!(fired.item));
+    manifest.insert("parent".into(), format!("run:{}", view.run).into());
+    manifest.insert("executor".into(), json!(ours.executor));
+    manifest.insert("executorManifest".into(), json!(ours));
+    manifest.insert("secretRefs".into(), json!(ours.secret_env));
+    manifest.insert("actor".into(), json!(link.entry.actor));
+    manifest.insert("firedAt".into(), json!(link.entry.at));
+    if !fired.input_refs.is_empty() {
+        let mut refs = Map::new();
+        for (key, input) in &fired.input_refs {
+            refs.insert(key.to_string(), consumed(view, &fired.item, input)?.into());
+        }
+        manifest.insert("inputRefs".into(), Value::Object(refs));
+    }
+    let hash = Digest::of(&format::canonical(&manifest));
+    manifest.insert("manifestHash".into(), json!(hash));
+    Ok((Value::Object(manifest), hash))
+}
+
+fn consumed(view: &View, item: &ItemId, input: &InputRef) -> Result<String, Error> {
+    match &input.from {
+        Source::Item(from) => Ok(product_reference(&view.run, from, &input.select.product_key(), &input.digest)),
+        Source::Artifacts => Err(Error::Unspeakable(item.clone(), "an artifact".into())),
+        Source::Documents => Err(Error::Unspeakable(item.clone(), "a document".into())),
+    }
+}
+
+fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), String>) -> Map<String, Value> {
+    let event = &link.entry.event;
+    let mut entry = Map::new();
+    entry.insert("runId".into(), json!(view.run));
+    entry.insert("seq".into(), link.entry.seq.into());
+    entry.insert("at".into(), json!(link.entry.at));
+    entry.insert("actor".into(), json!(link.entry.actor));
+    entry.insert("kind".into(), kind(event).into());
+    if let Some((item, attempt)) = event.item() {
+        entry.insert("itemId".into(), json!(item));
+        if let (Event::ItemFired(_), Some(manifest)) = (event, manifests.get(&(item, attempt))) {
+            entry.insert("manifestRef".into(), json!(manifest));
+        }
+    }
+    if let Event::ItemReconciled(e) = event {
+        let status = if e.status == Outcome::Done { "done" } else { "failed" };
+        entry.insert("status".into(), status.into());
+        let named = |(key, product): (&ProductKey, &Product)| {
+            (key.to_string(), product_reference(&view.run, &e.item, key, &product.sha256))
+        };
+        // A document that an item hands over is there as its output.
+        let known = e.products.iter().filter(|(key, _)| !matches!(key, ProductKey::Document(_)));
+        let (patch, outputs): (BTreeMap<_, _>, BTreeMap<_, _>) = known.map(named).partition(|(key, _)| key == "patch");
+        if let Some(patch) = patch.get("patch") {
+            entry.insert("resultRef".into(), json!(patch));
+        }
+        if !outputs.is_empty() {
+            let paths = outputs.into_iter().map(|(key, reference)| {
+                (key.strip_prefix("outputs/").unwrap_or(&key).to_owned(), Value::String(reference))
+            });
+            entry.insert("outputRefs".into(), Value::Object(paths.collect()));
+        }
+    }
+    entry
+}
+
+/// Returns the nearest kind that the format has: it knows no requeue, and calls the seal a completion.
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::ItemRequeued(_) => "item.retried",
+        Event::ItemCancelled(_) => "run.cancelled",
+        Event::RunSealed(_) => "run.completed",
+        other => other.kind(),
+    }
+}
+
+/// Returns the bytes that an entry's hash is over: a JSON array in a fixed order, absent fields as null.
+fn canonical_entry(entry: &Map<String, Value>) -> Vec<u8> {
+    const FIELDS: [&str; 9] = ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
+    let mut array: Vec<Value> = FIELDS.iter().map(|key| entry.get(*key).cloned().unwrap_or(Value::Null)).collect();
+    if let Some(outputs) = entry.get("outputRefs") {
+        array.push(String::from_utf8_lossy(&format::canonical(outputs)).into_owned().into());
+    }
+    serde_json::to_vec(&array).expect("a JSON array serialises")
+}
+
+/// Returns the items as the format displays them, each with the references of its latest entries; no part of its evidence.
+fn items(view: &View, entries: &[Value]) -> Vec<Value> {
+    let mut told: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for entry in entries {
+        let Some(item) = entry["itemId"].as_str() else { continue };
+        for key in ["manifestRef", "resultRef", "outputRefs"] {
+            if let Some(reference) = entry.get(key) {
+                told.entry(item).or_default().insert(key.into(), reference.clone());
+            }
+        }
+    }
+    let item = |at: usize| {
+        let id = &view.state.graph.item(at).id;
+        let mut shown = told.remove(id.as_str()).unwrap_or_default();
+        shown.insert("id".into(), json!(id));
+        shown.insert("status".into(), view.state.status(at).into());
+        shown.insert("attempts".into(), view.state.items[at].attempts.into());
+        Value::Object(shown)
+    };
+    (0..view.state.items.len()).map(item).collect()
+}

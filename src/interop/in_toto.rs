@@ -1,0 +1,110 @@
+//! in-toto attestations: a Statement v1 with SLSA provenance v1 for each product, in a DSSE envelope.
+//!
+//! Formats: <https://github.com/in-toto/attestation/blob/main/spec/v1>, <https://slsa.dev/spec/v1.0/provenance>,
+//! <https://github.com/secure-systems-lab/dsse>.
+
+use base64ct::{Base64, Encoding as _};
+use serde_json::{Value, json};
+
+use super::{Done, Error};
+use crate::git::store::Store;
+use crate::ledger::sign::Signer;
+use crate::model::digest::Digest;
+use crate::model::entry::Product;
+use crate::model::format;
+use crate::model::name::ItemId;
+use crate::model::plan::ProductKey;
+use crate::run::{Vetted, View};
+
+/// The media type of an in-toto statement in an envelope.
+pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// The kind of build that one item is, by the format that its record has.
+const BUILD_TYPE: &str = "urn:git-handoff:item:1";
+
+/// Returns an envelope for each product of the done items, or of one of them, in plan order.
+pub fn export(store: &Store, run: &Vetted, only: Option<&ItemId>, signer: &Signer) -> Result<Vec<Value>, Error> {
+    let view: &View = run;
+    if !view.state.sealed {
+        return Err(Error::Open);
+    }
+    let mut envelopes = Vec::new();
+    for done in super::done(store, view)? {
+        if only.is_some_and(|only| *only != done.fired.1.item) {
+            continue;
+        }
+        for (key, product) in &done.reconciled.1.products {
+            let statement = statement(view, &done, key, product);
+            envelopes.push(envelope(&format::canonical(&statement), signer)?);
+        }
+    }
+    Ok(envelopes)
+}
+
+fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) -> Value {
+    let item = view.state.graph.item(done.at);
+    let manifest = &done.manifest;
+    let mut dependencies = vec![json!({ "name": "base", "digest": { "gitCommit": manifest.base } })];
+    for (input, reference) in &manifest.input_refs {
+        dependencies.push(json!({ "name": format!("inputs/{input}"), "digest": sha256(&reference.digest) }));
+    }
+    let mut byproducts = vec![
+        json!({ "name": "entry item.fired", "digest": sha256(&done.fired.0.hash) }),
+        json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
+    ];
+    if let Some(transcript) = &done.reconciled.1.transcript {
+        byproducts.push(json!({ "name": "transcript", "digest": sha256(&transcript.sha256) }));
+    }
+    json!({
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{ "name": format!("{}/{}:{key}", view.run, item.id), "digest": sha256(&product.sha256) }],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD_TYPE,
+                "externalParameters": {
+                    "run": view.run,
+                    "item": item.id,
+                    "plan": view.state.submitted.plan,
+                    "executor": item.executor,
+                    "inputs": item.inputs,
+                },
+                "internalParameters": { "manifest": manifest },
+                "resolvedDependencies": dependencies,
+            },
+            "runDetails": {
+                "builder": {
+                    "id": format!("urn:git-handoff:writer:{}", view.state.submitted.writers.join(",")),
+                    "version": { "git-handoff": manifest.tool },
+                },
+                "metadata": {
+                    "invocationId": format!("{}/{}#{}", view.run, item.id, manifest.attempt),
+                    "startedOn": done.fired.0.entry.at,
+                    "finishedOn": done.reconciled.0.entry.at,
+                },
+                "byproducts": byproducts,
+            },
+        },
+    })
+}
+
+/// Signs a payload as DSSE does: over the pre-authentication encoding, with the bare key.
+fn envelope(payload: &[u8], signer: &Signer) -> Result<Value, Error> {
+    let signature = signer.sign_raw(&pre_authentication_encoding(PAYLOAD_TYPE, payload))?;
+    Ok(json!({
+        "payloadType": PAYLOAD_TYPE,
+        "payload": Base64::encode_string(payload),
+        "signatures": [{ "keyid": signer.fingerprint(), "sig": Base64::encode_string(&signature) }],
+    }))
+}
+
+/// Returns what a DSSE signature is over.
+pub fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn sha256(digest: &Digest) -> Value {
+    json!({ "sha256": digest.hex() })
+}

@@ -1,0 +1,84 @@
+//! A run's evidence in the formats of other people's verifiers.
+//!
+//! Both are made anew from a run that verifies, and signed by the exporting key: they say what that key's holder found in
+//! the chain, and the chain stays the proof.
+
+pub mod bundle_json;
+pub mod in_toto;
+
+use crate::git::store::{self, Store};
+use crate::ledger::chain::Link;
+use crate::ledger::sign;
+use crate::model::digest::Digest;
+use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
+use crate::model::manifest::{self, Manifest};
+use crate::model::name::{FilePath, ItemId};
+use crate::run::View;
+
+/// A done item with the entries and the manifest of the attempt that counts.
+struct Done<'a> {
+    at: usize,
+    fired: (&'a Link, &'a ItemFired),
+    reconciled: (&'a Link, &'a ItemReconciled),
+    manifest: Manifest,
+}
+
+/// Returns the done items in plan order.
+fn done<'a>(store: &Store, view: &'a View) -> Result<Vec<Done<'a>>, Error> {
+    let mut done = Vec::new();
+    for (at, item) in view.state.graph.items().iter().enumerate() {
+        let reconciled = view.links.iter().find_map(|link| match &link.entry.event {
+            Event::ItemReconciled(e) if e.item == item.id && e.status == Outcome::Done => Some((link, e)),
+            _ => None,
+        });
+        let Some(reconciled) = reconciled else { continue };
+        let fired = view.links.iter().find_map(|link| match &link.entry.event {
+            Event::ItemFired(e) if e.item == item.id && e.attempt == reconciled.1.attempt => Some((link, e)),
+            _ => None,
+        });
+        let fired = fired.ok_or_else(|| Error::Undispatched(item.id.clone()))?;
+        let manifest = read_manifest(store, view, fired.0, fired.1)?;
+        done.push(Done { at, fired, reconciled, manifest });
+    }
+    Ok(done)
+}
+
+/// Reads the manifest that a dispatch sealed.
+fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<Manifest, Error> {
+    let path = view.state.layout().manifest(&fired.item);
+    let oid = store.blob_at(link.tree, &path)?.ok_or_else(|| Error::NoManifest(fired.item.clone()))?;
+    let bytes = store.read_blob(oid)?;
+    if Digest::of(&bytes) != fired.manifest {
+        return Err(Error::NoManifest(fired.item.clone()));
+    }
+    Ok(Manifest::parse(&bytes)?)
+}
+
+/// Why a run cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The run is still open.
+    #[error("the run is not sealed; only a finished run is evidence")]
+    Open,
+    /// A done item was never dispatched.
+    #[error("the item {0:?} is done and was never dispatched")]
+    Undispatched(ItemId),
+    /// A manifest is missing or not the one that was sealed.
+    #[error("the manifest of {0:?} is not here as it was sealed")]
+    NoManifest(ItemId),
+    /// The format has no word for where an input came from.
+    #[error("the item {0:?} consumed {1}, and this format knows no products but those of items")]
+    Unspeakable(ItemId, String),
+    /// The format has no word for a document that no item produced.
+    #[error("{0} put the document {1:?} on the run, and this format knows no products but those of items")]
+    Written(String, FilePath),
+    /// A manifest cannot be read.
+    #[error(transparent)]
+    Manifest(#[from] manifest::Error),
+    /// Objects could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The evidence could not be signed.
+    #[error(transparent)]
+    Sign(#[from] sign::Error),
+}

@@ -1,0 +1,254 @@
+//! The repository log: one append-only chain per writer over all the runs it submitted and sealed.
+//!
+//! It is written after the run's own ref and can be rebuilt from it, so a crash in between loses nothing: the next `run` or
+//! `doctor` appends what is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::codec::Decoded;
+use crate::git::race::{self, Lost};
+use crate::git::store::{Edit, Store};
+use crate::git::{history, refs, store};
+use crate::ledger::chain::{self, Draft, Head, Writer};
+use crate::ledger::sign;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, LogSealed, LogSubmitted, LogThread};
+use crate::model::format;
+use crate::model::log_name::LogName;
+use crate::model::name::{RunId, ThreadId};
+use crate::model::place::{self, Place};
+
+/// What a log's tree holds about a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The run.
+    pub run: RunId,
+    /// The leaf hash of the run's entry 0, while the run is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Digest>,
+    /// The run's root, once sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Digest>,
+    /// The number of entries under the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// The leaf hash of the seal entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Digest>,
+    /// The commit of the seal entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+}
+
+impl Record {
+    /// Returns the record of a run that was submitted.
+    pub fn submitted(run: RunId, first: Digest) -> Self {
+        Self { run, first: Some(first), root: None, entries: None, seal: None, commit: None }
+    }
+
+    /// Returns the record of a run that was sealed.
+    pub fn sealed(run: RunId, root: Digest, entries: u64, seal: Digest, commit: Oid) -> Self {
+        Self { run, first: None, root: Some(root), entries: Some(entries), seal: Some(seal), commit: Some(commit) }
+    }
+
+    fn event(&self, log: String) -> Option<Event> {
+        match self {
+            Self { root: Some(root), entries: Some(entries), seal: Some(seal), commit: Some(commit), .. } => {
+                Some(Event::LogSealed(LogSealed { log, root: *root, entries: *entries, seal: *seal, commit: *commit }))
+            }
+            Self { first: Some(first), .. } => Some(Event::LogSubmitted(LogSubmitted { log, first: *first })),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the log that a key writes in this clone: one that had to make way for another clone's, once there is one.
+pub fn own(store: &Store, fingerprint: &str) -> Result<LogName, Error> {
+    let listed = refs::list(store, format::LOG_REFS).map_err(Error::Refs)?;
+    let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::LOG_REFS)?));
+    let further = names.filter(|name| name.key() == fingerprint && name.is_further()).max();
+    Ok(further.unwrap_or_else(|| LogName::of(fingerprint)))
+}
+
+/// Returns the name under which our log can stand beside one that has the same name elsewhere and goes on from it no more.
+///
+/// `theirs` is the head of that one, whose commits must be here. None where it is not by the same key, or says of a run or thread
+/// what ours does not: that is no other clone's log, but one of two stories.
+pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName>, Error> {
+    let Some(ours) = chain::tip(store, &log.reference())?.commit else { return Ok(None) };
+    let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
+    let known: BTreeSet<&Oid> = other.iter().collect();
+    let fork = own.iter().find(|commit| known.contains(commit)).copied();
+    let mut said = BTreeMap::new();
+    for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
+        let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
+        if !is_signed_by(&entry, log.key()) {
+            return Ok(None);
+        }
+        said.entry(entry.entry.about).or_insert(entry.entry.event);
+    }
+    let mut first = None;
+    for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
+        let entry = chain::decode(store, *commit)?;
+        if said.get(&entry.entry.about).is_some_and(|theirs| *theirs != entry.entry.event) {
+            return Ok(None);
+        }
+        first = Some(entry.hash);
+    }
+    Ok(first.map(|first| LogName::apart(log.key(), first)))
+}
+
+/// Returns the names that our log can take where what lies under its own elsewhere is no log of its key, the best first.
+///
+/// Each is that of an entry of ours: of the first that `theirs` has not, as far as it is here, and those after it; then of the
+/// others, the last first.
+pub fn further_names(store: &Store, log: &LogName, theirs: Oid) -> Result<Vec<LogName>, Error> {
+    let Some((_, links)) = chain::read(store, &log.reference())? else { return Ok(Vec::new()) };
+    let known: BTreeSet<Oid> = history::since(store, theirs, None).unwrap_or_default().into_iter().collect();
+    let (shared, own): (Vec<_>, Vec<_>) = links.iter().partition(|link| known.contains(&link.commit));
+    let names = own.into_iter().chain(shared.into_iter().rev()).map(|link| LogName::apart(log.key(), link.hash));
+    Ok(names.filter(|name| name != log).collect())
+}
+
+/// Gives a log another name; what was appended to it meanwhile is an error, and nothing has changed then.
+pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> {
+    let Some(head) = refs::read(store, &from.reference()).map_err(Error::Refs)? else { return Ok(()) };
+    if refs::read(store, &to.reference()).map_err(Error::Refs)?.is_none() {
+        refs::create(store, &to.reference(), head).map_err(Error::Refs)?;
+    }
+    // A crash here leaves the log under both names, and the new one is the one that is written: the old one makes way next time.
+    refs::delete(store, &from.reference(), head).map_err(Error::Refs)
+}
+
+/// Returns what a writer's log holds about a run.
+pub fn find(store: &Store, fingerprint: &str, run: &RunId) -> Result<Option<Record>, Error> {
+    let head = chain::tip(store, &own(store, fingerprint)?.reference())?;
+    record_at(store, &head, run)
+}
+
+/// Returns the logs of a key here, our own and those fetched, that name a run. What others say in theirs takes no name from us.
+///
+/// Of what was fetched counts the latest entry that the key signed: what somebody else put on top says nothing.
+pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
+    let mut named = Vec::new();
+    for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
+        let is_fetched = Place::fetched(&name).is_some_and(|(_, place)| place.kind == place::Kind::Log);
+        let log = name.rsplit('/').next().and_then(LogName::decode).filter(|log| log.key() == fingerprint);
+        if log.is_none() || !(is_fetched || name.starts_with(format::LOG_REFS)) {
+            continue;
+        }
+        let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };
+        if let Some(tree) = tree
+            && record_in(store, tree, run)?.is_some()
+        {
+            named.push(name);
+        }
+    }
+    Ok(named)
+}
+
+/// Returns the tree of the latest entry that a key signed of those that end at `tip`.
+fn signed_tree(store: &Store, fingerprint: &str, tip: Oid) -> Option<Oid> {
+    let mut commits = history::since(store, tip, None).ok()?.into_iter().filter_map(|at| chain::decode(store, at).ok());
+    commits.find(|entry| is_signed_by(entry, fingerprint)).map(|entry| entry.tree)
+}
+
+fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
+    let signature = entry.signature.as_ref();
+    let key = signature.and_then(|armour| sign::check(&entry.payload, armour).ok());
+    key.is_some_and(|key| sign::fingerprint(&key) == fingerprint)
+}
+
+/// Appends a record to the writer's log unless it stands there already.
+pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
+    let fingerprint = writer.signer.fingerprint();
+    race::run(|| {
+        let name = own(&writer.store, &fingerprint)?.reference();
+        let head = chain::tip(&writer.store, &name)?;
+        if let Some(known) = record_at(&writer.store, &head, &record.run)?
+            && (known == *record || known.root.is_some())
+        {
+            return Ok(());
+        }
+        let event = record.event(fingerprint.clone()).ok_or(Error::Record)?;
+        let edits = vec![(format::log_path(&record.run), Edit::Bytes(format::canonical(record)))];
+        writer.append(&head, vec![Draft { about: record.run.clone().into(), event, edits }])?.publish()?;
+        Ok(())
+    })
+}
+
+/// What a log's tree holds about a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadRecord {
+    /// The thread.
+    pub thread: ThreadId,
+    /// How many entries it has.
+    pub entries: u64,
+    /// The leaf hash of the last of them.
+    pub last: Digest,
+}
+
+/// Returns what a writer's log holds about a thread.
+pub fn find_thread(store: &Store, fingerprint: &str, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
+    thread_record_at(store, &chain::tip(store, &own(store, fingerprint)?.reference())?, thread)
+}
+
+/// Appends a thread's record to the writer's log unless it holds as much or more already.
+pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error> {
+    let fingerprint = writer.signer.fingerprint();
+    race::run(|| {
+        let name = own(&writer.store, &fingerprint)?.reference();
+        let head = chain::tip(&writer.store, &name)?;
+        let known = thread_record_at(&writer.store, &head, &record.thread)?;
+        if known.is_some_and(|known| known.entries >= record.entries) {
+            return Ok(());
+        }
+        let event = LogThread { log: fingerprint.clone(), entries: record.entries, last: record.last };
+        let edits = vec![(format::log_thread_path(&record.thread), Edit::Bytes(format::canonical(record)))];
+        let draft = Draft { about: record.thread.clone().into(), event: Event::LogThread(event), edits };
+        writer.append(&head, vec![draft])?.publish()?;
+        Ok(())
+    })
+}
+
+fn thread_record_at(store: &Store, head: &Head, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
+    let Some(tree) = head.tree else { return Ok(None) };
+    let Some(blob) = store.blob_at(tree, &format::log_thread_path(thread))? else { return Ok(None) };
+    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
+}
+
+fn record_at(store: &Store, head: &Head, run: &RunId) -> Result<Option<Record>, Error> {
+    head.tree.map_or(Ok(None), |tree| record_in(store, tree, run))
+}
+
+fn record_in(store: &Store, tree: Oid, run: &RunId) -> Result<Option<Record>, Error> {
+    let Some(blob) = store.blob_at(tree, &format::log_path(run))? else { return Ok(None) };
+    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
+}
+
+/// What can go wrong with a repository log.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The log's chain could not be read or written.
+    #[error("the repository log could not be read or written")]
+    Chain(#[from] chain::Error),
+    /// Its objects could not be read or written.
+    #[error("the repository log could not be read or written")]
+    Store(#[from] store::Error),
+    /// The refs could not be listed.
+    #[error("the refs could not be listed")]
+    Refs(#[source] refs::Error),
+    /// What it holds about a run makes no sense.
+    #[error("what the repository log holds about the run cannot be read")]
+    Record,
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Chain(error) if error.is_lost())
+    }
+}

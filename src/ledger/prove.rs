@@ -1,0 +1,140 @@
+//! Takes from a sealed run what proves one product, or how it went on, to somebody who has nothing else.
+//!
+//! Only a seal signs a root, so nothing is proven of a run that has none.
+
+use crate::git::store::{self, Store};
+use crate::ledger::chain::{self, Link};
+use crate::ledger::merkle;
+use crate::model::digest::Digest;
+use crate::model::entry::{Entry, Event, ItemReconciled, Outcome};
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::ProductKey;
+use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
+
+/// Proves what an item of a sealed run handed over, or one product of it.
+pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
+    let links = read(store, reference)?;
+    let (before, seal) = sealed(&links)?;
+    let ended = before.iter().rposition(|link| done(&link.entry).is_some_and(|e| e.item == *item));
+    let ended = ended.ok_or_else(|| Error::NotDone(item.clone()))?;
+    let reconciled = done(&before[ended].entry).expect("it was found as one that is done");
+    let handed = match product {
+        None => None,
+        Some(key) => {
+            let is = reconciled.products.get(key).ok_or_else(|| Error::NoProduct(item.clone(), key.clone()))?;
+            Some(Handed { key: key.clone(), is: *is })
+        }
+    };
+    let fired = |link: &Link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt);
+    let fired = before[..ended].iter().rposition(fired).ok_or_else(|| Error::NotDone(item.clone()))?;
+    let leaves = leaves(before);
+    Ok(Proof {
+        item: Some(item.clone()),
+        product: handed,
+        shown: [fired, ended].map(|at| Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }).to_vec(),
+        ..begin(store, &links[0], seal, &leaves)?
+    })
+}
+
+/// Proves that a sealed run went on from its first entries up to `since`, and changed none of them.
+pub fn growth(store: &Store, reference: &str, since: u64) -> Result<Proof, Error> {
+    let links = read(store, reference)?;
+    let (before, seal) = sealed(&links)?;
+    let leaves = leaves(before);
+    let unknown = || Error::NoEntry { since, entries: leaves.len() as u64 };
+    let old = usize::try_from(since).ok().and_then(|since| since.checked_add(1)).ok_or_else(unknown)?;
+    let consistent = merkle::consistency(&leaves, old).ok_or_else(unknown)?;
+    let root = merkle::root(leaves[..old].iter().copied());
+    let earlier = Earlier { entries: old as u64, root, path: consistent };
+    Ok(Proof { since: Some(earlier), ..begin(store, &links[0], seal, &leaves)? })
+}
+
+fn run_of(link: &Link) -> Result<RunId, Error> {
+    link.entry.about.run().cloned().ok_or(Error::NotARun)
+}
+
+/// Returns the entries under the sealed root, and the seal.
+fn sealed(links: &[Link]) -> Result<(&[Link], &Link), Error> {
+    let run = run_of(&links[0])?;
+    let last = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)));
+    last.map(|(seal, before)| (before, seal)).ok_or(Error::NotSealed(run))
+}
+
+fn leaves(links: &[Link]) -> Vec<Digest> {
+    links.iter().map(|link| link.hash).collect()
+}
+
+/// What every proof holds, whatever it is about.
+fn begin(store: &Store, first: &Link, seal: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
+    Ok(Proof {
+        schema: SCHEMA.to_owned(),
+        run: run_of(first)?,
+        item: None,
+        product: None,
+        since: None,
+        entries: leaves.len() as u64,
+        root: merkle::root(leaves.iter().copied()),
+        first: Signed { commit: commit(store, first)?, path: Some(path(leaves, 0)) },
+        last: Signed { commit: commit(store, seal)?, path: None },
+        shown: Vec::new(),
+    })
+}
+
+fn read(store: &Store, reference: &str) -> Result<Vec<Link>, Error> {
+    let links = chain::read(store, reference)?.map(|(_, links)| links).filter(|links| !links.is_empty());
+    links.ok_or_else(|| Error::Nothing(reference.to_owned()))
+}
+
+fn done(entry: &Entry) -> Option<&ItemReconciled> {
+    match &entry.event {
+        Event::ItemReconciled(e) if e.status == Outcome::Done => Some(e),
+        _ => None,
+    }
+}
+
+fn path(leaves: &[Digest], at: usize) -> Vec<Digest> {
+    merkle::inclusion(leaves, at).expect("the leaf is one of these")
+}
+
+fn value(entry: &Entry) -> serde_json::Value {
+    serde_json::from_slice(&entry.canonical()).expect("an entry is JSON")
+}
+
+fn commit(store: &Store, link: &Link) -> Result<String, Error> {
+    let (_, raw) = store.read(link.commit)?;
+    String::from_utf8(raw).map_err(|_| Error::Nothing(link.commit.to_string()))
+}
+
+/// Why there is no proof.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The chain is another one's.
+    #[error("the chain is not a run's")]
+    NotARun,
+    /// There is no chain.
+    #[error("{0} holds no entries")]
+    Nothing(String),
+    /// Only a seal signs a root.
+    #[error("run {0} is not sealed: nothing has signed a root over its entries yet")]
+    NotSealed(RunId),
+    /// The item handed nothing over.
+    #[error("item {0} is not done")]
+    NotDone(ItemId),
+    /// The item handed other things over.
+    #[error("item {0} did not hand over {1}")]
+    NoProduct(ItemId, ProductKey),
+    /// The run is shorter.
+    #[error("there is no entry {since} under the root, which is over {entries} entries")]
+    NoEntry {
+        /// The entry asked for.
+        since: u64,
+        /// How many there are.
+        entries: u64,
+    },
+    /// The chain could not be read.
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+    /// An object could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

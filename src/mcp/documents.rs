@@ -1,0 +1,122 @@
+//! Tools about documents: named files of a run, each with its revisions.
+
+use git_handoff::model::quote::quoted;
+use git_handoff::run::document;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
+use crate::cli::{Failure, doc, gate};
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool("doc_put", "Put a document on an open run as its next revision.", Effect::Appends, put),
+        tool(
+            "doc_get",
+            "Return a document of a run. With `expect`, one of another schema is refused, and the change that introduced it named.",
+            Effect::Reads,
+            get,
+        ),
+        tool("doc_list", "List the documents of a run, each at its highest revision.", Effect::Reads, list),
+        tool("doc_log", "Show the revisions of a document, newest first, each with its author.", Effect::Reads, log),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Put {
+    /// The run
+    run: String,
+    /// The document's name
+    name: String,
+    /// The document
+    content: String,
+    /// How the content is written
+    #[serde(default)]
+    encoding: Encoding,
+    /// What it is, ID@VERSION; it is checked against the schema that is registered for that
+    schema: Option<String>,
+    /// Put it only if the highest revision has this SHA-256, or, with `none`, if there is no such document yet
+    if_match: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Get {
+    /// The run
+    run: String,
+    /// The document's name
+    name: String,
+    /// The revision; the highest by default
+    revision: Option<u64>,
+    /// The schema that it must be of: ID, or ID@REQUIREMENT like report@^1
+    expect: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// The run
+    run: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Log {
+    /// The run
+    run: String,
+    /// The document's name
+    name: String,
+}
+
+fn put(call: &Call, parameters: &Put) -> Result<Value, Failure> {
+    let context = call.context()?;
+    let content = parameters.encoding.read(&parameters.content)?;
+    let asked = doc::put::Asked {
+        run: &parameters.run,
+        name: &parameters.name,
+        schema: parameters.schema.as_deref(),
+        if_match: parameters.if_match.as_deref(),
+    };
+    let (run, change) = doc::put::put(&context, &asked, || context.save_bytes(&content))?;
+    Ok(doc::put::value(&run, &change))
+}
+
+fn get(call: &Call, parameters: &Get) -> Result<Value, Failure> {
+    let context = call.context()?;
+    let asked = doc::get::Asked {
+        run: &parameters.run,
+        name: &parameters.name,
+        revision: parameters.revision,
+        expect: parameters.expect.as_deref(),
+    };
+    let wanted = asked.read()?;
+    // Whom to trust is not for a caller to say.
+    let view = doc::vetted(&context, &parameters.run, gate::Terms::default(), &mut call.output())?;
+    let change = doc::get::find(&view, &asked, &wanted)?;
+    check_size("document", change.revision.product.size, || {
+        format!("git handoff doc get {} {}", quoted(&parameters.run), quoted(&parameters.name))
+    })?;
+    let mut content = Vec::new();
+    doc::get::give(&context, &view, &asked, &change, &mut content)?;
+    let (content, encoding) = Encoding::write(content);
+    Ok(json!({
+        "schema": "git-handoff.document-content/1",
+        "run": parameters.run,
+        "document": doc::value(&change),
+        "content": content,
+        "encoding": encoding,
+    }))
+}
+
+fn list(call: &Call, parameters: &List) -> Result<Value, Failure> {
+    Ok(doc::list::value(&doc::view(&call.context()?, &parameters.run)?))
+}
+
+fn log(call: &Call, parameters: &Log) -> Result<Value, Failure> {
+    let name = doc::name(&parameters.name)?;
+    let view = doc::view(&call.context()?, &parameters.run)?;
+    Ok(doc::log::value(&view, &name, &document::log(&view, &name)?))
+}

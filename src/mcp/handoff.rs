@@ -1,0 +1,101 @@
+//! The tools that a checkpoint changes hands by.
+
+use git_handoff::git::remote::{Reach, Remotes};
+use git_handoff::thread::adopt::{self as adoption, Request};
+use git_handoff::thread::offer::Terms;
+use git_handoff::verify::Options;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::threads::target;
+use super::tools::{Call, Effect, Entry, Json, tool};
+use crate::cli::context::Context;
+use crate::cli::verify::{Trust, trust};
+use crate::cli::{Failure, adopt, offer, thread};
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "handoff_checkpoint",
+            "Offer a checkpoint to another agent: returns the signed descriptor to pass on as it is.",
+            Effect::Appends,
+            handoff_checkpoint,
+        ),
+        tool(
+            "adopt_checkpoint",
+            "Adopt a checkpoint that was offered as the beginning of a new thread: fetches it itself, and refuses it unless its \
+             bytes, its chain and every signature are what the descriptor says.",
+            Effect::Appends,
+            adopt_checkpoint,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Handoff {
+    /// The thread
+    thread_id: String,
+    /// The checkpoint; the latest by default
+    checkpoint_id: Option<String>,
+    /// Whom it is for; anybody by default
+    to_agent: Option<String>,
+    /// How long the offer stands: a number and s, m, h or d; 48h by default
+    expires: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Adopt {
+    /// The descriptor, as it was handed over
+    handoff_json: Json,
+    /// The new thread
+    new_thread_id: String,
+    /// The remote to fetch from; by default what is here, then every remote
+    from: Option<String>,
+    /// Whether to put the saved working tree back as well
+    #[serde(default)]
+    checkout: bool,
+}
+
+fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failure> {
+    let context = call.context()?;
+    let lasts = offer::milliseconds(parameters.expires.as_deref().unwrap_or("48h")).map_err(Failure::usage)?;
+    let expires = context.clock.now().plus_millis(lasts);
+    let terms = Terms { to_agent: parameters.to_agent.clone(), expires, accept: None };
+    let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
+    offer::offer(&context, &named, terms, &mut call.output())
+}
+
+/// Adopts on the terms of whoever configured the server: known keys only, clean packets only, from remotes of the repository.
+fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<Value, Failure> {
+    let context = call.context()?;
+    if let Some(from) = &parameters.from
+        && !is_remote(&context, from)?
+    {
+        return Err(Failure::refused("unknown-remote", format!("{from:?} is no remote of this repository"))
+            .hint("git remote --verbose"));
+    }
+    let options = trust(&Trust::default(), &context, &mut call.output())?;
+    let request = Request {
+        descriptor: parameters.handoff_json.bytes(),
+        new: thread::id(&parameters.new_thread_id)?,
+        me: call.session.me.clone(),
+        from: parameters.from.clone(),
+        // Nobody is there to be asked.
+        reach: Reach { prompt: false, ..context.reach(&call.output()) },
+        options: Options { strict_signers: false, ..options },
+        accept_unknown: false,
+        accept_packet: None,
+        checkout: parameters.checkout,
+    };
+    let adopted = adoption::adopt(&context.writer()?, &request)?;
+    Ok(adopt::value(&adopted, parameters.checkout))
+}
+
+fn is_remote(context: &Context, name: &str) -> Result<bool, Failure> {
+    let remotes = Remotes::read(&context.store)?;
+    Ok(remotes.names().contains(&name))
+}

@@ -1,0 +1,85 @@
+//! `git handoff mcp`: the tools of agents over the Model Context Protocol.
+//!
+//! Standard output carries the protocol and nothing else. Each call opens the repository anew and runs off the loop that reads
+//! requests; its answer is the JSON that the command of the same deed prints, or the error that it prints. Whoever only waits has no
+//! thread: threads are for calls that work, of which few do at the same time, so that there is always one for the next request.
+
+mod documents;
+mod ending;
+mod handoff;
+mod lines;
+mod packets;
+mod runs;
+mod server;
+mod threads;
+mod tools;
+mod watch;
+mod watched;
+
+use std::sync::Arc;
+
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::stdio;
+
+use crate::cli::context::{Context, Surroundings};
+use crate::cli::{Ending, Failure, Output};
+use lines::Lines;
+use server::{AT_WORK, Server};
+use tools::Session;
+use watched::Watches;
+
+/// In whose name a server acts where nobody says.
+const ACTOR: &str = "agent:mcp";
+
+/// How many threads there are besides those of calls that work: for standard input and output, and for looking at what is watched.
+const OTHER_THREADS: usize = 16;
+
+/// Serve the tools of agents to a client of the Model Context Protocol
+///
+/// On standard input and output, for the configuration of the client, with the repository as working directory. Agents can submit and watch runs, put and read documents, save,
+/// hand over and adopt checkpoints, verify, and check packets; what operators do is not among the tools. Ends when standard input
+/// does. In whose name it acts is said here and not by who calls: --actor, else `$HANDOFF_ACTOR`, else agent:mcp.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Adopt in this agent's name
+    #[arg(long, value_name = "AGENT")]
+    me: Option<String>,
+}
+
+/// Serves until standard input ends.
+pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Output) -> Result<Ending, Failure> {
+    let around = around.with_actor(ACTOR);
+    // What is wrong with the place is said at once, and not to the first who calls.
+    let context = Context::new(around.clone(), false, output)?;
+    context.actor()?;
+    context.config.warnings.iter().for_each(|warning| output.warn(warning));
+    let ending = ending::Ending::new();
+    let watches = Arc::new(Watches::new(around.clone(), context.store.clone()));
+    let server = Server::new(Session { around, me: arguments.me, watches, ending: ending.clone() });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(AT_WORK + OTHER_THREADS)
+        .build()
+        .map_err(|e| Failure::io("no server could be started", &e))?;
+    let served = runtime.block_on(async {
+        let (requests, answers) = stdio();
+        let running = match server.serve((Lines::new(ending.input(requests)), answers)).await {
+            Ok(running) => running,
+            // Somebody looked whether we are there, and went away.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        };
+        tokio::select! {
+            served = running.waiting() => {
+                ending.last_calls().await;
+                served.map(drop).map_err(|e| e.to_string())
+            }
+            // Nobody reads the answers.
+            () = ending.over() => Ok(()),
+        }
+    });
+    runtime.shutdown_background();
+    served.map_err(|why| Failure::refused("mcp", format!("the client does not speak the protocol: {why}")))?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,121 @@
+//! Tools about runs.
+
+use git_handoff::anchor::ask_all;
+use git_handoff::verify::{AtHand, Logs, Question, thread as verify_thread, verify_with};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::tools::{Call, Effect, Entry, Json, tool};
+use crate::cli::target::Target;
+use crate::cli::thread::ThreadTarget;
+use crate::cli::verify::{Trust, trust};
+use crate::cli::{Failure, anchor, runs, status, submit, validate};
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "submit",
+            "Validate a plan (a DAG of work items) and create its run. Nothing is executed: whoever operates the repository \
+             does that with `git handoff run`.",
+            Effect::Appends,
+            submit_plan,
+        ),
+        tool(
+            "status",
+            "Show where each item of a run stands; without a run, list all runs.",
+            Effect::Reads,
+            show_status,
+        ),
+        tool(
+            "verify",
+            "Prove that a run or a thread is intact: recompute every hash, signature and transition from the objects.",
+            Effect::Reads,
+            verify,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Submit {
+    /// The plan: {"id": "…", "items": [{"id": "…", "executor": "…", "inputs": {}, "needs": {}}]}
+    plan: Json,
+    /// The queue, instead of the plan's own
+    queue: Option<String>,
+    /// The commit or branch that items start from, instead of the plan's own or HEAD
+    base: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Status {
+    /// The run; all runs are listed without one
+    run: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Verify {
+    /// The run to verify
+    run: Option<String>,
+    /// The thread to verify, instead of a run
+    thread_id: Option<String>,
+}
+
+fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
+    let context = call.context()?;
+    let plan = parameters.plan.bytes();
+    // A plan seals the files that it names, and which those may be is not for a caller from outside to say.
+    let names_files = git_handoff::plan::parse(&plan).is_ok_and(|plan| !plan.artifacts.is_empty());
+    if names_files {
+        return Err(Failure::refused(
+            "artifacts",
+            "a plan that seals files of its own cannot be submitted from here".into(),
+        )
+        .hint("git handoff submit plan.json"));
+    }
+    let wanted = submit::Wanted { queue: parameters.queue.clone(), base: parameters.base.clone() };
+    let folder = context.store.git_dir();
+    match submit::submit_bytes(&plan, folder, &wanted, &context)? {
+        Ok(submitted) => Ok(submit::value(&submitted)),
+        Err(problems) => {
+            let causes = problems.iter().map(ToString::to_string).chain(validate::and_more(&problems)).collect();
+            let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
+            Err(Failure { causes, details: Some(Box::new(validate::verdict(0, &problems))), ..failure })
+        }
+    }
+}
+
+fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
+    let store = call.context()?.store;
+    match &parameters.run {
+        Some(run) => Ok(status::value(&Target::find(&store, run)?.view(&store)?)),
+        None => Ok(runs::list(&store)?.1),
+    }
+}
+
+fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
+    let context = call.context()?;
+    let options = trust(&Trust::default(), &context, &mut call.output())?;
+    let logs = Logs::read(&context.store)?;
+    match (&parameters.run, &parameters.thread_id) {
+        (Some(run), None) => {
+            let target = Target::find(&context.store, run)?;
+            let anchors = anchor::chosen(&[], &context)?;
+            let mut means = context.means(&call.output());
+            // Nobody sits at a client who could be asked for a password.
+            means.reach.prompt = false;
+            let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
+            let at_hand = AtHand { logs: &logs, ask: &ask };
+            Ok(verify_with(&context.store, &at_hand, &target.run, &target.reference, &options)?.to_json())
+        }
+        (None, Some(thread)) => {
+            let target = ThreadTarget::find(&context.store, thread)?;
+            let report = verify_thread(&context.store, &logs, &target.thread, &target.reference, &options)?;
+            Ok(report.to_json())
+        }
+        _ => Err(Failure::usage("say either `run` or `thread_id`".into())),
+    }
+}

@@ -1,0 +1,187 @@
+//! What a tool is: a name, what it takes, and a function of the session and that.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use base64ct::{Base64, Encoding as _};
+use rmcp::handler::server::common::schema_for_input;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ending::Ending;
+use super::watched::Watches;
+use crate::cli::context::{Context, Surroundings};
+use crate::cli::{Failure, Output};
+
+/// The most bytes of a text in an answer.
+pub(super) const MOST_TEXT: usize = 1 << 20;
+
+/// What all calls of a server have in common.
+#[derive(Clone)]
+pub(super) struct Session {
+    /// Where it runs, and in whose name.
+    pub(super) around: Surroundings,
+    /// In whose name it adopts.
+    pub(super) me: Option<String>,
+    /// The runs that are being watched.
+    pub(super) watches: Arc<Watches>,
+    /// When it is over.
+    pub(super) ending: Ending,
+}
+
+/// One call.
+pub(super) struct Call {
+    /// The session that it belongs to.
+    pub(super) session: Session,
+}
+
+impl Call {
+    /// Opens the repository as it is now.
+    pub(super) fn context(&self) -> Result<Context, Failure> {
+        Context::new(self.session.around.clone(), false, &mut self.output())
+    }
+
+    /// Returns where warnings go: to standard error.
+    #[expect(clippy::unused_self, reason = "only a call that is answered elsewhere has no use for standard output")]
+    pub(super) fn output(&self) -> Output {
+        Output::new(true)
+    }
+}
+
+/// What runs a tool that works, off the loop that reads requests.
+type Work = dyn Fn(&Call, JsonObject) -> Result<Value, Failure> + Send + Sync;
+
+/// What comes of a tool that waits.
+pub(super) type Waiting = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// How a tool is run.
+#[derive(Clone)]
+pub(super) enum Run {
+    /// It takes a thread until it is done.
+    Work(Arc<Work>),
+    /// It does nothing but wait, and takes a thread for moments only.
+    Wait(fn(Call, JsonObject) -> Waiting),
+}
+
+/// A tool.
+pub(super) struct Entry {
+    /// How it is shown to clients.
+    pub(super) tool: Tool,
+    /// What it does.
+    pub(super) run: Run,
+}
+
+/// Whether a tool changes anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It only looks.
+    Reads,
+    /// It appends; nothing is ever taken away.
+    Appends,
+}
+
+/// Makes a tool of a function; what it takes is read strictly, and described by the type.
+pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static>(
+    name: &'static str,
+    about: &'static str,
+    effect: Effect,
+    run: fn(&Call, &P) -> Result<Value, Failure>,
+) -> Entry {
+    let run = move |call: &Call, arguments: JsonObject| run(call, &read(name, arguments)?);
+    Entry { tool: shown::<P>(name, about, effect), run: Run::Work(Arc::new(run)) }
+}
+
+/// Returns a tool as it is shown to clients.
+pub(super) fn shown<P: JsonSchema + 'static>(name: &'static str, about: &'static str, effect: Effect) -> Tool {
+    let schema = schema_for_input::<P>().expect("the parameters of every tool are an object");
+    let annotations = ToolAnnotations::new().read_only(effect == Effect::Reads).destructive(false).open_world(false);
+    Tool::new(name, about, schema).with_annotations(annotations)
+}
+
+/// Reads what a tool is called with.
+pub(super) fn read<P: DeserializeOwned>(name: &str, arguments: JsonObject) -> Result<P, Failure> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|e| Failure::usage(format!("{name} cannot be called like this: {e}")))
+}
+
+/// Does something on a thread of its own. A panic ends this and is told on standard error; the server goes on.
+pub(super) async fn off_the_loop<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Failure::bug()))
+}
+
+/// A parameter that is a JSON object, as it is or as the text of one.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Json(Value);
+
+impl Json {
+    /// Returns the bytes of the text.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        match &self.0 {
+            Value::String(text) => text.clone().into_bytes(),
+            other => other.to_string().into_bytes(),
+        }
+    }
+}
+
+/// How bytes are written down in JSON.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) enum Encoding {
+    /// As they are.
+    #[default]
+    #[serde(rename = "utf-8")]
+    Text,
+    /// In base64, with padding.
+    #[serde(rename = "base64")]
+    Base64,
+}
+
+impl Encoding {
+    /// Returns the bytes that a text stands for.
+    pub(super) fn read(self, text: &str) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Text => Ok(text.as_bytes().to_vec()),
+            Self::Base64 => {
+                Base64::decode_vec(text).map_err(|_| Failure::usage("this is not base64 with padding".into()))
+            }
+        }
+    }
+
+    /// Writes bytes down, as they are if that can be; returns the word for how as well.
+    pub(super) fn write(bytes: Vec<u8>) -> (String, &'static str) {
+        match String::from_utf8(bytes) {
+            Ok(text) => (text, "utf-8"),
+            Err(other) => (Base64::encode_string(other.as_bytes()), "base64"),
+        }
+    }
+}
+
+/// Refuses to answer with more bytes than an answer has; the command does it.
+pub(super) fn check_size(what: &str, size: u64, command: impl FnOnce() -> String) -> Result<(), Failure> {
+    if size <= MOST_TEXT as u64 {
+        return Ok(());
+    }
+    let message = format!("the {what} has {size} bytes, and an answer at most {MOST_TEXT}");
+    Err(Failure::refused("too-large", message).hint(command()))
+}
+
+impl JsonSchema for Json {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["object", "string"] })
+    }
+}

@@ -1,0 +1,76 @@
+//! The tool that waits: for something new in a run.
+
+use std::time::Duration;
+
+use git_handoff::run::View;
+use rmcp::model::JsonObject;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::tools::{Call, Effect, Entry, Run, Waiting, read, shown};
+use crate::cli::{Failure, log, runs};
+
+/// The longest that a run is watched in one call, in seconds.
+const LONGEST: u64 = 600;
+
+/// The most entries in one answer.
+const MOST_ENTRIES: usize = 200;
+
+/// What an agent is told of it.
+const ABOUT: &str = "Wait until something new is recorded in a run, it has come to rest, or the timeout is over; returns the new \
+    entries. Pass the `entries` of the answer as `since` to go on.";
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![Entry { tool: shown::<Watch>("watch", ABOUT, Effect::Reads), run: Run::Wait(begin) }]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Watch {
+    /// The run
+    run: String,
+    /// How many of its entries are known already; by default those that there are now
+    since: Option<usize>,
+    /// The most seconds to wait, at most 600; 60 by default
+    timeout: Option<u64>,
+}
+
+fn begin(call: Call, arguments: JsonObject) -> Waiting {
+    Box::pin(async move { watch(call, read("watch", arguments)?).await })
+}
+
+async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
+    let timeout = parameters.timeout.unwrap_or(60);
+    if timeout > LONGEST {
+        return Err(Failure::usage(format!("a run is watched for at most {LONGEST} seconds")));
+    }
+    let until = Instant::now() + Duration::from_secs(timeout);
+    let (mut watcher, mut view) = call.session.watches.begin(parameters.run).await?;
+    let since = parameters.since.unwrap_or(view.links.len());
+    while view.links.len() <= since && !is_at_rest(&view) {
+        tokio::select! {
+            biased;
+            () = call.session.ending.come() => break,
+            () = sleep_until(until) => break,
+            moved = watcher.moved(&view) => view = moved?,
+        }
+    }
+    let new = view.links.iter().skip(since).take(MOST_ENTRIES).map(log::value).collect::<Result<Vec<_>, _>>()?;
+    Ok(json!({
+        "schema": "git-handoff.watch/1",
+        "run": view.run,
+        "entries": since.min(view.links.len()) + new.len(),
+        "new": new,
+        "counts": runs::statuses(&view),
+        "settled": is_at_rest(&view),
+        "sealed": view.state.sealed,
+    }))
+}
+
+/// Whether nothing happens in a run until somebody does something.
+fn is_at_rest(view: &View) -> bool {
+    view.state.sealed || view.state.closed.is_some() || view.state.cancelled.is_some() || view.state.is_settled()
+}

@@ -1,0 +1,85 @@
+//! Reads a plan: bytes → [`Plan`].
+//!
+//! Reading goes by hand through JSON values, not through derived code, so that one pass finds every
+//! problem. What could be read is kept as a draft, which lets validation go on past the first one.
+
+#[cfg(feature = "full")]
+pub mod schemas;
+#[cfg(feature = "full")]
+pub mod validate;
+
+mod draft;
+mod item;
+mod rule;
+
+pub(crate) use draft::{Draft, DraftItem, DraftNeed, ItemPath};
+pub(crate) use rule::{DraftRule, check_ids, read_rules};
+
+use crate::model::json::{self, JsonPath};
+use crate::model::plan::{Item, Plan};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::rule::Rule;
+
+/// The largest plan, in bytes.
+pub const MAX_PLAN_BYTES: usize = 32 << 20;
+
+/// The most items of one plan, whatever more a configuration allows; what is read of each takes more memory than the least
+/// that can be written.
+pub const MAX_PLAN_ITEMS: usize = 1 << 18;
+
+/// Reads a plan, of which nothing is known then but that it is well formed.
+///
+/// Also how the verifier reads a sealed plan: it was validated against what was registered when and
+/// where it was submitted.
+pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
+    let mut problems = Problems::default();
+    let draft = read(bytes, &mut problems);
+    if let Some(draft) = &draft {
+        let created = draft.rules.iter().filter_map(|rule| rule.create.as_ref());
+        draft.items.iter().flatten().chain(created).for_each(|item| item.check_references(&mut problems));
+    }
+    match draft.and_then(Draft::finish) {
+        Some(plan) if problems.is_empty() => Ok(plan),
+        _ => Err(problems),
+    }
+}
+
+/// Reads one normalised item, as [`Item::to_json`] wrote it.
+pub fn parse_item(bytes: &[u8]) -> Result<Item, Problems> {
+    let value = json::parse(bytes)?;
+    let mut problems = Problems::default();
+    let item = item::read(&value, JsonPath::root(), &mut problems);
+    if let Some(item) = &item {
+        item.check_references(&mut problems);
+    }
+    match item.and_then(DraftItem::finish) {
+        Some(item) if problems.is_empty() => Ok(item),
+        _ => Err(problems),
+    }
+}
+
+/// Reads the rules that a queue adds to those of a plan.
+pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
+    let value = json::parse(bytes)?;
+    let mut problems = Problems::default();
+    let drafts = read_rules(&value, &JsonPath::root(), &mut problems);
+    check_ids(&[], &drafts, &mut problems);
+    drafts.iter().filter_map(|rule| rule.create.as_ref()).for_each(|item| item.check_references(&mut problems));
+    match drafts.into_iter().map(DraftRule::finish).collect::<Option<_>>() {
+        Some(rules) if problems.is_empty() => Ok(rules),
+        _ => Err(problems),
+    }
+}
+
+/// Reads as much of a plan as there is; `None`, and every field missing in the draft, comes with a
+/// problem.
+pub(crate) fn read(bytes: &[u8], problems: &mut Problems) -> Option<Draft> {
+    if bytes.len() > MAX_PLAN_BYTES {
+        let message = format!("the plan has {} bytes; at most {MAX_PLAN_BYTES} are read", bytes.len());
+        problems.push(Problem::new(Code::TooLarge, &JsonPath::root(), message));
+        return None;
+    }
+    let value = json::read(bytes, problems)?;
+    draft::read(&value, problems)
+}

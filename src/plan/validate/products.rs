@@ -1,0 +1,173 @@
+//! Whether every need can be met: by its kind of source, by what is declared, and in its type.
+
+use std::collections::BTreeMap;
+
+use crate::model::catalog::{Catalog, Shape};
+use crate::model::name::clashes;
+use crate::model::plan::{Produced, ProductKey, Selector};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::plan::validate::Scope;
+use crate::plan::validate::graph::Graph;
+use crate::plan::{Draft, DraftItem, DraftNeed};
+
+/// Among how many products of an item the one that was meant is looked for.
+const MAX_MEANT: usize = 100;
+
+/// Checks the needs and products of the new items.
+pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problems: &mut Problems) {
+    let draft = scope.draft;
+    let declared = draft.items.iter().map(|item| match item {
+        Some(item) => Declared::of(item, catalog),
+        None => Declared::default(),
+    });
+    let declared: Vec<Declared<'_>> = declared.collect();
+    for item in scope.new_items() {
+        let shape = shape(item, catalog);
+        for (key, need) in &item.needs {
+            let edge = Edge { item, key, need, shape };
+            let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
+                continue;
+            };
+            match (from, graph.position(from)) {
+                ("@artifacts", _) => from_artifacts(&edge, select, draft, problems),
+                ("@documents", _) => from_documents(&edge, select, problems),
+                (_, Some(producer)) => from_item(&edge, from, select, &declared[producer], problems),
+                (_, None) => {}
+            }
+        }
+    }
+    check_document_names(scope, problems);
+}
+
+/// One need, with what its consumer is.
+struct Edge<'d> {
+    item: &'d DraftItem,
+    key: &'d str,
+    need: &'d DraftNeed,
+    shape: Option<&'d Shape>,
+}
+
+impl Edge<'_> {
+    fn problem(&self, code: Code, field: &str, message: impl Into<String>) -> Problem {
+        let path = self.item.path.need(self.key, field);
+        Problem::new(code, &path, message)
+    }
+
+    /// The edge as people read it: `edit-a -> apply-patch (patch)`.
+    fn name(&self) -> String {
+        let from = self.need.from.as_deref().unwrap_or_default();
+        let to = self.item.id.as_deref().unwrap_or_default();
+        format!("{from} -> {to} ({})", self.key)
+    }
+}
+
+/// What an item declares to hand over, itself or by its shape.
+#[derive(Default)]
+struct Declared<'d> {
+    products: BTreeMap<ProductKey, &'d Produced>,
+    /// Whether some of it could not be read, so that nothing can be said to be undeclared.
+    unread: bool,
+}
+
+impl<'d> Declared<'d> {
+    fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
+        let by_shape = shape(item, catalog).into_iter().flat_map(|shape| &shape.produces);
+        // A shape is known here only; that a file becomes a document is for the plan to say, where everybody reads it.
+        let by_shape = by_shape.filter(|product| !matches!(product.select, Selector::Document { .. }));
+        // The item's own word comes last, and so replaces its shape's.
+        let by_item = item.produces.iter().flatten();
+        let products = by_shape.chain(by_item);
+        let mut declared = BTreeMap::new();
+        for product in products {
+            // The file that becomes a document stays an output.
+            if let Some(path) = &product.path {
+                declared.entry(ProductKey::Output(path.clone())).or_insert(product);
+            }
+            declared.insert(product.select.product_key(), product);
+        }
+        Self {
+            products: declared,
+            unread: item.products_unread || item.subagent_shape.is_some() && shape(item, catalog).is_none(),
+        }
+    }
+}
+
+fn shape<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Shape> {
+    catalog.shapes.get(item.subagent_shape.as_ref()?)?.ok()
+}
+
+fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft, problems: &mut Problems) {
+    let Selector::Output { path } = select else {
+        let message = "an artifact is selected by {\"kind\": \"output\", \"path\": …}";
+        problems.push(edge.problem(Code::BadSelector, "select", message));
+        return;
+    };
+    if !draft.artifacts.contains_key(path) {
+        let message = format!("the plan has no artifact {:?}", path.as_str());
+        let problem = edge.problem(Code::UndeclaredProduct, "select", message);
+        problems.push_near(problem, path.as_str(), draft.artifacts.keys().map(AsRef::as_ref));
+    }
+}
+
+fn from_documents(edge: &Edge<'_>, select: &Selector, problems: &mut Problems) {
+    if !matches!(select, Selector::Document { .. }) {
+        let message = "a document is selected by {\"kind\": \"document\", \"name\": …}";
+        problems.push(edge.problem(Code::BadSelector, "select", message));
+    }
+}
+
+fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
+    let key = select.product_key();
+    let Some(product) = declared.products.get(&key) else {
+        // Only a declaration makes a file a document, so that one is always needed.
+        let must_declare = !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
+        if declared.unread || !must_declare {
+            return;
+        }
+        let message = format!("the item {from:?} does not declare {key} among its products");
+        let problem = edge.problem(Code::UndeclaredProduct, "select", message);
+        // Of very many, nobody meant just one.
+        let meant = declared.products.keys().take(if problems.keeps_more() { MAX_MEANT } else { 0 });
+        let names: Vec<String> = meant.map(ToString::to_string).collect();
+        problems.push_near(problem, &key.to_string(), names.iter().map(String::as_str));
+        return;
+    };
+    let makes = product.kind_of_type.as_ref();
+    let takes = edge.shape.and_then(|shape| shape.consumes.get(edge.key));
+    let types = makes.zip(takes).filter(|(makes, takes)| makes != takes);
+    let types = types.map(|(makes, takes)| (makes.clone(), takes.clone()));
+    if let Some((makes, takes)) = types.or_else(|| drift(product, select)) {
+        let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
+        let path = edge.item.path.key("needs").key(edge.key);
+        problems.push(Problem::new(Code::TypeMismatch, &path, message));
+    }
+}
+
+/// What a document is and what is wanted of it, where that is not the same.
+fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
+    let Selector::Document { schema: Some(wanted), .. } = select else { return None };
+    let made = product.schema.as_ref();
+    let said = || made.map_or_else(|| "without a schema".to_owned(), ToString::to_string);
+    (!wanted.admits(made)).then(|| (said(), wanted.to_string()))
+}
+
+/// Reports document names that cannot stand side by side in the run's folder of documents.
+///
+/// Several items may write one document: the same name again is another revision.
+fn check_document_names(scope: &Scope<'_>, problems: &mut Problems) {
+    let mut writers: BTreeMap<&str, &DraftItem> = BTreeMap::new();
+    // Those that are not new come first, so that the first writer is blamed last.
+    for item in scope.known_items().chain(scope.new_items()) {
+        for product in item.produces.iter().flatten() {
+            if let Selector::Document { name, .. } = &product.select {
+                writers.entry(name.as_str()).or_insert(item);
+            }
+        }
+    }
+    for (first, second) in clashes(writers.keys().copied()) {
+        let at = writers[second.as_str()].path.key("produces");
+        let message = format!("the documents {first:?} and {second:?} cannot stand side by side in a run");
+        problems.push(Problem::new(Code::BadSelector, &at, message));
+    }
+}

@@ -1,0 +1,153 @@
+//! Whether what an item refers to is registered here, and whether its inputs are what that takes.
+
+mod shapes;
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::catalog::Catalog;
+use crate::model::causes::in_words;
+use crate::model::json::JsonPath;
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::read::{Fields, wrong_type};
+use crate::model::schema::Schema;
+use crate::plan::schemas::{self, Schemas, Unfit};
+use crate::plan::{DraftItem, ItemPath};
+
+/// Checks executors, subagents, shapes, pipelines and inputs.
+pub(super) fn check<'d>(
+    items: impl Iterator<Item = &'d DraftItem> + Clone,
+    catalog: &Catalog,
+    problems: &mut Problems,
+) {
+    let documents = DocumentSchemas::look_up(items.clone(), catalog);
+    let shapes = shapes::hold(items.clone(), catalog);
+    for (at, item) in items.enumerate() {
+        let path = &item.path;
+        if let Some(name) = &item.executor {
+            let wanted = Wanted { what: "executor", unknown: Code::UnknownExecutor, name };
+            wanted.check(&catalog.executors, &path.key("executor"), problems);
+        }
+        if let Some(inputs) = &item.inputs {
+            let inputs = Fields::open(inputs, path.key("inputs"));
+            check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
+        }
+        documents.check(item, problems);
+        if let Some(name) = &item.subagent_shape {
+            check_shape(name, path, catalog, problems);
+            if let Some(held) = shapes.get(name.as_str()) {
+                held.report(at, item, problems);
+            }
+        }
+    }
+}
+
+/// A reference to something registered.
+struct Wanted<'n> {
+    what: &'static str,
+    unknown: Code,
+    name: &'n str,
+}
+
+impl Wanted<'_> {
+    fn check(&self, known: &BTreeSet<String>, at: &JsonPath, problems: &mut Problems) {
+        if known.contains(self.name) {
+            return;
+        }
+        let message = format!("no {} {:?} is registered here", self.what, self.name);
+        let problem = Problem::new(self.unknown, at, message);
+        problems.push_near(problem, self.name, known.iter().map(String::as_str));
+    }
+}
+
+/// The schemas that items say their documents are of, each looked at once.
+struct DocumentSchemas<'d> {
+    unfit: BTreeMap<&'d Schema, Unfit>,
+    /// The names of all that are registered, for hints.
+    known: Vec<String>,
+}
+
+impl<'d> DocumentSchemas<'d> {
+    /// Looks at each whether documents can be held against it.
+    fn look_up(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> Self {
+        let schemas = Schemas { known: catalog.schemas.clone(), checker: catalog.checker.clone() };
+        let named = items.flat_map(|item| item.produces.iter().flatten()).filter_map(|product| product.schema.as_ref());
+        let named: BTreeSet<&Schema> = named.collect();
+        let unfit = named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&schemas, schema).err()?)));
+        Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
+    }
+
+    /// Checks that the documents that an item makes can be held against what it says they are.
+    fn check(&self, item: &DraftItem, problems: &mut Problems) {
+        for (index, product) in item.produces.iter().flatten().enumerate() {
+            let Some((schema, unfit)) = product.schema.as_ref().and_then(|schema| self.unfit.get_key_value(schema))
+            else {
+                continue;
+            };
+            let at = item.path.key("produces").index(index).key("schema");
+            let problem = |code| Problem::new(code, &at, in_words(unfit));
+            if matches!(unfit, Unfit::Unknown(_)) {
+                let problem =
+                    problem(Code::UnknownShape).hint(format!("git config handoff.schema.{schema}.path <file>"));
+                problems.push_near(problem, &schema.to_string(), self.known.iter().map(String::as_str));
+            } else {
+                problems.push(problem(Code::InputsSchema));
+            }
+        }
+    }
+}
+
+/// Checks the keys of `inputs` that mean something to the tool.
+fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Problems) {
+    if inputs.get("inputRefs").is_some() {
+        let message = "`inputRefs` is set by the tool alone; bind products with `needs`";
+        let at = inputs.at("inputRefs");
+        problems.push(Problem::new(Code::ReservedKey, &at, message));
+    }
+    if let Some(name) = inputs.string("pipeline", problems) {
+        let wanted = Wanted { what: "pipeline", unknown: Code::UnknownPipeline, name };
+        wanted.check(&catalog.pipelines, &inputs.at("pipeline"), problems);
+    }
+    if executor == Some("dispatch") {
+        inputs.required("subagent", problems);
+        if let Some(name) = inputs.string("subagent", problems) {
+            let wanted = Wanted { what: "subagent", unknown: Code::UnknownSubagent, name };
+            wanted.check(&catalog.subagents, &inputs.at("subagent"), problems);
+        }
+    }
+    if executor == Some("command") {
+        let command = inputs.required("command", problems);
+        if let Some(command) = command.filter(|command| !is_command(command)) {
+            let wanted = "a command: an array of strings (program and arguments) or one string for `sh -c`, \
+                          not empty and without NUL";
+            problems.push(wrong_type(&inputs.at("command"), wanted, command));
+        }
+    }
+}
+
+/// Whether something can be executed by this value.
+fn is_command(command: &Value) -> bool {
+    let passable = |text: &str| !text.contains('\0');
+    match command {
+        Value::String(script) => !script.trim().is_empty() && passable(script),
+        Value::Array(argv) => {
+            argv.first().and_then(Value::as_str).is_some_and(|program| !program.is_empty())
+                && argv.iter().all(|word| word.as_str().is_some_and(passable))
+        }
+        _ => false,
+    }
+}
+
+/// Checks that an item's shape is registered and can be read.
+fn check_shape(name: &String, path: &ItemPath, catalog: &Catalog, problems: &mut Problems) {
+    let at = path.key("subagentShape");
+    match catalog.shapes.get(name) {
+        None => {
+            let problem = Problem::new(Code::UnknownShape, &at, format!("no shape {name:?} is registered here"));
+            problems.push_near(problem, name, catalog.shapes.names().map(String::as_str));
+        }
+        Some(Err(why)) => problems.push(Problem::new(Code::UnknownShape, &at, format!("the shape {name:?} {why}"))),
+        Some(Ok(_)) => {}
+    }
+}

@@ -1,0 +1,15 @@
+//! A run, from its submission to its seal: opened, extended, given documents, looked at, and what is taken out of it.
+
+pub mod coordinate;
+pub mod document;
+pub mod submit;
+
+mod open;
+mod proven;
+mod vetted;
+mod view;
+
+pub use open::{Error, NewEntry, OpenRun, closed};
+pub use proven::{Denied, open_proven, unfinished_marks};
+pub use vetted::{Blob, Vetted};
+pub use view::{View, view};

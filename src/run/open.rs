@@ -1,0 +1,370 @@
+//! An open run: its chain folded into its state, and the one way to record what happens next.
+
+use std::collections::BTreeMap;
+
+use crate::git::race::{Lost, Race};
+use crate::git::refs;
+use crate::git::store::{self, Edit, Store};
+use crate::ledger::chain::{self, Draft, Head, Link, Writer};
+use crate::ledger::log::{self, Record};
+use crate::ledger::merkle::Frontier;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Cause, Event, RunEnded, RunExtended, RunSealed};
+use crate::model::extension;
+use crate::model::format;
+use crate::model::manifest::Manifest;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::plan::{Item, ProductKey, Selector, Source};
+use crate::model::state::{Illegal, RunState};
+
+use super::submit;
+use super::view::view;
+use crate::ledger::sign;
+
+/// A run that entries can be recorded on.
+pub struct OpenRun {
+    run: RunId,
+    writer: Writer,
+    head: Head,
+    frontier: Frontier,
+    /// The leaf hash of entry 0.
+    first: Digest,
+    artifacts: BTreeMap<FilePath, Oid>,
+    generation: u64,
+    /// The turns that were lost to others since something was recorded.
+    race: Race,
+    /// What the entries so far come to.
+    pub state: RunState,
+}
+
+/// An event with what it brings along besides its own fields.
+#[derive(Clone, Debug)]
+pub enum NewEntry {
+    /// An event that needs nothing else.
+    Plain(Event),
+    /// A dispatch with its manifest.
+    Fired(Event, Box<Manifest>),
+    /// Items that are added to the run, in the order of their ids.
+    Extended(Cause, Vec<Item>),
+}
+
+impl NewEntry {
+    /// Takes the event into the state, and returns it.
+    fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
+        match self {
+            Self::Plain(event) | Self::Fired(event, _) => state.apply(event).map(|()| event.clone()),
+            Self::Extended(cause, items) => {
+                let event = RunExtended::of(cause.clone(), items);
+                state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))
+            }
+        }
+    }
+
+    /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
+    fn is_bound(&self, state: &RunState) -> bool {
+        let (Self::Plain(Event::ItemFired(fired)) | Self::Fired(Event::ItemFired(fired), _)) = self else {
+            return true;
+        };
+        fired.input_refs.values().all(|input| match (&input.from, &input.select) {
+            (Source::Documents, Selector::Document { name, schema }) => {
+                let latest = state.documents.latest(name);
+                latest.is_some_and(|latest| {
+                    let admitted = schema.as_ref().is_none_or(|wanted| wanted.admits(latest.schema.as_ref()));
+                    latest.product.sha256 == input.digest && admitted
+                })
+            }
+            _ => true,
+        })
+    }
+}
+
+impl OpenRun {
+    /// Opens a run of this repository for recording.
+    ///
+    /// The caller has made sure that the chain verifies as far as it goes and that the writer's key may append.
+    pub fn open(writer: Writer, run: &RunId) -> Result<Self, Error> {
+        let view = view(&writer.store, run, &format::run_ref(run))?.ok_or_else(|| Error::Unknown(run.clone()))?;
+        let mut artifacts = BTreeMap::new();
+        for path in view.plan.artifacts.keys() {
+            let oid = writer.store.blob_at(view.links[0].tree, &format::artifact_path(path))?;
+            artifacts.insert(path.clone(), oid.ok_or_else(|| Error::Plan(run.clone()))?);
+        }
+        let now = (view.head, frontier(&view.links), view.state);
+        Ok(Self::new(writer, run.clone(), (view.links[0].hash, artifacts), now))
+    }
+
+    pub(super) fn new(
+        writer: Writer,
+        run: RunId,
+        (first, artifacts): (Digest, BTreeMap<FilePath, Oid>),
+        (head, frontier, state): (Head, Frontier, RunState),
+    ) -> Self {
+        Self { run, writer, head, frontier, first, artifacts, generation: 0, race: Race::default(), state }
+    }
+
+    /// Returns the run's id.
+    pub fn id(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Returns the store that holds it.
+    pub fn store(&self) -> &Store {
+        &self.writer.store
+    }
+
+    /// Returns who writes.
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Returns the end of the chain.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Returns how often the state was read anew because others had appended.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Returns the blob of an artifact that was sealed at submit.
+    pub fn artifact(&self, path: &FilePath) -> Option<Oid> {
+        self.artifacts.get(path).copied()
+    }
+
+    /// Puts in place what a crash after submit left out.
+    pub fn mend(&self) -> Result<(), Error> {
+        Ok(submit::register(&self.writer, &self.run, self.state.submitted.base, self.first)?)
+    }
+
+    /// Takes in what others appended; returns whether there was anything.
+    pub fn refresh(&mut self) -> Result<bool, Error> {
+        if refs::read(&self.writer.store, &self.head.name)? == self.head.commit {
+            return Ok(false);
+        }
+        self.reload()?;
+        Ok(true)
+    }
+
+    /// Reads the state anew, after others appended or an attempt to record failed.
+    ///
+    /// What the ref holds now must continue the chain that was opened, by entries that writers of the run signed.
+    fn reload(&mut self) -> Result<(), Error> {
+        let view = view(&self.writer.store, &self.run, &format::run_ref(&self.run))?;
+        let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
+        let known = usize::try_from(self.head.entries).expect("a chain in memory has a length that fits");
+        if known == 0 || view.links.get(known - 1).map(|link| link.commit) != self.head.commit {
+            return Err(Error::Rewritten(self.run.clone()));
+        }
+        for link in &view.links[known..] {
+            let decoded = chain::decode(&self.writer.store, link.commit)?;
+            let signer = decoded.signature.and_then(|armour| sign::check(&decoded.payload, &armour).ok());
+            let signer = signer.map(|key| sign::fingerprint(&key));
+            if !signer.is_some_and(|signer| self.state.submitted.writers.contains(&signer)) {
+                return Err(Error::Stranger(self.run.clone(), link.entry.seq));
+            }
+        }
+        (self.frontier, self.head, self.state) = (frontier(&view.links), view.head, view.state);
+        self.generation += 1;
+        Ok(())
+    }
+
+    /// Records events in order with one swap of the ref, and returns their entries.
+    ///
+    /// If somebody else appended first, their entries are taken in and the events are tried again; those that the new state
+    /// no longer allows, such as the end of an attempt that was cancelled meanwhile, are left out. After any error the state
+    /// is what the ref says.
+    pub fn record(&mut self, entries: &[NewEntry]) -> Result<Vec<Link>, Error> {
+        let mut raced = false;
+        loop {
+            match self.record_once(entries, raced)? {
+                Some(links) => return Ok(links),
+                None => raced = true,
+            }
+        }
+    }
+
+    /// Records events that follow from the state as it is, or nothing at all if somebody else appended first: then their
+    /// entries are taken in, and none is returned. After any error the state is what the ref says.
+    pub fn propose(&mut self, entries: &[NewEntry]) -> Result<Option<Vec<Link>>, Error> {
+        self.record_once(entries, false)
+    }
+
+    /// Records events with one swap; none where somebody else was quicker and there is another turn. After an error and where none is
+    /// returned, the state is what the ref says.
+    fn record_once(&mut self, entries: &[NewEntry], raced: bool) -> Result<Option<Vec<Link>>, Error> {
+        match self.try_record(entries, raced) {
+            Ok(links) => {
+                self.race = Race::default();
+                Ok(Some(links))
+            }
+            Err(error) => {
+                // Others are read after the pause, so that the next turn goes by what is there then.
+                let again = error.is_lost() && self.race.again();
+                self.reload()?;
+                if again { Ok(None) } else { Err(error) }
+            }
+        }
+    }
+
+    fn try_record(&mut self, entries: &[NewEntry], raced: bool) -> Result<Vec<Link>, Error> {
+        let mut drafts = Vec::with_capacity(entries.len());
+        for new in entries {
+            // What was resolved before others wrote may be bound to a revision that is not the highest any more.
+            if raced && !new.is_bound(&self.state) {
+                continue;
+            }
+            match new.apply(&mut self.state) {
+                Ok(event) => drafts.push(self.draft(new, event)),
+                Err(_) if raced => {}
+                Err(why) => return Err(Error::Illegal(why)),
+            }
+        }
+        let (head, links) = self.writer.append(&self.head, drafts)?.publish()?;
+        self.head = head;
+        links.iter().for_each(|link| self.frontier.push(link.hash));
+        Ok(links)
+    }
+
+    /// Seals the run, after recording `before` if the run was not ended yet.
+    ///
+    /// Whoever appends in between is taken in first: the root is always over exactly what stands before the seal. If it was
+    /// sealed by somebody else in between, their seal is returned, whatever became of `before`. A run with rules that nobody
+    /// ended is sealed only as it was when the rules were looked at: what comes in between is [`chain::Error::LostRace`].
+    pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
+        if let Some(event) = before {
+            self.record(&[NewEntry::Plain(event)])?;
+        }
+        loop {
+            if self.state.sealed
+                && let Some(sealed) = self.mend_seal()?
+            {
+                return Ok(sealed);
+            }
+            let sealed =
+                RunSealed { root: self.frontier.root(), entries: self.frontier.len(), counts: self.state.counts() };
+            if let Some(links) = self.record_once(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))], false)? {
+                let seal = links.first().expect("one event makes one entry");
+                // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
+                self.log_seal(&sealed, seal)?;
+                return Ok(sealed);
+            }
+            let decided = self.state.rules.is_empty() || self.state.is_ended() || self.state.sealed;
+            if !decided {
+                return Err(chain::Error::LostRace(self.head.name.clone()).into());
+            }
+        }
+    }
+
+    fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
+        let record = Record::sealed(self.run.clone(), sealed.root, sealed.entries, seal.hash, seal.commit);
+        Ok(log::ensure(&self.writer, &record)?)
+    }
+
+    /// Adds the log entry of a seal that a crash left out; returns what is sealed, if the run is.
+    pub fn mend_seal(&self) -> Result<Option<RunSealed>, Error> {
+        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(None) };
+        let Some(seal) = links.last() else { return Ok(None) };
+        let Event::RunSealed(sealed) = &seal.entry.event else { return Ok(None) };
+        self.log_seal(sealed, seal)?;
+        Ok(Some(sealed.clone()))
+    }
+
+    /// Returns the entry of an event, and what it changes in the run's tree.
+    fn draft(&self, new: &NewEntry, event: Event) -> Draft {
+        let layout = self.state.layout();
+        let mut edits = Vec::new();
+        if let Some((item, _)) = event.item() {
+            if let NewEntry::Fired(_, manifest) = new {
+                edits.push((layout.manifest(item), Edit::Bytes(manifest.canonical())));
+            }
+            if let Event::ItemReconciled(e) = &event {
+                edits.push((layout.patch(item), Edit::Remove));
+                edits.push((layout.outputs(item), Edit::Remove));
+                for (key, product) in &e.products {
+                    let path = match key {
+                        ProductKey::Patch => layout.patch(item),
+                        ProductKey::Output(path) => layout.output(item, path),
+                        ProductKey::Document(name) => format::document_path(name),
+                    };
+                    edits.push((path, Edit::Blob(product.oid)));
+                }
+            }
+            let at = self.state.graph.position(item).expect("the event was applied to the state");
+            edits.push((layout.state(item), Edit::Bytes(self.state.items[at].canonical())));
+        }
+        if let NewEntry::Extended(_, items) = new {
+            for item in items {
+                edits.push((layout.definition(&item.id), Edit::Bytes(extension::definition(item))));
+            }
+        }
+        if let Event::DocumentWritten(e) = &event {
+            edits.push((format::document_path(&e.name), Edit::Blob(e.oid)));
+        }
+        Draft { about: self.run.clone().into(), event, edits }
+    }
+}
+
+fn frontier(links: &[Link]) -> Frontier {
+    let mut frontier = Frontier::default();
+    links.iter().for_each(|link| frontier.push(link.hash));
+    frontier
+}
+
+/// Returns the event that closes a run.
+pub fn closed(reason: &str) -> Event {
+    Event::RunClosed(RunEnded { reason: reason.to_owned() })
+}
+
+/// What can go wrong with an open run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such run.
+    #[error("there is no run {0:?} here")]
+    Unknown(RunId),
+    /// The ref holds something else.
+    #[error("what the ref of {0:?} holds is not that run")]
+    NotARun(RunId),
+    /// The sealed plan cannot be read.
+    #[error("the plan of the run {0:?} cannot be read")]
+    Plan(RunId),
+    /// The rules that were sealed with the run cannot be read.
+    #[error("the rules of the run {0:?} cannot be read")]
+    Rules(RunId),
+    /// An item that was added cannot be read.
+    #[error("the item {1:?} that was added to the run {0:?} cannot be read")]
+    Item(RunId, ItemId),
+    /// The entries tell an impossible story.
+    #[error("the run {0:?} makes no sense from entry {1} on: {2}")]
+    History(RunId, u64, #[source] Illegal),
+    /// The ref was moved to something that does not continue what was opened.
+    #[error("the ref of the run {0:?} was moved to something that does not continue it")]
+    Rewritten(RunId),
+    /// Somebody who may not write appended.
+    #[error("entry {1} of the run {0:?} is not signed by one of its writers")]
+    Stranger(RunId, u64),
+    /// An event does not fit the state.
+    #[error("the event does not fit what happened before")]
+    Illegal(#[source] Illegal),
+    /// The chain could not be read or written.
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A ref could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// What belongs beside the run could not be put in place.
+    #[error(transparent)]
+    Submit(#[from] submit::Error),
+    /// The repository log could not be written.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Chain(error) if error.is_lost())
+    }
+}

@@ -1,0 +1,203 @@
+//! Creates a run from a valid plan: one ref, one signed entry, the plan and its artifacts in the tree.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::git::store::{self, Batch, Edit, Store};
+use crate::git::{program, refs};
+use crate::ledger::chain::{self, Draft, Head, Writer};
+use crate::ledger::log::{self, Record};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, RunSubmitted};
+use crate::model::format;
+use crate::model::name::{FilePath, RunId};
+use crate::model::plan::Plan;
+use crate::plan::validate::ValidPlan;
+
+/// What is asked for besides the plan itself.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The commit that every item starts from.
+    pub base: Oid,
+    /// The queue, if not the plan's own.
+    pub queue: Option<String>,
+    /// The execution pattern of that queue.
+    pub pattern: String,
+    /// The folder that the plan's artifact files are relative to.
+    pub folder: PathBuf,
+}
+
+/// A run that exists.
+#[derive(Clone, Debug)]
+pub struct Submitted {
+    /// The run.
+    pub run: RunId,
+    /// Whether it was created now, and not by an earlier submission of the same plan.
+    pub created: bool,
+}
+
+/// Submits a plan.
+///
+/// The same plan under the same id is a no-op; another plan under an id in use is refused. A failure leaves no run behind.
+pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<Submitted, Error> {
+    let plan = valid.plan();
+    let run = plan.id.clone();
+    let name = format::run_ref(&run);
+    if let Some(same) = existing(writer, &run, valid)? {
+        return Ok(same);
+    }
+    if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
+        return Err(Error::Used(run));
+    }
+    let mut batch = writer.store.batch();
+    let (event, edits) = first_entry(writer, &mut batch, valid, request)?;
+    let draft = Draft { about: run.clone().into(), event: Event::RunSubmitted(event), edits };
+    let appended = writer.append_with(batch, &Head::unborn(name), vec![draft])?;
+    let first = appended.links()[0].hash;
+    match appended.publish() {
+        // Two submissions raced: the other one counts, and is the same plan or refused.
+        Err(chain::Error::LostRace(name)) => {
+            return existing(writer, &run, valid)?.ok_or(Error::Chain(chain::Error::LostRace(name)));
+        }
+        other => other?,
+    };
+    // A crash here leaves a run without its base ref and its log entry; `run` and `doctor` add both.
+    register(writer, &run, request.base, first)?;
+    Ok(Submitted { run, created: true })
+}
+
+/// Puts in place what belongs to a submitted run besides its own ref; safe to repeat.
+pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Result<(), Error> {
+    let name = format::base_ref(run);
+    if writer.store.contains(base) && refs::read(&writer.store, &name)? != Some(base) {
+        refs::set(&writer.store, &name, base)?;
+    }
+    Ok(log::ensure(writer, &Record::submitted(run.clone(), first))?)
+}
+
+/// Resolves a revision to the commit that a run will start from.
+pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
+    let parsed = store
+        .git()
+        .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+        .arg(format!("{revision}^{{commit}}"))
+        .line();
+    match parsed {
+        Ok(id) => id.parse().map_err(|_| Error::Base(revision.to_owned())),
+        Err(program::Error::Failed { .. }) if revision == "HEAD" => Err(Error::Unborn),
+        Err(program::Error::Failed { .. }) => Err(Error::Base(revision.to_owned())),
+        Err(other) => Err(Error::Git(other)),
+    }
+}
+
+/// Returns which of the folders that items use are tracked in the base commit.
+pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<Vec<String>, Error> {
+    let listed = store.git().args(["ls-tree", "-z", "--name-only"]).arg(base.to_string()).run().map_err(Error::Git)?;
+    let names = listed.split(|b| *b == 0).map(String::from_utf8_lossy);
+    // `Inputs` and `inputs` are one folder where case does not count.
+    Ok(names.filter(|name| folders.iter().any(|f| name.eq_ignore_ascii_case(f))).map(Into::into).collect())
+}
+
+/// Returns the run that is there already if it holds the same plan.
+fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Submitted>, Error> {
+    let Some((_, links)) = chain::read(&writer.store, &format::run_ref(run))? else { return Ok(None) };
+    let Some(Event::RunSubmitted(first)) = links.first().map(|link| &link.entry.event) else {
+        return Err(Error::Different(run.clone()));
+    };
+    // The words of a stranger under our id are not our run, whatever plan they carry.
+    if first.plan != Digest::of(valid.bytes()) || !first.writers.contains(&writer.signer.fingerprint()) {
+        return Err(Error::Different(run.clone()));
+    }
+    Ok(Some(Submitted { run: run.clone(), created: false }))
+}
+
+fn first_entry(
+    writer: &Writer,
+    batch: &mut Batch,
+    valid: &ValidPlan,
+    request: &Request,
+) -> Result<(RunSubmitted, Vec<(String, Edit)>), Error> {
+    let plan = valid.plan();
+    let mut edits = vec![(format::PLAN.to_owned(), Edit::Bytes(valid.bytes().to_vec()))];
+    let mut artifacts = BTreeMap::new();
+    for (path, file) in &plan.artifacts {
+        let (oid, digest) = seal_file(batch, path, &request.folder.join(file))?;
+        artifacts.insert(path.clone(), digest);
+        edits.push((format::artifact_path(path), Edit::Blob(oid)));
+    }
+    let rules = valid.queue_rules();
+    if let Some(bytes) = rules {
+        edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
+    }
+    let submitted = RunSubmitted {
+        plan: Digest::of(valid.bytes()),
+        artifacts,
+        rules: rules.map(Digest::of),
+        base: request.base,
+        queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
+        pattern: request.pattern.clone(),
+        open_ended: plan.open_ended,
+        writers: vec![writer.signer.fingerprint()],
+        fan_out: fans_out(plan) || rules.is_some(),
+        object_format: writer.store.object_format().to_owned(),
+        tool: format::TOOL.to_owned(),
+    };
+    Ok((submitted, edits))
+}
+
+/// Returns whether `items/` of a plan's run fans out: in large runs, and in those that can grow.
+fn fans_out(plan: &Plan) -> bool {
+    plan.items.len() > format::FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty()
+}
+
+fn seal_file(batch: &mut Batch, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
+    let failed = |source| Error::Artifact { path: path.clone(), file: file.to_owned(), source };
+    let mut opened = std::fs::File::open(file).map_err(failed)?;
+    if !opened.metadata().map_err(failed)?.is_file() {
+        return Err(failed(std::io::Error::other("it is not a regular file")));
+    }
+    let (oid, digest, _) = batch.write_file(&mut opened)?;
+    Ok((oid, digest))
+}
+
+/// What can go wrong with a submission.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The id belongs to a run with another plan, or of another writer.
+    #[error("the run {0:?} exists already with another plan or another writer")]
+    Different(RunId),
+    /// The id belonged to a run whose ref is gone.
+    #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
+    Used(RunId),
+    /// There is no commit to start from.
+    #[error("HEAD does not point at a commit yet, so there is nothing that items could start from")]
+    Unborn,
+    /// The base is no commit.
+    #[error("the base {0:?} is not a commit here")]
+    Base(String),
+    /// An artifact file could not be sealed.
+    #[error("the artifact {path:?} could not be read from {}", file.display())]
+    Artifact {
+        /// The artifact's path in the plan.
+        path: FilePath,
+        /// The file.
+        file: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+    /// git failed.
+    #[error("the base could not be looked at")]
+    Git(#[source] program::Error),
+    /// A ref could not be read or written.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The chain could not be read or written.
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+    /// The repository log could not be read or written.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+}

@@ -1,0 +1,24 @@
+//! What is registered and cannot be used: it is in the way only of who needs it, so nobody else would tell.
+
+use super::{Finding, Patient};
+use crate::model::quote::quoted;
+use crate::model::registered::Place;
+use crate::plan::schemas;
+
+pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
+    let Patient { schemas, shapes, .. } = patient;
+    let bad_schema = |schema| {
+        let why = schemas::usable(schemas, schema).err()?;
+        Some(finding("schema-unusable", why.to_string(), schemas.known.place(schema)?))
+    };
+    let bad_shape = |shape: &String| {
+        let why = shapes.get(shape)?.err()?;
+        Some(finding("shape-unusable", format!("the shape {shape:?} {why}"), shapes.place(shape)?))
+    };
+    let schemas = schemas.known.names().filter_map(bad_schema);
+    schemas.chain(shapes.names().filter_map(bad_shape)).collect()
+}
+
+fn finding(code: &'static str, message: String, place: &Place) -> Finding {
+    Finding::problem(code, message).hint(format!("git config {} FILE", quoted(&place.key)))
+}

@@ -1,0 +1,191 @@
+//! The repository, the machine and the configuration.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::{Error, Finding, Patient, restrict};
+use crate::clock::Clock;
+use crate::git::history;
+use crate::git::program;
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
+use crate::model::quote::quoted;
+
+/// The first git that merges trees without a work tree.
+const OLDEST_GIT: (u32, u32) = (2, 38);
+/// Less free space than this is trouble soon, in bytes.
+const LITTLE_SPACE: u64 = 256 << 20;
+/// Transcripts larger than this are worth a word, in bytes.
+const MANY_TRANSCRIPTS: u64 = 256 << 20;
+/// Objects younger than this must survive a prune, in seconds: those of a commit stand for moments before its branch does.
+const PRUNE_AFTER: i64 = 3600;
+
+pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+    let store = &patient.store;
+    let mut findings = Vec::new();
+    findings.extend(git_version(store)?);
+    findings.extend(key_mode(patient, fix));
+    findings.extend(prune(store)?);
+    findings.extend(space(&[&store.common_dir(), &patient.host.root]));
+    findings.extend(replacements(store)?);
+    findings.extend(missing(store)?);
+    findings.extend(worktrees_in_tree(patient)?);
+    findings.extend(shallow(store)?);
+    findings.extend(unchecked_fetches(store)?);
+    findings.extend(transcripts(store)?);
+    Ok(findings)
+}
+
+fn git_version(store: &Store) -> Result<Option<Finding>, Error> {
+    let said = store.git().arg("version").line()?;
+    let numbers = said.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = numbers.split('.').map_while(|part| part.parse::<u32>().ok());
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let (major, minor) = OLDEST_GIT;
+    Ok((version < OLDEST_GIT).then(|| {
+        Finding::problem("git-too-old", format!("`{said}` is older than {major}.{minor}, which running items needs"))
+    }))
+}
+
+fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
+    let file = patient.key_file.as_ref()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
+        if mode.trailing_zeros() >= 6 {
+            return None;
+        }
+        let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
+        let hint = format!("chmod 600 {}", quoted(&file.to_string_lossy()));
+        Some(Finding::problem("key-readable", message).hint(hint).fixed(fix && restrict(file)))
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+fn prune(store: &Store) -> Result<Option<Finding>, Error> {
+    let call = store.git().args(["config", "--type=expiry-date", "--get", "gc.pruneExpire"]);
+    let expires = match call.line() {
+        Ok(expires) => expires,
+        Err(program::Error::Failed { .. }) => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    let oldest = Clock::System.now().seconds() - PRUNE_AFTER;
+    // `now` is written as the end of time.
+    let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
+    Ok(soon.then(|| {
+        let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a commit is about to use";
+        Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
+    }))
+}
+
+fn space(places: &[&Path]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    #[cfg(unix)]
+    {
+        // The cache and the repository are usually on one disk.
+        let mut seen = HashSet::new();
+        for place in places {
+            let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
+            let Ok(found) = rustix::fs::statvfs(place) else { continue };
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
+                let message = format!("only {} MiB are free for {}", free >> 20, place.display());
+                let finding = Finding::problem("disk-full", message);
+                findings.push(finding.hint("git handoff clean --transcripts --salvage"));
+            }
+        }
+    }
+    findings
+}
+
+/// Finds `git replace` refs that make stock git show something else than what is signed.
+fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
+    let prefix = "refs/replace/";
+    let replaced = refs::list(store, prefix)?;
+    if replaced.is_empty() {
+        return Ok(Vec::new());
+    }
+    let call = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").args(["rev-list", "--objects", "--no-object-names"]);
+    // Promised objects of a partial clone are not worth a fetch.
+    let call = call.args(["--missing=allow-any", "--exclude=refs/handoff/bases/*", "--glob=refs/handoff/*"]);
+    let listed = call.run()?;
+    let ours: HashSet<&[u8]> = listed.split(|byte| *byte == b'\n').collect();
+    let names = replaced.iter().filter_map(|(name, _)| name.strip_prefix(prefix));
+    let findings = names.filter(|id| ours.contains(id.as_bytes())).map(|id| {
+        let message = format!(
+            "a replace ref stands in for {id}, which is evidence: stock git shows something else than is signed"
+        );
+        Finding::problem("replaced", message).hint(format!("git replace -d {id}"))
+    });
+    Ok(findings.collect())
+}
+
+/// Finds objects that are gone from below our refs; in a partial clone they are elsewhere.
+fn missing(store: &Store) -> Result<Option<Finding>, Error> {
+    if history::is_partial(store) {
+        return Ok(None);
+    }
+    let call = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").args(["rev-list", "--objects", "--no-object-names"]);
+    let call = call.args(["--missing=print", "--exclude=refs/handoff/bases/*", "--glob=refs/handoff/*"]);
+    let listed = match call.run() {
+        Ok(listed) => String::from_utf8_lossy(&listed).into_owned(),
+        // Without a commit git goes no further: whoever looks at that run or log tells of it.
+        Err(program::Error::Failed { .. }) => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    let mut gone = listed.lines().filter_map(|line| line.strip_prefix('?'));
+    let Some(first) = gone.next() else { return Ok(None) };
+    let count = gone.count() + 1;
+    let message = format!("{count} object(s) that runs, threads or logs refer to are gone, such as {first}");
+    Ok(Some(Finding::problem("objects-missing", message).hint("git handoff verify --all")))
+}
+
+fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {
+    let (root, Some(work_dir)) = (&patient.host.root, patient.store.work_dir()) else { return Ok(None) };
+    if !root.starts_with(&work_dir) || root.starts_with(patient.store.common_dir()) {
+        return Ok(None);
+    }
+    let call = patient.store.git().work_tree(&work_dir).args(["check-ignore", "--quiet", "--"]).arg(root);
+    if call.succeeds()? {
+        return Ok(None);
+    }
+    let message = format!("worktrees are made in {}, inside the work tree and not ignored", root.display());
+    Ok(Some(Finding::problem("worktrees-in-tree", message).hint("git config --unset handoff.workspace.root")))
+}
+
+fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
+    let shallow = store.git().args(["rev-parse", "--is-shallow-repository"]).line()? == "true";
+    Ok(shallow.then(|| {
+        let message =
+            "this is a shallow clone: runs can be driven here, but the history behind their bases is elsewhere";
+        Finding::note("shallow", message).hint("git fetch --unshallow")
+    }))
+}
+
+fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
+    if refs::list(store, FETCHED_REFS)?.is_empty() {
+        return Ok(None);
+    }
+    for key in ["fetch.fsckObjects", "transfer.fsckObjects"] {
+        let set = store.git().args(["config", "--type=bool", "--get", key]).line();
+        if set.is_ok_and(|value| value == "true") {
+            return Ok(None);
+        }
+    }
+    let message = "git does not check the objects that it fetches; `verify` does, for runs alone";
+    Ok(Some(Finding::note("fsck-objects", message).hint("git config fetch.fsckObjects true")))
+}
+
+fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
+    let mut total = 0;
+    for (_, tree) in refs::list(store, TRANSCRIPT_REFS)? {
+        total += store.tree_size(tree)?;
+    }
+    Ok((total > MANY_TRANSCRIPTS).then(|| {
+        let message = format!("transcripts take {} MiB; runs verify without them", total >> 20);
+        Finding::note("transcripts", message).hint("git handoff clean --transcripts")
+    }))
+}

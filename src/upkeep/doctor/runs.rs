@@ -1,0 +1,195 @@
+//! The runs of the repository, and what belongs to them beside their refs.
+
+use std::path::{Path, PathBuf};
+
+use super::{Error, Finding, Patient};
+use crate::engine::hold::{self, Hold};
+use crate::git::refs;
+use crate::ledger::log;
+use crate::model::format;
+use crate::model::format::{REFS, RUN_REFS};
+use crate::model::name::RunId;
+use crate::model::quote::quoted;
+use crate::model::state::Phase;
+use crate::run::{self, OpenRun, View};
+use crate::verify::{Refusal, continuable};
+use crate::worker::workspace::Workspace;
+
+/// The folders below `refs/handoff/` whose refs only the holder of a run writes.
+pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
+
+pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+    // A lock left on a ref would keep everything else from being mended.
+    let mut findings = stale_locks(patient, fix)?;
+    for (name, _) in refs::list(&patient.store, RUN_REFS)? {
+        let Some(run) = name.strip_prefix(RUN_REFS).and_then(RunId::decode) else {
+            let message = format!("{name} is not the ref of a run");
+            let hint = format!("git update-ref -d {}   # after looking at it: git log {0}", quoted(&name));
+            findings.push(Finding::problem("bad-ref", message).hint(hint));
+            continue;
+        };
+        match run::view(&patient.store, &run, &name) {
+            Ok(Some(view)) => findings.extend(one(patient, &view, fix)?),
+            Ok(None) => {}
+            Err(error) => {
+                let message = format!("the run {:?} cannot be read: {error}", run.as_str());
+                findings.push(Finding::problem("unreadable-run", message).hint(verb("verify", &run)));
+            }
+        }
+    }
+    findings.extend(leftovers_of_nothing(patient));
+    Ok(findings)
+}
+
+fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
+    let mut findings = records(patient, view, fix)?;
+    if let Some(finding) = unfinished(patient, view)? {
+        findings.push(finding);
+    }
+    let state = &view.state;
+    // One that is open-ended may wait for more as long as it likes.
+    let waits = state.is_done() && state.submitted.open_ended;
+    if state.is_settled() && !state.sealed && !waits {
+        let (code, message, hint) = if state.is_done() {
+            ("unsealed", "every item is done, and it is not sealed", verb("run", &view.run))
+        } else {
+            ("unsealed", "it has settled, and it is not sealed", verb("close", &view.run))
+        };
+        findings.push(Finding::problem(code, format!("the run {:?}: {message}", view.run.as_str())).hint(hint));
+    }
+    Ok(findings)
+}
+
+/// Finds what a crash right after submit or seal left out.
+fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
+    let (store, run) = (&patient.store, &view.run);
+    let base = view.state.submitted.base;
+    let mut missing = Vec::new();
+    if !store.contains(base) {
+        let message = format!("the base commit {base} of the run {:?} is not here", run.as_str());
+        return Ok(vec![Finding::problem("base-gone", message).hint(format!("git fetch origin {base}"))]);
+    }
+    if refs::read(store, &format::base_ref(run))? != Some(base) {
+        let message = format!("nothing keeps the base commit of the run {:?} from being pruned", run.as_str());
+        missing.push(Finding::problem("base-missing", message));
+    }
+    let Some(writer) = &patient.writer else { return Ok(missing) };
+    let own = writer.signer.fingerprint();
+    if view.state.submitted.writers.first() != Some(&own) {
+        return Ok(missing);
+    }
+    match log::find(store, &own, run)? {
+        None => {
+            let message = format!("the repository log does not name the run {:?}", run.as_str());
+            missing.push(Finding::problem("log-missing", message));
+        }
+        Some(record) if view.state.sealed && record.root.is_none() => {
+            let message = format!("the repository log does not hold the root of the sealed run {:?}", run.as_str());
+            missing.push(Finding::problem("seal-not-logged", message));
+        }
+        Some(_) => {}
+    }
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    // A log is a witness: it must not be made to witness a run that was tampered with.
+    match continuable(store, run, &format::run_ref(run), &own) {
+        Ok(_) | Err(Refusal::Sealed(_)) => {}
+        Err(refusal) => {
+            let hint = verb("verify", run);
+            missing.push(Finding::problem("not-sound", refusal.to_string()));
+            return Ok(missing.into_iter().map(|finding| finding.hint(&hint)).collect());
+        }
+    }
+    if fix {
+        let open = OpenRun::open(writer.clone(), run)?;
+        open.mend()?;
+        open.mend_seal()?;
+    }
+    let hint = "git handoff doctor --fix";
+    Ok(missing.into_iter().map(|finding| finding.hint(hint).fixed(fix)).collect())
+}
+
+/// Finds attempts and worktrees that no conductor looks after.
+fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> {
+    let run = &view.run;
+    let running = view.state.items.iter().filter(|item| item.phase == Phase::Running).count();
+    let left = Workspace::leftovers(&patient.host, run)?.len();
+    // A run that somebody drives is in the best of hands; to ask takes the hold for a moment, so it is not asked in vain.
+    if (running == 0 && left == 0) || is_held(patient, run)? {
+        return Ok(None);
+    }
+    if running > 0 {
+        let message = format!("the run {:?}: {running} item(s) were running when their conductor died", run.as_str());
+        return Ok(Some(Finding::problem("stranded", message).hint(verb("run", run))));
+    }
+    let message = format!("the run {:?} left {left} worktree(s) on the disk", run.as_str());
+    let hint = format!("git handoff clean --force {}", quoted(run.as_str()));
+    Ok(Some(Finding::problem("worktrees-left", message).hint(hint)))
+}
+
+fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
+    match Hold::take(&patient.store.common_dir(), run) {
+        Ok(_) => Ok(false),
+        Err(hold::Error::Held { .. }) => Ok(true),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Finds worktrees of runs that are not here, whose work cannot be saved under anything.
+fn leftovers_of_nothing(patient: &Patient) -> Vec<Finding> {
+    let entries = std::fs::read_dir(&patient.host.root).into_iter().flatten().flatten();
+    let mut orphans: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let run = path.file_name().and_then(|name| name.to_str()).and_then(RunId::decode);
+            run.is_some_and(|run| refs::read(&patient.store, &format::run_ref(&run)).is_ok_and(|found| found.is_none()))
+        })
+        .collect();
+    orphans.sort();
+    let finding = |path: PathBuf| {
+        let message = format!("{} holds worktrees of a run that is not here", path.display());
+        Finding::problem("orphans", message)
+            .hint(format!("rm -rf {}   # after looking at it", quoted(&path.to_string_lossy())))
+    };
+    orphans.into_iter().map(finding).collect()
+}
+
+fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+    let common = patient.store.common_dir();
+    let mut findings = Vec::new();
+    for kind in HELD {
+        for (name, run) in locked(&common, kind) {
+            let message = format!("{name}.lock was left by a process that died");
+            let finding = Finding::problem("stale-lock", message).hint("git handoff doctor --fix");
+            let hold = match Hold::take(&common, &run) {
+                Ok(hold) => hold,
+                // Whoever has the run has the lock as well.
+                Err(hold::Error::Held { .. }) => continue,
+                Err(other) => return Err(other.into()),
+            };
+            let fixed = fix && refs::clear_stale_lock(&patient.store, &name).is_ok();
+            drop(hold);
+            findings.push(finding.fixed(fixed));
+        }
+    }
+    Ok(findings)
+}
+
+/// Returns the refs below one folder that have a lock file, with their runs.
+fn locked(common: &Path, kind: &str) -> Vec<(String, RunId)> {
+    let entries = std::fs::read_dir(common.join(REFS).join(kind)).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let segment = name.strip_suffix(".lock")?;
+            Some((format!("{REFS}{kind}/{segment}"), RunId::decode(segment)?))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn verb(verb: &str, run: &RunId) -> String {
+    format!("git handoff {verb} {}", quoted(run.as_str()))
+}

@@ -1,0 +1,4 @@
+//! Looking after a repository: what crashes left half-done, and what they left on the disk.
+
+pub mod clean;
+pub mod doctor;

@@ -1,0 +1,94 @@
+//! Where the attempts of one repository live, and what they share.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::git::stop::Stop;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+
+use super::workspace::{Base, Error};
+
+/// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
+pub const MAX_PRODUCT: u64 = 100 << 20;
+
+/// The most of one attempt's unfinished work that is saved unless configured otherwise.
+pub const MAX_SALVAGE: u64 = 256 << 20;
+
+/// How many bases are kept prepared; a conductor works on few commits at a time.
+const KEPT_BASES: usize = 8;
+
+/// What all attempts on one repository share; cheap to clone and safe to share between threads.
+#[derive(Clone)]
+pub struct Host {
+    /// The repository.
+    pub store: Store,
+    /// The folder that holds the attempts; made when it is needed.
+    pub root: PathBuf,
+    /// The folder of a worktree that consumed bytes are put into, slash-separated.
+    pub inputs: String,
+    /// The folder of a worktree that outputs are taken from, slash-separated.
+    pub outputs: String,
+    /// The largest product, and the largest transcript, in bytes.
+    pub max_product: u64,
+    /// The most bytes of one attempt's unfinished work that are saved.
+    pub max_salvage: u64,
+    /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
+    /// none leaves it as it is.
+    pub path: Option<OsString>,
+    /// Tells what works on worktrees that the conductor is to end.
+    pub stop: Stop,
+    /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
+    pub user: Option<(String, String)>,
+    bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
+}
+
+impl Host {
+    /// Returns a host with the default names and limits.
+    pub fn new(store: Store, root: PathBuf) -> Self {
+        Self {
+            store,
+            root,
+            inputs: "inputs".to_owned(),
+            outputs: "outputs".to_owned(),
+            max_product: MAX_PRODUCT,
+            max_salvage: MAX_SALVAGE,
+            path: None,
+            stop: Stop::never(),
+            user: None,
+            bases: Arc::default(),
+        }
+    }
+
+    /// Returns it with another word for that it is time to end.
+    #[must_use]
+    pub fn stopped_by(&self, stop: Stop) -> Self {
+        Self { stop, ..self.clone() }
+    }
+
+    /// Makes the folder of the attempts, and sees that worktrees can be made in it: before an attempt is spent on finding out.
+    pub fn prepare(&self) -> Result<(), Error> {
+        std::fs::create_dir_all(&self.root)
+            .and_then(|()| tempfile::tempdir_in(&self.root)?.close())
+            .map_err(|source| Error::Root { root: self.root.clone(), source })
+    }
+
+    /// Returns what every attempt at this commit starts from, read from the repository once.
+    ///
+    /// Two threads that ask at the same time may both read it; both get the same.
+    pub(super) fn base(&self, commit: Oid) -> Result<Arc<Base>, Error> {
+        let known = || self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(base) = known().get(&commit) {
+            return Ok(Arc::clone(base));
+        }
+        let base = Arc::new(Base::read(self, commit)?);
+        let mut bases = known();
+        if bases.len() >= KEPT_BASES {
+            bases.clear();
+        }
+        bases.insert(commit, Arc::clone(&base));
+        Ok(base)
+    }
+}
