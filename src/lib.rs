@@ -3,6 +3,8 @@
 //!
 //! # The tour
 //!
+//! A [`Repository`](repository::Repository) is the front door: it is opened for a directory and somebody who acts there.
+//!
 //! A **plan** is a DAG of work items. [`plan`] reads its bytes, [`plan::validate`] turns it into a `ValidPlan` or into every problem
 //! it has, and [`run::submit`] makes a **run** of it: one ref, on which every event is one signed commit.
 //!
@@ -61,6 +63,9 @@ pub mod clock;
 pub mod config;
 
 pub mod ledger;
+
+#[cfg(feature = "full")]
+pub mod repository;
 
 pub mod verify;
 

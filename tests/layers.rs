@@ -24,11 +24,13 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("verify", &["git", "ledger::merkle", "ledger::sign", "model", "plan"]),
     // The one chain. A run that bytes are taken from is one that the verifier let pass.
     ("ledger", &["clock", "git", "ledger::merkle", "ledger::sign", "model"]),
-    ("run", &["git", "ledger", "model", "plan", "verify"]),
+    // The front door: everything that is done with runs, threads and documents starts from it.
+    ("repository", &["clock", "config", "git", "ledger", "model", "plan"]),
+    ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
     // The conductor is the one stage that knows the others.
-    ("engine", &["clock", "config", "git", "ledger", "model", "plan", "run", "worker"]),
+    ("engine", &["clock", "config", "git", "ledger", "model", "plan", "repository", "run", "worker"]),
     // Pure but for the facts, which are looked up in the repository and its runs.
     ("packet", &["git", "model", "run", "verify"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
@@ -36,7 +38,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // What is done with a run besides driving it.
     ("share", &["git", "ledger", "model", "plan", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
-    ("anchor", &["clock", "git", "ledger", "model", "share", "verify"]),
+    ("anchor", &["clock", "git", "ledger", "model", "repository", "share", "verify"]),
     ("interop", &["git", "ledger", "model", "run"]),
     ("apply", &["git", "model", "run"]),
     ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "run", "verify", "worker"]),

@@ -13,6 +13,7 @@ mod settings;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::name::RunId;
+use crate::repository::Repository;
 use crate::share::push;
 use crate::verify::{self, Answer, Guarantee, Question, Seal, Witness};
 
@@ -71,6 +73,24 @@ pub struct Means {
     pub clock: Clock,
     /// What the environment says of AWS.
     pub environment: Environment,
+}
+
+impl Means {
+    /// Returns what the configuration and the environment of a repository say.
+    pub fn of(repository: &Repository) -> Self {
+        let from = &repository.environment;
+        let aws = |(name, value): (&String, &OsString)| {
+            Some((name.clone(), value.to_str().filter(|value| !value.is_empty())?.to_owned()))
+        };
+        let variables = from.variables.iter().filter(|(name, _)| name.starts_with("AWS_")).filter_map(aws).collect();
+        Self {
+            store: repository.store.clone(),
+            reach: repository.reach(),
+            settings: repository.config.reaching.clone(),
+            clock: from.clock,
+            environment: Environment { variables, home: from.variable("HOME").map(PathBuf::from) },
+        }
+    }
 }
 
 impl Anchor {

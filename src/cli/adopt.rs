@@ -9,9 +9,10 @@ use git_handoff::thread::adopt::{self as stage, Adopted, Request};
 use git_handoff::verify::{Ancestor, Options};
 use serde_json::{Value, json};
 
-use super::context::{Context, read_file};
+use super::context::read_file;
 use super::verify::{Trust, trust};
 use super::{Ending, Failure, Output, thread};
+use git_handoff::repository::Repository;
 
 /// Adopt a checkpoint that was offered, as the beginning of a new thread
 ///
@@ -47,22 +48,22 @@ pub(crate) struct Arguments {
 }
 
 /// Adopts, and prints where the state is now.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let wanted = Trust { signers: arguments.signers.as_deref(), ..Trust::default() };
-    let options = trust(&wanted, context, output)?;
+    let options = trust(&wanted, repository, output)?;
     let request = Request {
         descriptor: read_file(&arguments.descriptor, MAX_SIZE as u64 + 1)?,
         new: thread::id(&arguments.new)?,
         me: arguments.me.clone(),
         from: arguments.from.clone(),
-        reach: context.reach(output),
+        reach: repository.reach(),
         // Whether an unknown key will do is for the flag to say.
         options: Options { strict_signers: false, ..options },
         accept_unknown: arguments.accept_unknown_signer,
         accept_packet: arguments.accept,
         checkout: arguments.checkout,
     };
-    let adopted = stage::adopt(&context.writer()?, &request)?;
+    let adopted = stage::adopt(&repository.writer()?, &request)?;
     output.value(&value(&adopted, arguments.checkout));
     Ok(Ending::Done)
 }

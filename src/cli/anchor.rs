@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use git_handoff::anchor::{self, Anchor, Place};
 use git_handoff::verify::LOCAL;
 
-use super::context::Context;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Hold runs against places outside the repository
 ///
@@ -32,12 +32,12 @@ enum Command {
 }
 
 /// Runs the command behind `anchor`.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
-        Command::Add(arguments) => add::run(arguments, context, output),
-        Command::List(_) => list::run(context, output),
-        Command::Push(arguments) => push::run(arguments, context, output),
-        Command::Check(arguments) => check::run(arguments, context, output),
+        Command::Add(arguments) => add::run(arguments, repository, output),
+        Command::List(_) => list::run(repository, output),
+        Command::Push(arguments) => push::run(arguments, repository, output),
+        Command::Check(arguments) => check::run(arguments, repository, output),
     }
 }
 
@@ -53,17 +53,17 @@ fn strength(anchor: &Anchor) -> &'static str {
 const TIME: &str = "time";
 
 /// Reads one anchor's settings; no file inside the work tree says whom to trust about it.
-fn read(name: &str, settings: &BTreeMap<String, String>, context: &Context) -> Result<Anchor, Failure> {
+fn read(name: &str, settings: &BTreeMap<String, String>, repository: &Repository) -> Result<Anchor, Failure> {
     let mut anchor = anchor::read(name, settings)?;
     if let Some(file) = anchor.trust_file() {
-        *file = super::verify::outside(&format!("handoff.anchor.{name}.ca"), file, context)?;
+        *file = super::verify::outside(&format!("handoff.anchor.{name}.ca"), file, repository)?;
     }
     Ok(anchor)
 }
 
 /// Returns the anchors of some names; all that are configured where none is named. `local` is always there and needs no asking.
-pub(crate) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>, Failure> {
-    let configured = &context.config.anchors;
+pub(crate) fn chosen(names: &[String], repository: &Repository) -> Result<Vec<Anchor>, Failure> {
+    let configured = &repository.config.anchors;
     let outside = names.iter().filter(|name| *name != LOCAL);
     if let Some(unknown) = outside.clone().find(|name| !configured.contains_key(*name)) {
         let failure =
@@ -71,5 +71,5 @@ pub(crate) fn chosen(names: &[String], context: &Context) -> Result<Vec<Anchor>,
         return Err(failure.hint("git handoff anchor list"));
     }
     let wanted = configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
-    wanted.map(|(name, settings)| read(name, settings, context)).collect()
+    wanted.map(|(name, settings)| read(name, settings, repository)).collect()
 }

@@ -7,10 +7,10 @@ use git_handoff::model::state::Phase;
 use git_handoff::run::View;
 use serde_json::json;
 
-use super::context::Context;
 use super::gate;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///
@@ -33,15 +33,15 @@ pub(crate) struct Arguments {
 }
 
 /// Applies.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
-    let view = gate::vetted(&target, arguments.terms, context, output)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+    let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let onto = match &arguments.branch {
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let applied = stage::apply(&context.store, &view, &Request { item, onto })?;
+    let applied = stage::apply(&repository.store, &view, &Request { item, onto })?;
     if output.json {
         output.value(&value(&view, &applied));
     } else {

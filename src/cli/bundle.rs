@@ -9,10 +9,10 @@ use git_handoff::share::{Kind, Place, bundle as stage};
 use git_handoff::thread::own_threads;
 
 use super::cat::Stdout;
-use super::context::Context;
 use super::target::{Target, own_runs};
 use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Write runs and threads into one file, with the repository logs that anchor them
 ///
@@ -32,18 +32,18 @@ pub(crate) struct Arguments {
 }
 
 /// Writes the bundle.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let path = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
     if path.is_none() && output.is_terminal() {
         return Err(Failure::refused("terminal", "a bundle is nothing for a terminal".into())
             .hint("git handoff bundle --all --output runs.bundle"));
     }
-    let chains = chains(arguments, &context.store)?;
+    let chains = chains(arguments, &repository.store)?;
     if chains.is_empty() {
         return Err(Failure::refused("no-runs", "there are no runs or threads here".into()));
     }
     let Some(path) = path else {
-        stage::write(&context.store, &chains, &mut Stdout { output })?;
+        stage::write(&repository.store, &chains, &mut Stdout { output })?;
         output.flush();
         return Ok(Ending::Done);
     };
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     // A file of that name is replaced by a whole bundle or not at all.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    stage::write(&context.store, &chains, &mut file)?;
+    stage::write(&repository.store, &chains, &mut file)?;
     file.flush().map_err(failed)?;
     readable(file.as_file()).map_err(failed)?;
     file.persist(path).map_err(|e| failed(e.error))?;

@@ -11,9 +11,9 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::{Blob, Vetted};
 
-use super::context::Context;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output, gate};
+use git_handoff::repository::Repository;
 
 /// Print a product, a manifest or a transcript as it is, byte for byte
 ///
@@ -29,13 +29,13 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the bytes.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (run, blob) = find(arguments, context, output)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (run, blob) = find(arguments, repository, output)?;
     let Some(blob) = blob else {
         output.note("the transcript is empty");
         return Ok(Ending::Done);
     };
-    blob.copy(&context.store, &mut Stdout { output }).map_err(|error| {
+    blob.copy(&repository.store, &mut Stdout { output }).map_err(|error| {
         let hint = match &error {
             checked::Error::Store(store::Error::Missing(_)) => {
                 format!("git handoff show {}   # its bytes are elsewhere, or were deleted", quoted(run.as_str()))
@@ -64,9 +64,9 @@ impl Write for Stdout<'_> {
     }
 }
 
-fn find(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<(RunId, Option<Blob>), Failure> {
+fn find(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<(RunId, Option<Blob>), Failure> {
     let what = arguments.what.as_str();
-    let store = &context.store;
+    let store = &repository.store;
     let nothing = |view: &Vetted| {
         Failure::refused("no-such-thing", format!("there is no {what:?}"))
             .hint(format!("git handoff show {}", quoted(view.run.as_str())))
@@ -75,17 +75,17 @@ fn find(arguments: &Arguments, context: &Context, output: &mut Output) -> Result
     if let Some((run, path)) = what.rsplit_once(':')
         && !run.contains('/')
     {
-        let view = gate::vetted(&Target::find(store, run)?, arguments.terms, context, output)?;
+        let view = gate::vetted(&Target::find(store, run)?, arguments.terms, repository, output)?;
         let blob = view.file(store, path)?.ok_or_else(|| nothing(&view))?;
         return Ok((view.run.clone(), Some(blob)));
     }
     let (target, rest) = Target::with_rest(store, what)?;
-    let view = gate::vetted(&target, arguments.terms, context, output)?;
+    let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let usage = || Failure::usage("say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript".into());
     let (at, selected) = target::item_and_rest(&view, rest.ok_or_else(usage)?)?;
     let selected = selected.ok_or_else(usage)?;
     if selected == "transcript" {
-        return Ok((view.run.clone(), transcript(&view, at, context)?));
+        return Ok((view.run.clone(), transcript(&view, at, repository)?));
     }
     let item = &view.state.graph.item(at).id;
     let layout = view.state.layout();
@@ -107,7 +107,7 @@ fn find(arguments: &Arguments, context: &Context, output: &mut Output) -> Result
 }
 
 /// Returns the blob of the latest transcript of an item; nothing where it is known to be empty.
-fn transcript(view: &Vetted, at: usize, context: &Context) -> Result<Option<Blob>, Failure> {
+fn transcript(view: &Vetted, at: usize, repository: &Repository) -> Result<Option<Blob>, Failure> {
     let id = &view.state.graph.item(at).id;
     let latest: Option<(u32, Transcript)> = view.links.iter().rev().find_map(|link| match &link.entry.event {
         Event::ItemReconciled(e) if e.item == *id => Some((e.attempt, e.transcript?)),
@@ -124,9 +124,9 @@ fn transcript(view: &Vetted, at: usize, context: &Context) -> Result<Option<Blob
     let remote = Place::fetched(&view.head.name).map(|(remote, _)| remote);
     let folder = remote.map_or_else(|| format::REFS.to_owned(), format::fetched_refs);
     let reference = Place::of_transcripts(&view.run).below(&folder);
-    let tree = refs::read(&context.store, &reference)?;
+    let tree = refs::read(&repository.store, &reference)?;
     let oid = match tree {
-        Some(tree) => context.store.blob_at(tree, &format::transcript_path(id, attempt))?,
+        Some(tree) => repository.store.blob_at(tree, &format::transcript_path(id, attempt))?,
         None => None,
     };
     let oid = oid.ok_or_else(|| {

@@ -10,10 +10,11 @@ use git_handoff::run::document;
 use git_handoff::thread::{gate as attached, steps, vouch};
 use git_handoff::verify::Gate;
 
-use super::context::{self, Surroundings};
+use super::context;
 use super::target::Target;
 use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, doc, gate};
+use git_handoff::repository::Environment;
 
 /// Check whether it is safe to resume from a handoff packet
 ///
@@ -34,13 +35,13 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one report a packet.
-pub(crate) fn run(arguments: &Arguments, around: &Surroundings, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut Output) -> Result<Ending, Failure> {
     if arguments.packets.iter().filter(|path| *path == Path::new("-")).count() > 1 {
         return Err(Failure::usage("- stands for standard input, which can be read only once".into()));
     }
-    let mut terms = Terms { objective: arguments.objective.clone(), ..Terms::new(around.clock.now()) };
+    let mut terms = Terms { objective: arguments.objective.clone(), ..Terms::new(environment.clock.now()) };
     terms.max_age = arguments.max_age.unwrap_or(terms.max_age);
-    let worst = gate::around(around, output, |gate, output| check(arguments, &terms, gate, output))?;
+    let worst = gate::around(environment, output, |gate, output| check(arguments, &terms, gate, output))?;
     Ok(match worst {
         Classification::Clean => Ending::Done,
         Classification::Operational => Ending::CheckFailed,

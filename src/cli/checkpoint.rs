@@ -1,5 +1,6 @@
 //! `git handoff checkpoint`
 
+use super::context;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::work_tree;
@@ -10,9 +11,9 @@ use git_handoff::thread::Made;
 use git_handoff::thread::checkpoint as stage;
 use git_handoff::thread::worktree;
 
-use super::context::Context;
 use super::target::Target;
 use super::{Ending, Failure, Output, thread};
+use git_handoff::repository::Repository;
 
 /// Save a state as the next checkpoint of a thread
 ///
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
 }
 
 /// Saves, and prints the checkpoint.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let thread = thread::id(&arguments.thread)?;
     let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));
     if both {
@@ -48,10 +49,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let besides =
         Besides { summary: arguments.summary.as_deref(), run: arguments.run.as_deref(), worktree: arguments.worktree };
     let bytes = || {
-        let packet = arguments.packet.as_deref().map(|path| context.save(path)).transpose()?;
-        Ok((context.save(&arguments.state)?, packet))
+        let packet = arguments.packet.as_deref().map(|path| context::save(repository, path)).transpose()?;
+        Ok((context::save(repository, &arguments.state)?, packet))
     };
-    let made = make(context, &thread, &besides, bytes)?;
+    let made = make(repository, &thread, &besides, bytes)?;
     thread::print_made(&made, "checkpoint", output);
     Ok(Ending::Done)
 }
@@ -68,18 +69,18 @@ pub(crate) struct Besides<'a> {
 
 /// Saves a checkpoint; `bytes` writes its state and packet into the repository, once everything else is in order.
 pub(crate) fn make(
-    context: &Context,
+    repository: &Repository,
     thread: &ThreadId,
     besides: &Besides<'_>,
     bytes: impl FnOnce() -> Result<(Product, Option<Product>), Failure>,
 ) -> Result<Made, Failure> {
     check_summary(besides.summary)?;
-    let run = besides.run.map(|run| tie(context, run)).transpose()?;
-    let writer = context.writer()?;
-    let base = work_tree::head(&context.store).map_err(|e| Failure::refused("head", e.to_string()))?;
+    let run = besides.run.map(|run| tie(repository, run)).transpose()?;
+    let writer = repository.writer()?;
+    let base = work_tree::head(&repository.store).map_err(|e| Failure::refused("head", e.to_string()))?;
     let save_worktree = || {
-        let (saved, kept) = worktree::save(&context.store, context.config.max_product_size)?;
-        context.keep(kept);
+        let (saved, kept) = worktree::save(&repository.store, repository.config.max_product_size)?;
+        repository.keep(kept);
         Ok::<_, worktree::Error>(saved)
     };
     let (state, packet) = bytes()?;
@@ -102,9 +103,9 @@ fn check_summary(summary: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-fn tie(context: &Context, text: &str) -> Result<RunTie, Failure> {
-    let Target { run, reference } = Target::find(&context.store, text)?;
-    let view = Target { run: run.clone(), reference }.view(&context.store)?;
+fn tie(repository: &Repository, text: &str) -> Result<RunTie, Failure> {
+    let Target { run, reference } = Target::find(&repository.store, text)?;
+    let view = Target { run: run.clone(), reference }.view(&repository.store)?;
     let commit = view.head.commit.ok_or_else(Failure::bug)?;
     Ok(RunTie { id: run, commit })
 }

@@ -1,13 +1,14 @@
 //! `git handoff clean`
 
+use git_handoff::engine::machine::host;
 use git_handoff::git::{kept, store};
 use git_handoff::model::format;
 use git_handoff::upkeep::clean::{self as stage, Piece, Request, What};
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, table};
+use git_handoff::repository::Repository;
 
 /// Free what runs left on the disk
 ///
@@ -37,13 +38,13 @@ pub(crate) struct Arguments {
 }
 
 /// Lists, and removes if that is asked for.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remove = arguments.force && !arguments.dry_run;
     let Arguments { transcripts, salvage, discard, .. } = *arguments;
     let request = Request { transcripts, salvage, discard, remove };
     let mut runs = Vec::new();
     for named in &arguments.runs {
-        let target = Target::find(&context.store, named)?;
+        let target = Target::find(&repository.store, named)?;
         if target.reference != format::run_ref(&target.run) {
             let message = format!("the run {named:?} was fetched; there is nothing of it to clean here");
             return Err(Failure::refused("not-ours", message));
@@ -51,13 +52,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         runs.push(target.run);
     }
     if arguments.runs.is_empty() {
-        runs = own_runs(&context.store)?;
+        runs = own_runs(&repository.store)?;
     }
-    let (mut pieces, mut notes) = (Vec::new(), forsaken(context, remove)?);
+    let (mut pieces, mut notes) = (Vec::new(), forsaken(repository, remove)?);
     if runs.is_empty() {
         return Ok(tell(&[], &notes, remove, output));
     }
-    let (writer, host) = (context.writer()?, context.host()?);
+    let (writer, host) = (repository.writer()?, host(repository)?);
     for run in &runs {
         match stage::clean(&writer, &host, run, request) {
             Ok(cleaned) => {
@@ -73,8 +74,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Lets git have the packs that dead processes kept from it; returns what to tell.
-fn forsaken(context: &Context, remove: bool) -> Result<Vec<String>, Failure> {
-    let found = kept::forsaken(&context.store).map_err(store::Error::Pack)?;
+fn forsaken(repository: &Repository, remove: bool) -> Result<Vec<String>, Failure> {
+    let found = kept::forsaken(&repository.store).map_err(store::Error::Pack)?;
     let freed = found.iter().filter(|path| !remove || kept::release(path)).count();
     let verb = if remove { "are" } else { "would be" };
     let note = format!("{freed} pack(s) that a dead process kept from git {verb} git's again");

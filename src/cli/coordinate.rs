@@ -9,9 +9,9 @@ use git_handoff::model::state::RunState;
 use git_handoff::run::coordinate;
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::target::Target;
 use super::{Ending, Failure, Output, run, steer};
+use git_handoff::repository::Repository;
 
 /// Hold a run's rules against its documents, and add the items that they create
 ///
@@ -30,24 +30,24 @@ pub(crate) struct Arguments {
 }
 
 /// Applies the rules.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = Target::find(&context.store, &arguments.run)?;
-    let view = target.view(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let target = Target::find(&repository.store, &arguments.run)?;
+    let view = target.view(&repository.store)?;
     let over = view.state.sealed || view.state.is_ended();
     let reads = arguments.dry_run || (arguments.explain && (over || !target.is_own()));
     let mut answer = Answer { arguments, run: target.run.clone(), dry: reads, rules: Vec::new(), created: Vec::new() };
     if reads {
-        answer.rules = rules(context, &view.state)?;
-        let due = coordinate::due(&context.store, &view.state)?;
+        answer.rules = rules(repository, &view.state)?;
+        let due = coordinate::due(&repository.store, &view.state)?;
         answer.created = due.into_iter().map(|due| (due.item.id, due.rule)).collect();
         answer.print(&view.state, over, output);
         return Ok(Ending::Done);
     }
     steer::refuse_unless_open(&target, &view)?;
-    let mut open = run::open(&target.run, context)?;
+    let mut open = run::open(&target.run, repository)?;
     let before = open.state.clone();
-    answer.rules = rules(context, &before)?;
-    let links = coordinate::apply(&mut open, context.config.max_items)?;
+    answer.rules = rules(repository, &before)?;
+    let links = coordinate::apply(&mut open, repository.config.max_items)?;
     answer.created = links.iter().filter_map(added).collect();
     answer.print(&before, over, output);
     if !links.is_empty() && !output.json {
@@ -56,8 +56,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     Ok(Ending::Done)
 }
 
-fn rules(context: &Context, state: &RunState) -> Result<Vec<Judgement>, Failure> {
-    Ok(coordinate::explain(&context.store, state)?)
+fn rules(repository: &Repository, state: &RunState) -> Result<Vec<Judgement>, Failure> {
+    Ok(coordinate::explain(&repository.store, state)?)
 }
 
 /// Returns what a rule added, and the rule.

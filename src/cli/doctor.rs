@@ -1,12 +1,13 @@
 //! `git handoff doctor`
 
+use git_handoff::engine::machine::host;
 use std::path::Path;
 
 use git_handoff::upkeep::doctor::{Finding, Patient, Severity, examine};
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Find what is half-done, missing or dangerous here, and the command that mends it
 #[derive(clap::Args)]
@@ -17,16 +18,16 @@ pub(crate) struct Arguments {
 }
 
 /// Prints what was found.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     // A key is made by those who write, not by those who look.
-    let writer = context.own_fingerprint().map(|_| context.writer()).transpose()?;
-    let key_file = match &context.config.signing_key {
+    let writer = repository.own_fingerprint().map(|_| repository.writer()).transpose()?;
+    let key_file = match &repository.config.signing_key {
         Some(key) if key.starts_with("key::") || key.starts_with("ssh-") || is_public(key) => None,
-        Some(key) => Some(context.expand(Path::new(key))),
-        None => Some(context.store.common_dir().join("handoff/signing_key")),
+        Some(key) => Some(repository.environment.expand(Path::new(key))),
+        None => Some(repository.store.common_dir().join("handoff/signing_key")),
     };
-    let (store, host) = (context.store.clone(), context.host()?);
-    let patient = Patient { store, writer, key_file, host, schemas: context.schemas(), shapes: context.shapes() };
+    let (store, host) = (repository.store.clone(), host(repository)?);
+    let patient = Patient { store, writer, key_file, host, schemas: repository.schemas(), shapes: repository.shapes() };
     let findings = examine(&patient, arguments.fix)?;
     if output.json {
         output.value(&json!({

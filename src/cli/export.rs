@@ -3,9 +3,9 @@
 use clap::ValueEnum;
 use git_handoff::interop::{bundle_json, in_toto};
 
-use super::context::Context;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output, gate};
+use git_handoff::repository::Repository;
 
 /// Print a sealed run as evidence for other people's verifiers
 ///
@@ -31,23 +31,23 @@ enum Format {
 }
 
 /// Prints the evidence.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
-    let view = gate::with(arguments.terms, context, output, |gate, output| {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+    let view = gate::with(arguments.terms, repository, output, |gate, output| {
         gate::read(gate, &gate.admit_intact(&target.run, &target.reference)?, output)
     })?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| &view.state.graph.item(at).id);
-    let signer = context.signer()?;
+    let signer = repository.signer()?;
     match (arguments.format, item) {
         (Format::InToto, item) => {
-            let envelopes = in_toto::export(&context.store, &view, item, &signer)?;
+            let envelopes = in_toto::export(&repository.store, &view, item, &signer)?;
             if envelopes.is_empty() {
                 output.note("there are no products to attest");
             }
             envelopes.iter().for_each(|envelope| output.value(envelope));
         }
-        (Format::BundleJson, None) => output.value(&bundle_json::export(&context.store, &view, &signer)?),
+        (Format::BundleJson, None) => output.value(&bundle_json::export(&repository.store, &view, &signer)?),
         (Format::BundleJson, Some(_)) => {
             return Err(Failure::usage("a bundle is of a whole run: leave the item out".into()));
         }

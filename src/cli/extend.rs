@@ -13,9 +13,9 @@ use git_handoff::plan::validate::{Problems, validate_extension};
 use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
-use super::context::Context;
 use super::target::Target;
 use super::{Ending, Failure, Output, run, steer, validate};
+use git_handoff::repository::Repository;
 
 /// Add items to a run whose plan is open-ended
 ///
@@ -29,9 +29,9 @@ pub(crate) struct Arguments {
 }
 
 /// Adds items.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = Target::find(&context.store, &arguments.run)?;
-    let view = target.view(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let target = Target::find(&repository.store, &arguments.run)?;
+    let view = target.view(&repository.store)?;
     steer::refuse_unless_open(&target, &view)?;
     if !view.state.submitted.open_ended {
         let message =
@@ -40,13 +40,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
             .hint("submit another plan, or one with \"openEnded\": true from the beginning"));
     }
     let bytes = validate::read_plan(&arguments.plan)?;
-    let mut open = run::open(&target.run, context)?;
+    let mut open = run::open(&target.run, repository)?;
     let added = loop {
         if open.state.is_ended() {
             let message = format!("the run {:?} was closed or cancelled; nothing can be added", target.run.as_str());
             return Err(Failure::refused("ended", message));
         }
-        let added = match added(&open, &view.plan, &bytes, context)? {
+        let added = match added(&open, &view.plan, &bytes, repository)? {
             Ok(added) => added,
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         };
@@ -74,7 +74,7 @@ fn added(
     open: &OpenRun,
     submitted: &Plan,
     bytes: &[u8],
-    context: &Context,
+    repository: &Repository,
 ) -> Result<Result<Vec<Item>, Problems>, Failure> {
     let asked = match plan::parse(bytes) {
         Ok(asked) => asked,
@@ -92,7 +92,7 @@ fn added(
     let there: BTreeSet<&ItemId> = asked.items.iter().filter(is_there).map(|item| &item.id).collect();
     // What is there with the same content may be said again, and is validated with what is new.
     let others: Vec<Item> = existing.iter().filter(|item| !there.contains(&item.id)).cloned().collect();
-    let catalog = context.catalog(&open.state.submitted.queue, Vec::new())?;
+    let catalog = repository.catalog(&open.state.submitted.queue, Vec::new())?;
     Ok(validate_extension(submitted, &others, bytes, &catalog).map(|mut items| {
         items.retain(|item| !there.contains(&item.id));
         items.sort_by(|one, other| one.id.cmp(&other.id));

@@ -9,6 +9,7 @@ mod thread;
 use std::error::Error;
 use std::io;
 
+use git_handoff::engine::machine::NoCache;
 use git_handoff::engine::{drive, hold};
 use git_handoff::git::{checked, packed, program, refs, save, store};
 use git_handoff::ledger::{chain, log, prove, sign};
@@ -18,7 +19,7 @@ use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::run::{coordinate, submit};
 use git_handoff::upkeep::{clean, doctor};
-use git_handoff::{apply, interop, run, verify};
+use git_handoff::{apply, interop, repository, run, verify};
 use serde_json::{Value, json};
 
 /// Why a command failed.
@@ -124,6 +125,30 @@ impl From<store::Error> for Failure {
             }
             _ => failure,
         }
+    }
+}
+
+impl From<repository::Error> for Failure {
+    fn from(error: repository::Error) -> Self {
+        match error {
+            repository::Error::Actor => Self::usage(error.to_string()),
+            repository::Error::Rules { .. } => Self::of("bad-rule", &error),
+            repository::Error::Save(inner) => inner.into(),
+            repository::Error::Saved { name, source } => {
+                let failure = Self::from(source);
+                Self { message: format!("{}: {}", name.display(), failure.message), ..failure }
+            }
+            repository::Error::Sign(inner) => inner.into(),
+            repository::Error::Config(inner) => inner.into(),
+            repository::Error::Scratch(inner) => inner.into(),
+            repository::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<NoCache> for Failure {
+    fn from(error: NoCache) -> Self {
+        Self::of("no-cache", &error).hint("git config --global handoff.workspace.root /var/tmp/git-handoff")
     }
 }
 

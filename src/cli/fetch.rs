@@ -5,8 +5,8 @@ use git_handoff::share::Kind;
 use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
 use serde_json::json;
 
-use super::context::Context;
 use super::{Ending, Failure, Output, share, table};
+use git_handoff::repository::Repository;
 
 /// Take in what a remote has, to be verified here
 ///
@@ -32,15 +32,15 @@ pub(crate) struct Arguments {
 }
 
 /// Fetches and prints what came.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let request = Request {
-        remote: share::remote(arguments.remote.as_deref(), false, context)?,
+        remote: share::remote(arguments.remote.as_deref(), false, repository)?,
         names: arguments.names.clone(),
         transcripts: arguments.transcripts,
         content: arguments.content,
         space: share::space(arguments.as_branch.as_deref())?,
     };
-    let fetched = stage::fetch(&context.store, &context.reach(output), &request)?;
+    let fetched = stage::fetch(&repository.store, &repository.reach(), &request)?;
     if output.json {
         output.value(&json!({
             "schema": "git-handoff.fetch/1",

@@ -2,9 +2,9 @@
 
 use git_handoff::thread::steps;
 
-use super::context::Context;
 use super::thread::{self, ThreadTarget};
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Begin a new thread with a checkpoint of another
 ///
@@ -23,11 +23,11 @@ pub(crate) struct Arguments {
 }
 
 /// Forks, and prints the checkpoint.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let new = thread::id(&arguments.new)?;
-    let target = ThreadTarget::find(&context.store, &arguments.source)?;
-    let source = target.vouched(context, arguments.accept_untrusted, output)?;
-    let made = steps::fork(&context.writer()?, &source, target.checkpoint.as_ref(), &new)?;
+    let target = ThreadTarget::find(&repository.store, &arguments.source)?;
+    let source = target.vouched(repository, arguments.accept_untrusted, output)?;
+    let made = steps::fork(&repository.writer()?, &source, target.checkpoint.as_ref(), &new)?;
     thread::print_made(&made, "fork", output);
     Ok(Ending::Done)
 }

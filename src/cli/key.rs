@@ -3,8 +3,8 @@
 use git_handoff::ledger::sign;
 use serde_json::json;
 
-use super::context::Context;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Print the line by which others know your signatures
 ///
@@ -17,9 +17,9 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the allowed-signers line.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let signer = context.signer()?;
-    let email = context.config.user.as_ref().map(|(_, email)| email.clone());
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let signer = repository.signer()?;
+    let email = repository.config.user.as_ref().map(|(_, email)| email.clone());
     let principal = arguments.principal.clone().or(email).unwrap_or_else(|| "git-handoff".into());
     if principal.is_empty() || principal.contains(|c: char| c.is_whitespace() || c == ',' || c == '"') {
         return Err(Failure::usage(format!("{principal:?} cannot stand in an allowed-signers file")));

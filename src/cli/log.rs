@@ -4,9 +4,9 @@ use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::Event;
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::target::Target;
 use super::{Ending, Failure, Output, progress, table};
+use git_handoff::repository::Repository;
 
 /// Show a run's entries, oldest first
 #[derive(clap::Args)]
@@ -16,8 +16,8 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line an entry.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
     if output.json {
         for link in &view.links {
             output.value(&value(link)?);

@@ -54,7 +54,7 @@ use git_handoff::worker::supervisor;
 pub(crate) use failure::Failure;
 pub(crate) use output::Output;
 
-use context::{Context, Surroundings};
+use git_handoff::repository::Repository;
 
 use crate::mcp;
 
@@ -180,15 +180,15 @@ pub(crate) fn main() -> ExitCode {
         if matches!(command, Command::CheckSchema) {
             return check_schema::run(&mut output);
         }
-        let around = Surroundings::new(actor)?;
+        let environment = context::environment(actor)?;
         match command {
-            Command::Check(arguments) => check::run(&arguments, &around, &mut output),
-            Command::Packet(arguments) => packet::run(arguments, around, &mut output),
-            Command::Mcp(arguments) => mcp::run(arguments, around, &mut output),
+            Command::Check(arguments) => check::run(&arguments, &environment, &mut output),
+            Command::Packet(arguments) => packet::run(arguments, environment, &mut output),
+            Command::Mcp(arguments) => mcp::run(arguments, environment, &mut output),
             command => {
-                let context = Context::new(around, command.works_anywhere(), &mut output)?;
-                context.config.warnings.iter().for_each(|warning| output.warn(warning));
-                dispatch(command, &context, &mut output)
+                let repository = context::open(environment, command.works_anywhere(), &mut output)?;
+                repository.config.warnings.iter().for_each(|warning| output.warn(warning));
+                dispatch(command, &repository, &mut output)
             }
         }
     }));
@@ -199,42 +199,42 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match command {
-        Command::Validate(arguments) => validate::run(&arguments, context, output),
-        Command::Submit(arguments) => submit::run(&arguments, context, output),
-        Command::Run(arguments) => run::run(&arguments, context, output),
-        Command::Runs(arguments) => runs::run(&arguments, context, output),
-        Command::Status(arguments) => status::run(&arguments, context, output),
-        Command::Log(arguments) => log::run(&arguments, context, output),
-        Command::Show(arguments) => show::run(&arguments, context, output),
-        Command::Cat(arguments) => cat::run(&arguments, context, output),
-        Command::Verify(arguments) => verify::run(&arguments, context, output),
-        Command::Cancel(arguments) => steer::cancel(&arguments, context, output),
-        Command::Retry(arguments) => steer::retry(&arguments, context, output),
-        Command::Close(arguments) => steer::close(&arguments, context, output),
-        Command::Extend(arguments) => extend::run(&arguments, context, output),
-        Command::Coordinate(arguments) => coordinate::run(&arguments, context, output),
-        Command::Apply(arguments) => apply::run(&arguments, context, output),
-        Command::Doc(arguments) => doc::run(&arguments, context, output),
-        Command::Checkpoint(arguments) => checkpoint::run(&arguments, context, output),
-        Command::Resume(arguments) => resume::run(&arguments, context, output),
-        Command::Offer(arguments) => offer::run(&arguments, context, output),
-        Command::Adopt(arguments) => adopt::run(&arguments, context, output),
-        Command::Fork(arguments) => fork::run(&arguments, context, output),
-        Command::Rollback(arguments) => rollback::run(&arguments, context, output),
-        Command::Thread(arguments) => thread::run(&arguments, context, output),
-        Command::Push(arguments) => push::run(&arguments, context, output),
-        Command::Fetch(arguments) => fetch::run(&arguments, context, output),
-        Command::Anchor(arguments) => anchor::run(&arguments, context, output),
-        Command::Bundle(arguments) => bundle::run(&arguments, context, output),
+        Command::Validate(arguments) => validate::run(&arguments, repository, output),
+        Command::Submit(arguments) => submit::run(&arguments, repository, output),
+        Command::Run(arguments) => run::run(&arguments, repository, output),
+        Command::Runs(arguments) => runs::run(&arguments, repository, output),
+        Command::Status(arguments) => status::run(&arguments, repository, output),
+        Command::Log(arguments) => log::run(&arguments, repository, output),
+        Command::Show(arguments) => show::run(&arguments, repository, output),
+        Command::Cat(arguments) => cat::run(&arguments, repository, output),
+        Command::Verify(arguments) => verify::run(&arguments, repository, output),
+        Command::Cancel(arguments) => steer::cancel(&arguments, repository, output),
+        Command::Retry(arguments) => steer::retry(&arguments, repository, output),
+        Command::Close(arguments) => steer::close(&arguments, repository, output),
+        Command::Extend(arguments) => extend::run(&arguments, repository, output),
+        Command::Coordinate(arguments) => coordinate::run(&arguments, repository, output),
+        Command::Apply(arguments) => apply::run(&arguments, repository, output),
+        Command::Doc(arguments) => doc::run(&arguments, repository, output),
+        Command::Checkpoint(arguments) => checkpoint::run(&arguments, repository, output),
+        Command::Resume(arguments) => resume::run(&arguments, repository, output),
+        Command::Offer(arguments) => offer::run(&arguments, repository, output),
+        Command::Adopt(arguments) => adopt::run(&arguments, repository, output),
+        Command::Fork(arguments) => fork::run(&arguments, repository, output),
+        Command::Rollback(arguments) => rollback::run(&arguments, repository, output),
+        Command::Thread(arguments) => thread::run(&arguments, repository, output),
+        Command::Push(arguments) => push::run(&arguments, repository, output),
+        Command::Fetch(arguments) => fetch::run(&arguments, repository, output),
+        Command::Anchor(arguments) => anchor::run(&arguments, repository, output),
+        Command::Bundle(arguments) => bundle::run(&arguments, repository, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::CheckSchema | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),
-        Command::Prove(arguments) => prove::run(&arguments, context, output),
-        Command::Key(arguments) => key::run(&arguments, context, output),
-        Command::Export(arguments) => export::run(&arguments, context, output),
-        Command::Doctor(arguments) => doctor::run(&arguments, context, output),
-        Command::Clean(arguments) => clean::run(&arguments, context, output),
+        Command::Prove(arguments) => prove::run(&arguments, repository, output),
+        Command::Key(arguments) => key::run(&arguments, repository, output),
+        Command::Export(arguments) => export::run(&arguments, repository, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, repository, output),
+        Command::Clean(arguments) => clean::run(&arguments, repository, output),
     }
 }
 

@@ -5,9 +5,9 @@ use git_handoff::model::quote::quoted;
 use git_handoff::thread::offer::{self as stage, AtRemotes, Terms};
 use serde_json::Value;
 
-use super::context::Context;
 use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Offer a checkpoint to another agent: print its signed descriptor
 ///
@@ -31,28 +31,33 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the descriptor.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let terms = Terms {
         to_agent: arguments.to.clone(),
-        expires: context.clock.now().plus_millis(arguments.expires),
+        expires: repository.environment.clock.now().plus_millis(arguments.expires),
         accept: arguments.accept,
     };
-    let descriptor = offer(context, &arguments.target, terms, output)?;
+    let descriptor = offer(repository, &arguments.target, terms, output)?;
     output.value(&descriptor);
     Ok(Ending::Done)
 }
 
 /// Returns the descriptor of a checkpoint.
-pub(crate) fn offer(context: &Context, target: &str, terms: Terms, output: &mut Output) -> Result<Value, Failure> {
-    let target = ThreadTarget::find(&context.store, target)?;
+pub(crate) fn offer(
+    repository: &Repository,
+    target: &str,
+    terms: Terms,
+    output: &mut Output,
+) -> Result<Value, Failure> {
+    let target = ThreadTarget::find(&repository.store, target)?;
     // Whom it rests on is for those to judge who are offered it.
-    let source = target.vouched(context, true, output)?;
+    let source = target.vouched(repository, true, output)?;
     if terms.to_agent.as_deref().is_some_and(|to| to.is_empty() || to.len() > 256 || to.chars().any(char::is_control)) {
         return Err(Failure::usage("an agent's name has 1 to 256 bytes and no control characters".into()));
     }
-    let descriptor = stage::offer(&context.writer()?, &source, target.checkpoint.as_ref(), terms)?;
+    let descriptor = stage::offer(&repository.writer()?, &source, target.checkpoint.as_ref(), terms)?;
     let push = |remote: &str| format!("git handoff push {} {}", quoted(remote), quoted(target.thread.as_str()));
-    match stage::at_remotes(&context.store, &context.reach(output), &source, target.checkpoint.as_ref())? {
+    match stage::at_remotes(&repository.store, &repository.reach(), &source, target.checkpoint.as_ref())? {
         AtRemotes::Held => {}
         AtRemotes::Nowhere(remote) => {
             output.warn(&format!("{} is not at {remote:?} yet: nobody can adopt it from there", target.thread));

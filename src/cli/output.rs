@@ -96,12 +96,6 @@ impl Output {
         io::stdout().is_terminal()
     }
 
-    /// Returns whether a person is there who can be asked for a password.
-    #[expect(clippy::unused_self, reason = "nobody looks at the streams without holding the output")]
-    pub(crate) fn can_ask(&self) -> bool {
-        io::stderr().is_terminal()
-    }
-
     /// Says something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
         self.say(None, text);

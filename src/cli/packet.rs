@@ -12,10 +12,10 @@ use git_handoff::run::View;
 use git_handoff::thread::{steps, vouch};
 use git_handoff::verify::Gate;
 
-use super::context::{Context, Surroundings};
 use super::target::Target;
 use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, check, gate};
+use git_handoff::repository::{Environment, Repository};
 
 /// Write a handoff packet
 #[derive(clap::Args)]
@@ -89,26 +89,26 @@ struct Auto {
 }
 
 /// Writes a packet to stdout.
-pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
     match arguments.command {
         Command::New(new) => {
-            let draft = new.draft(&around, output)?;
-            let now = around.clock.now();
-            gate::around(&around, output, |gate, output| {
+            let draft = new.draft(&environment, output)?;
+            let now = environment.clock.now();
+            gate::around(&environment, output, |gate, output| {
                 write(&draft, gate, now, output);
                 Ok(())
             })?;
         }
         Command::Auto(which) => {
-            let context = Context::new(around, false, output)?;
-            let now = context.clock.now();
-            gate::at_hand(which.terms, &context, output, |gate, output| {
+            let repository = Repository::open(environment)?;
+            let now = repository.environment.clock.now();
+            gate::at_hand(which.terms, &repository, output, |gate, output| {
                 let draft = match (which.run, which.thread) {
-                    (_, Some(thread)) => of_thread(&context, gate, &thread, output)?,
+                    (_, Some(thread)) => of_thread(&repository, gate, &thread, output)?,
                     (run, None) => {
-                        let target = Target::find(&context.store, &run.unwrap_or_default())?;
+                        let target = Target::find(&repository.store, &run.unwrap_or_default())?;
                         let view = gate::believed(gate, &target, output)?;
-                        let around = surroundings(&context, Some(view.state.submitted.base), Some(&view))?;
+                        let around = surroundings(&repository, Some(view.state.submitted.base), Some(&view))?;
                         auto::packet(&view, &around, now)
                     }
                 };
@@ -133,7 +133,7 @@ fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Outpu
 }
 
 impl New {
-    fn draft(mut self, around: &Surroundings, output: &mut Output) -> Result<Draft, Failure> {
+    fn draft(mut self, environment: &Environment, output: &mut Output) -> Result<Draft, Failure> {
         if std::io::stdin().is_terminal() {
             self.ask(output)?;
         }
@@ -143,7 +143,7 @@ impl New {
             return Err(Failure::usage(format!("a packet needs {}", options.join(", ")))
                 .hint("give each of them; a list with nothing in it is 'none'"));
         }
-        let now = around.clock.now();
+        let now = environment.clock.now();
         let objective = self.objective.unwrap_or_default();
         let token = self.resume_token.unwrap_or_else(|| first_words(&objective, now));
         Ok(Draft {
@@ -219,8 +219,8 @@ fn first_words(objective: &str, now: Moment) -> String {
     marker(&words.join(" "), now, None)
 }
 
-fn of_thread(context: &Context, gate: &Gate<'_>, text: &str, output: &mut Output) -> Result<Draft, Failure> {
-    let store = &context.store;
+fn of_thread(repository: &Repository, gate: &Gate<'_>, text: &str, output: &mut Output) -> Result<Draft, Failure> {
+    let store = &repository.store;
     let target = ThreadTarget::find(store, text)?;
     let trust = vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted };
     let vouched = target.vouched_by(store, &trust)?;
@@ -231,16 +231,20 @@ fn of_thread(context: &Context, gate: &Gate<'_>, text: &str, output: &mut Output
     // A run that is not here is no fact; one that two remotes tell of is for a person to name.
     let run = run.map(|run| Target::look_up(store, run.as_str())).transpose()?.flatten();
     let run = run.map(|run| gate::believed(gate, &run, output)).transpose()?;
-    let around = surroundings(context, latest.content.base, run.as_deref())?;
-    let ours =
-        target.reference == format::thread_ref(&target.thread) && context.own_fingerprint() == Some(sound.key.clone());
+    let around = surroundings(repository, latest.content.base, run.as_deref())?;
+    let ours = target.reference == format::thread_ref(&target.thread)
+        && repository.own_fingerprint() == Some(sound.key.clone());
     let source = auto::thread::Source { name: text, trail: &sound.trail, latest, ours, run: run.as_ref() };
-    Ok(auto::thread::packet(&source, &around, context.clock.now()))
+    Ok(auto::thread::packet(&source, &around, repository.environment.clock.now()))
 }
 
 /// Returns what the repository says of the commit that some work began at.
-fn surroundings(context: &Context, base: Option<Oid>, view: Option<&View>) -> Result<auto::Surroundings, Failure> {
-    let store = &context.store;
+fn surroundings(
+    repository: &Repository,
+    base: Option<Oid>,
+    view: Option<&View>,
+) -> Result<auto::Surroundings, Failure> {
+    let store = &repository.store;
     let head =
         work_tree::head(store).map_err(|error| Failure::refused("head", error.to_string()))?.map(|(head, _)| head);
     let base = base.filter(|base| store.contains(*base));

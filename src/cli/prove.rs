@@ -3,9 +3,9 @@
 use git_handoff::ledger::prove as stage;
 use git_handoff::model::plan::ProductKey;
 
-use super::context::Context;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Prove a product, or how a run went on, to somebody who has nothing else
 ///
@@ -21,8 +21,8 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the proof.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let store = &context.store;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let store = &repository.store;
     let (target, rest) = Target::with_rest(store, &arguments.what)?;
     let proof = match (arguments.since, rest) {
         (Some(since), None) => stage::growth(store, &target.reference, since)?,

@@ -7,8 +7,8 @@ use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
 use serde_json::json;
 
-use super::context::Context;
 use super::{Ending, Failure, Output, share, table};
+use git_handoff::repository::Repository;
 
 /// Hand runs and threads to a remote, with the repository logs that anchor them
 ///
@@ -32,16 +32,16 @@ pub(crate) struct Arguments {
 }
 
 /// Pushes and prints what moved.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let request = Request {
-        remote: share::remote(arguments.remote.as_deref(), true, context)?,
+        remote: share::remote(arguments.remote.as_deref(), true, repository)?,
         names: arguments.names.clone(),
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
         dry_run: arguments.dry_run,
     };
     let pushed =
-        stage::push(&context.store, &context.reach(output), &request).map_err(|error| explain(error, &request))?;
+        stage::push(&repository.store, &repository.reach(), &request).map_err(|error| explain(error, &request))?;
     let moves = &pushed.moved;
     if output.json {
         let mut answer = json!({

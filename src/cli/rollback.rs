@@ -2,9 +2,9 @@
 
 use git_handoff::thread::steps;
 
-use super::context::Context;
 use super::thread::{self, ThreadTarget};
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Make an earlier checkpoint of a thread its latest again
 ///
@@ -20,14 +20,14 @@ pub(crate) struct Arguments {
 }
 
 /// Appends, and prints the checkpoint.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = ThreadTarget::find(&context.store, &arguments.target)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&repository.store, &arguments.target)?;
     let checkpoint = target.checkpoint.ok_or_else(|| {
         Failure::usage("say which checkpoint: THREAD:CHECKPOINT, as `git handoff thread log` shows them".into())
     })?;
-    let own = ThreadTarget::own(context, target.thread)?;
-    let vouched = own.vouched(context, arguments.accept_untrusted, output)?;
-    let made = steps::rollback(&context.writer()?, vouched, &checkpoint)?;
+    let own = ThreadTarget::own(repository, target.thread)?;
+    let vouched = own.vouched(repository, arguments.accept_untrusted, output)?;
+    let made = steps::rollback(&repository.writer()?, vouched, &checkpoint)?;
     thread::print_made(&made, "rollback", output);
     Ok(Ending::Done)
 }

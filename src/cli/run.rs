@@ -1,5 +1,6 @@
 //! `git handoff run`
 
+use git_handoff::engine::machine::Machine;
 use std::path::Path;
 
 use git_handoff::engine::drive;
@@ -13,10 +14,10 @@ use git_handoff::run::{Denied, OpenRun, open_proven};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::context::Context;
 use super::progress::Display;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, status, submit, validate};
+use git_handoff::repository::Repository;
 
 /// A run of this many entries leaves so many loose objects that they are packed at its end.
 const LARGE: u64 = 5_000;
@@ -36,33 +37,38 @@ pub(crate) struct Arguments {
 }
 
 /// Drives the runs one after the other.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let mut runs = Vec::new();
     for named in &arguments.runs {
         let path = Path::new(named);
         // A run's id wins over a file of that name; `./name` means the file.
-        if Target::find(&context.store, named).is_ok() || !(path.is_file() || named == "-") {
-            runs.push(Target::find(&context.store, named)?.run);
+        if Target::find(&repository.store, named).is_ok() || !(path.is_file() || named == "-") {
+            runs.push(Target::find(&repository.store, named)?.run);
             continue;
         }
-        match submit::submit(path, &submit::Wanted::default(), context)? {
+        match submit::submit(path, &submit::Wanted::default(), repository)? {
             Ok(submitted) => runs.push(submitted.run),
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
     if !arguments.runs.is_empty() {
-        return drive(&runs, arguments.close, context, output);
+        return drive(&runs, arguments.close, repository, output);
     }
-    let (unsettled, unreadable) = unsettled(context)?;
+    let (unsettled, unreadable) = unsettled(repository)?;
     if unsettled.is_empty() && unreadable.is_empty() {
         output.note("every run here has settled");
     }
-    let ending = drive(&unsettled, arguments.close, context, output);
+    let ending = drive(&unsettled, arguments.close, repository, output);
     last_of(unreadable.into_iter().map(Err).chain([ending]), output)
 }
 
 /// Drives runs and prints the table of items of each.
-pub(crate) fn drive(runs: &[RunId], close: bool, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn drive(
+    runs: &[RunId],
+    close: bool,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -70,7 +76,7 @@ pub(crate) fn drive(runs: &[RunId], close: bool, context: &Context, output: &mut
     let interrupt = runtime.block_on(async { on_interrupt() });
     let mut endings = Vec::new();
     for run in runs {
-        let one = runtime.block_on(drive_one(run, close, interrupt.clone(), context, output));
+        let one = runtime.block_on(drive_one(run, close, interrupt.clone(), repository, output));
         let interrupted = matches!(one, Ok(Ending::Interrupted));
         endings.push(one);
         if interrupted {
@@ -106,19 +112,19 @@ async fn drive_one(
     run: &RunId,
     close: bool,
     interrupt: watch::Receiver<bool>,
-    context: &Context,
+    repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let writer = context.writer()?;
-    let mut open = open(run, context)?;
-    let machine = context.machine(close)?;
+    let writer = repository.writer()?;
+    let mut open = open(run, repository)?;
+    let machine = Machine::of(repository, close)?;
     check_schemas(&open, &machine.schemas)?;
     let mut display = Display::new(&open.state, writer.clock);
     let settled = drive::drive(&mut open, machine, interrupt, &mut |progress| display.tell(&progress)).await;
     display.end();
     let settled = settled?;
     let target = Target { run: run.clone(), reference: format::run_ref(run) };
-    let view = target.view(&context.store)?;
+    let view = target.view(&repository.store)?;
     if output.json {
         let root = settled.sealed.as_ref().map(|sealed| sealed.root);
         output.value(&json!({
@@ -134,9 +140,9 @@ async fn drive_one(
     } else {
         status::print_table(&view, output);
     }
-    if settled.sealed.is_some() && view.head.entries >= LARGE && context.config.maintenance {
+    if settled.sealed.is_some() && view.head.entries >= LARGE && repository.config.maintenance {
         // What cannot be packed now is packed by git sooner or later; the run is not the worse for it.
-        if let Err(error) = context.store.pack_up() {
+        if let Err(error) = repository.store.pack_up() {
             output.warn(&format!("the new objects were not packed: {error}"));
         }
     }
@@ -157,8 +163,8 @@ async fn drive_one(
 }
 
 /// Opens a run for recording, after checking that its chain is sound so far and that our key may continue it.
-pub(crate) fn open(run: &RunId, context: &Context) -> Result<OpenRun, Failure> {
-    open_proven(&context.writer()?, run).map_err(|denied| match denied {
+pub(crate) fn open(run: &RunId, repository: &Repository) -> Result<OpenRun, Failure> {
+    open_proven(&repository.writer()?, run).map_err(|denied| match denied {
         Denied::Run(error) => error.into(),
         Denied::Refused(refusal) => refusal.into(),
     })
@@ -195,12 +201,12 @@ fn advise(view: &git_handoff::run::View, output: &mut Output) {
 }
 
 /// Returns the runs that have something left to do, be it only to record their seal; and why others cannot be read.
-fn unsettled(context: &Context) -> Result<(Vec<RunId>, Vec<Failure>), Failure> {
-    let own = context.own_fingerprint();
+fn unsettled(repository: &Repository) -> Result<(Vec<RunId>, Vec<Failure>), Failure> {
+    let own = repository.own_fingerprint();
     let (mut open, mut unreadable) = (Vec::new(), Vec::new());
-    for run in own_runs(&context.store)? {
+    for run in own_runs(&repository.store)? {
         let target = Target { run: run.clone(), reference: format::run_ref(&run) };
-        let state = match target.view(&context.store) {
+        let state = match target.view(&repository.store) {
             Ok(view) => view.state,
             Err(failure) => {
                 unreadable.push(failure);
@@ -209,7 +215,7 @@ fn unsettled(context: &Context) -> Result<(Vec<RunId>, Vec<Failure>), Failure> {
         };
         let ended = state.seals_itself() || state.is_ended();
         let logged =
-            |own: &String| log::find(&context.store, own, &run).map(|found| found.is_some_and(|r| r.root.is_some()));
+            |own: &String| log::find(&repository.store, own, &run).map(|found| found.is_some_and(|r| r.root.is_some()));
         let unlogged = match &own {
             Some(own) if state.sealed && state.submitted.writers.first() == Some(own) => !logged(own)?,
             _ => false,
@@ -266,8 +272,8 @@ fn ignored() -> u64 {
 
 #[cfg(unix)]
 async fn heard(mut signals: Vec<tokio::signal::unix::Signal>) {
-    std::future::poll_fn(|context| {
-        let heard = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+    std::future::poll_fn(|repository| {
+        let heard = signals.iter_mut().any(|signal| signal.poll_recv(repository).is_ready());
         if heard { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
     })
     .await;

@@ -4,17 +4,17 @@ use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, table};
+use git_handoff::repository::Repository;
 
 /// List the runs of this repository
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
 
 /// Prints one line a run. A run that cannot be read is listed as such and does not hide the others.
-pub(crate) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (rows, value) = list(&context.store)?;
+pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (rows, value) = list(&repository.store)?;
     if output.json {
         output.value(&value);
     } else {

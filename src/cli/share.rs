@@ -7,19 +7,20 @@ use git_handoff::share::{Kind, Place, Space};
 use git_handoff::thread::own_threads;
 
 use super::Failure;
-use super::context::Context;
 use super::target::own_runs;
+use git_handoff::repository::Repository;
 
 /// Returns the remote that a command line means.
-pub(crate) fn remote(word: Option<&str>, push: bool, context: &Context) -> Result<Remote, Failure> {
-    let remotes = Remotes::read(&context.store)?;
+pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) -> Result<Remote, Failure> {
+    let remotes = Remotes::read(&repository.store)?;
     let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
     remotes.find(&chosen).map_err(|error| {
         let failure = Failure::from(error);
         let verb = if push { "push" } else { "fetch" };
-        let is_run = || own_runs(&context.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
-        let is_thread =
-            || own_threads(&context.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen));
+        let is_run = || own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
+        let is_thread = || {
+            own_threads(&repository.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen))
+        };
         match word {
             // A run or thread where the remote belongs.
             Some(name) if is_run() || is_thread() => {

@@ -15,9 +15,9 @@ use git_handoff::run::View;
 use git_handoff::run::document;
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output, doc, progress, status, table};
+use git_handoff::repository::Repository;
 
 /// Show a run, or everything that is recorded about one of its items
 #[derive(clap::Args)]
@@ -28,14 +28,14 @@ pub(crate) struct Arguments {
 }
 
 /// Prints what the entries say.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (target, rest) = Target::with_rest(&context.store, &arguments.target)?;
-    let view = target.view(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+    let view = target.view(&repository.store)?;
     match rest {
         None if output.json => output.value(&run_value(&view, &target.reference)),
         None => print_run(&view, &target.reference, output),
         Some(rest) => {
-            let item = Item::gather(&view, &target.reference, target::item(&view, rest)?, context)?;
+            let item = Item::gather(&view, &target.reference, target::item(&view, rest)?, repository)?;
             if output.json {
                 output.value(&item.value());
             } else {
@@ -207,15 +207,17 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn gather(view: &'a View, reference: &'a str, at: usize, context: &Context) -> Result<Self, Failure> {
+    fn gather(view: &'a View, reference: &'a str, at: usize, repository: &Repository) -> Result<Self, Failure> {
         let id = &view.state.graph.item(at).id;
         let blob = match view.head.tree {
-            Some(tree) => context.store.blob_at(tree, &view.state.layout().manifest(id))?,
+            Some(tree) => repository.store.blob_at(tree, &view.state.layout().manifest(id))?,
             None => None,
         };
         // In a partial clone the manifest may be elsewhere; all else can be told without it.
-        let bytes =
-            blob.filter(|oid| context.store.contains(*oid)).map(|oid| context.store.read_blob(oid)).transpose()?;
+        let bytes = blob
+            .filter(|oid| repository.store.contains(*oid))
+            .map(|oid| repository.store.read_blob(oid))
+            .transpose()?;
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
         let steps = view.links.iter().filter_map(|link| Step::of(link, id)).collect();
         Ok(Self { view, reference, at, manifest, steps })

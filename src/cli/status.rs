@@ -4,9 +4,9 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::run::View;
 use serde_json::{Map, Value, json};
 
-use super::context::Context;
 use super::target::Target;
 use super::{Ending, Failure, Output, table};
+use git_handoff::repository::Repository;
 
 /// Show where each item of a run stands
 #[derive(clap::Args)]
@@ -16,8 +16,8 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the table of items.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let view = Target::find(&context.store, &arguments.run)?.view(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
     if output.json {
         output.value(&value(&view));
     } else {

@@ -11,9 +11,9 @@ use git_handoff::model::state::Phase;
 use git_handoff::run::{Error, NewEntry, OpenRun, View, closed};
 use serde_json::json;
 
-use super::context::Context;
 use super::target::{self, Target};
 use super::{Ending, Failure, Output, run};
+use git_handoff::repository::Repository;
 
 /// Cancel a run, or one item of it with all that waits for it
 ///
@@ -49,8 +49,8 @@ pub(crate) struct Close {
 }
 
 /// Cancels.
-pub(crate) fn cancel(arguments: &Cancel, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (mut open, item) = open(&arguments.target, context)?;
+pub(crate) fn cancel(arguments: &Cancel, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (mut open, item) = open(&arguments.target, repository)?;
     let Some(item) = item else { return cancel_run(&mut open, &arguments.reason, output) };
     let at = position(&open, &item)?;
     loop {
@@ -104,8 +104,8 @@ fn cancel_run(open: &mut OpenRun, reason: &str, output: &mut Output) -> Result<E
 }
 
 /// Asks for an item again.
-pub(crate) fn retry(arguments: &Retry, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (mut open, item) = open(&arguments.target, context)?;
+pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (mut open, item) = open(&arguments.target, repository)?;
     let item = item.ok_or_else(|| Failure::usage("say which item: RUN/ITEM".into()))?;
     let at = position(&open, &item)?;
     loop {
@@ -180,8 +180,8 @@ fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
 }
 
 /// Closes and seals.
-pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let (mut open, item) = open(&arguments.run, context)?;
+pub(crate) fn close(arguments: &Close, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (mut open, item) = open(&arguments.run, repository)?;
     if item.is_some() {
         return Err(Failure::usage("only a whole run can be closed".into()));
     }
@@ -205,13 +205,13 @@ pub(crate) fn close(arguments: &Close, context: &Context, output: &mut Output) -
 }
 
 /// Opens a run of this repository that can be changed, and says which item a text names.
-pub(super) fn open(text: &str, context: &Context) -> Result<(OpenRun, Option<String>), Failure> {
-    let (target, rest) = Target::with_rest(&context.store, text)?;
+pub(super) fn open(text: &str, repository: &Repository) -> Result<(OpenRun, Option<String>), Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, text)?;
     refuse_foreign(&target)?;
-    if is_sealed(&context.store, &target.reference) {
+    if is_sealed(&repository.store, &target.reference) {
         return Err(sealed(&target.run));
     }
-    let open = run::open(&target.run, context)?;
+    let open = run::open(&target.run, repository)?;
     if open.state.sealed {
         return Err(sealed(&target.run));
     }

@@ -7,8 +7,8 @@ use git_handoff::plan::validate::Problems;
 use git_handoff::run::submit::{self as stage, Request, Submitted};
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::{Ending, Failure, Output, run, validate};
+use git_handoff::repository::Repository;
 
 /// Validate a plan and create its run
 #[derive(clap::Args)]
@@ -27,14 +27,14 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the run's id.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
-    let submitted = match submit(&arguments.plan, &wanted, context)? {
+    let submitted = match submit(&arguments.plan, &wanted, repository)? {
         Ok(submitted) => submitted,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     if arguments.run {
-        return run::drive(&[submitted.run], false, context, output);
+        return run::drive(&[submitted.run], false, repository, output);
     }
     if output.json {
         output.value(&value(&submitted));
@@ -62,9 +62,13 @@ pub(crate) struct Wanted {
 }
 
 /// Validates and submits a plan file; problems of the plan are an answer, not a failure.
-pub(crate) fn submit(path: &Path, wanted: &Wanted, context: &Context) -> Result<Result<Submitted, Problems>, Failure> {
+pub(crate) fn submit(
+    path: &Path,
+    wanted: &Wanted,
+    repository: &Repository,
+) -> Result<Result<Submitted, Problems>, Failure> {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    submit_bytes(&validate::read_plan(path)?, folder, wanted, context)
+    submit_bytes(&validate::read_plan(path)?, folder, wanted, repository)
 }
 
 /// Does so with a plan that was read; the artifacts that it names are relative to `folder`.
@@ -72,29 +76,29 @@ pub(crate) fn submit_bytes(
     bytes: &[u8],
     folder: PathBuf,
     wanted: &Wanted,
-    context: &Context,
+    repository: &Repository,
 ) -> Result<Result<Submitted, Problems>, Failure> {
-    let valid = match validate::check(context, bytes, wanted) {
+    let valid = match validate::check(repository, bytes, wanted) {
         Ok(valid) => valid,
         Err(problems) => return Ok(Err(problems)),
     };
     let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
-    if queue != "default" && !context.config.queues.contains_key(queue) {
+    if queue != "default" && !repository.config.queues.contains_key(queue) {
         return Err(Failure::refused("unknown-queue", format!("no queue {queue:?} is registered here"))
             .hint(format!("git config {} 2", quoted(&format!("handoff.queue.{queue}.concurrency")))));
     }
-    let pattern = context.config.queues.get(queue).and_then(|settings| settings.pattern.clone());
+    let pattern = repository.config.queues.get(queue).and_then(|settings| settings.pattern.clone());
     let request = Request {
-        base: stage::resolve_base(&context.store, &validate::revision(wanted.base.as_deref(), Some(valid.plan())))?,
+        base: stage::resolve_base(&repository.store, &validate::revision(wanted.base.as_deref(), Some(valid.plan())))?,
         queue: wanted.queue.clone(),
         pattern: pattern.unwrap_or_else(|| "dag".into()),
         folder,
     };
-    let writer = context.writer()?;
+    let writer = repository.writer()?;
     let submitted = stage::submit(&writer, &valid, &request)?;
     if !submitted.created {
         // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
-        run::open(&submitted.run, context)?;
+        run::open(&submitted.run, repository)?;
     }
     Ok(Ok(submitted))
 }

@@ -8,9 +8,10 @@ use git_handoff::plan::{self, MAX_PLAN_BYTES};
 use git_handoff::run::submit as stage;
 use serde_json::{Value, json};
 
-use super::context::{self, Context};
+use super::context;
 use super::submit::Wanted;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Check a plan and print every problem it has
 #[derive(clap::Args)]
@@ -26,10 +27,10 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the verdict.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_plan(&arguments.plan)?;
     let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
-    let result = check(context, &bytes, &wanted);
+    let result = check(repository, &bytes, &wanted);
     Ok(report(output, result.as_ref()))
 }
 
@@ -41,15 +42,16 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Validates a plan against this repository.
 ///
 /// The one way to a valid plan, so that `validate` and `submit` cannot disagree.
-pub(crate) fn check(context: &Context, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Problems> {
+pub(crate) fn check(repository: &Repository, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Problems> {
     let parsed = plan::parse(bytes).ok();
     let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
-    let catalog = |reserved| context.catalog(queue, reserved).map_err(|failure| Problems::from(unreadable(&failure)));
+    let catalog =
+        |reserved| repository.catalog(queue, reserved).map_err(|failure| Problems::from(unreadable(&failure.into())));
     let revision = revision(wanted.base.as_deref(), parsed.as_ref());
-    let folders = [context.config.inputs.as_str(), context.config.outputs.as_str()];
+    let folders = [repository.config.inputs.as_str(), repository.config.outputs.as_str()];
     // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.
-    let reserved = stage::resolve_base(&context.store, &revision)
-        .and_then(|commit| stage::reserved_in_base(&context.store, commit, folders))
+    let reserved = stage::resolve_base(&repository.store, &revision)
+        .and_then(|commit| stage::reserved_in_base(&repository.store, commit, folders))
         .unwrap_or_default();
     validate(bytes, &catalog(reserved)?)
 }

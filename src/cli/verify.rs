@@ -2,6 +2,7 @@
 
 mod bundle;
 
+use git_handoff::anchor::Means;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,11 @@ use git_handoff::verify::{
 };
 
 use super::anchor;
-use super::context::{Context, read_file};
+use super::context::read_file;
 use super::held::{self, own_target as own};
 use super::target::Target;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// The largest allowed-signers file that is read.
 const SIGNERS_LIMIT: u64 = 16 << 20;
@@ -100,41 +102,41 @@ impl Arguments {
 }
 
 /// Prints a report for each run.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let options = options(arguments, context, output)?;
-    let anchors = anchor::chosen(&arguments.anchor, context)?;
-    let means = context.means(output);
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let options = options(arguments, repository, output)?;
+    let anchors = anchor::chosen(&arguments.anchor, repository)?;
+    let means = Means::of(repository);
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
     if let Some(path) = &arguments.proof {
-        return proof(path, arguments, context, (&options, &ask), output);
+        return proof(path, arguments, repository, (&options, &ask), output);
     }
     if let Some(path) = &arguments.bundle_json {
-        return bundle_json(path, arguments, context, &options, output);
+        return bundle_json(path, arguments, repository, &options, output);
     }
     if let Some(path) = &arguments.bundle {
-        return bundle::run(path, arguments, context, (&options, &ask), output);
+        return bundle::run(path, arguments, repository, (&options, &ask), output);
     }
-    let logs = Logs::read(&context.store)?;
+    let logs = Logs::read(&repository.store)?;
     let at_hand = AtHand { logs: &logs, ask: &ask };
     if arguments.all {
         let own_key = options.own_key.as_deref();
-        let held = held::look_up((&context.store, own_key), &logs, (&anchors, &means))?;
+        let held = held::look_up((&repository.store, own_key), &logs, (&anchors, &means))?;
         if held.targets.is_empty() && held.missed.is_empty() {
             output.note("there are no runs here");
         }
-        let ending = report(&held.targets, (&context.store, &at_hand), arguments, &options, output)?;
+        let ending = report(&held.targets, (&repository.store, &at_hand), arguments, &options, output)?;
         for missed in &held.missed {
             output.fail(missed);
         }
         return Ok(if held.missed.is_empty() { ending } else { Ending::CheckFailed });
     }
-    let targets = arguments.runs.iter().map(|named| match Target::find(&context.store, named) {
+    let targets = arguments.runs.iter().map(|named| match Target::find(&repository.store, named) {
         // A run whose ref is gone may still be one that a log names.
         Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown),
         found => found,
     });
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    report(&targets, (&context.store, &at_hand), arguments, &options, output)
+    report(&targets, (&repository.store, &at_hand), arguments, &options, output)
 }
 
 fn report(
@@ -173,7 +175,7 @@ fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output)
 fn proof(
     path: &Path,
     arguments: &Arguments,
-    context: &Context,
+    repository: &Repository,
     (options, ask): (&Options, Ask<'_>),
     output: &mut Output,
 ) -> Result<Ending, Failure> {
@@ -191,7 +193,7 @@ fn proof(
         }
         None => None,
     };
-    let logs = Logs::read(&context.store)?;
+    let logs = Logs::read(&repository.store)?;
     let beside = Beside { file, since_root: arguments.since_root };
     let report = verify_proof(&proof, beside, options, &AtHand { logs: &logs, ask });
     Ok(print(&report, 0, arguments, output))
@@ -201,12 +203,12 @@ fn proof(
 fn bundle_json(
     path: &Path,
     arguments: &Arguments,
-    context: &Context,
+    repository: &Repository,
     options: &Options,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let bytes = read_file(path, BUNDLE_JSON_LIMIT)?;
-    let own = context.own_key();
+    let own = repository.own_key();
     let report = verify_bundle_json(&bytes, own.as_ref(), arguments.root, options).map_err(|problems| {
         let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
         Failure::refused("bad-bundle", what).hint("git handoff export RUN --format bundle-json")
@@ -214,13 +216,13 @@ fn bundle_json(
     Ok(print(&report, 0, arguments, output))
 }
 
-fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Options, Failure> {
+fn options(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Options, Failure> {
     let wanted = Trust {
         signers: arguments.signers.as_deref(),
         revoked: arguments.revoked.as_deref(),
         require: arguments.require_trusted,
     };
-    let options = trust(&wanted, context, output)?;
+    let options = trust(&wanted, repository, output)?;
     if arguments.signer.is_some() && options.signers.is_none() {
         return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
             .hint("git handoff verify --signers FILE --signer PRINCIPAL RUN"));
@@ -228,7 +230,7 @@ fn options(arguments: &Arguments, context: &Context, output: &mut Output) -> Res
     Ok(Options {
         signer: arguments.signer.clone(),
         plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
-        base: arguments.base.as_deref().map(|base| commit(base, arguments, context)).transpose()?,
+        base: arguments.base.as_deref().map(|base| commit(base, arguments, repository)).transpose()?,
         ..options
     })
 }
@@ -245,9 +247,9 @@ pub(crate) struct Trust<'a> {
 }
 
 /// Returns whom the verifier knows: from the files that were named, else as the configuration says.
-pub(crate) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) -> Result<Options, Failure> {
-    let config = &context.config;
-    let configured = |key: &str, path: Option<&Path>| path.map(|path| outside(key, path, context)).transpose();
+pub(crate) fn trust(wanted: &Trust<'_>, repository: &Repository, output: &mut Output) -> Result<Options, Failure> {
+    let config = &repository.config;
+    let configured = |key: &str, path: Option<&Path>| path.map(|path| outside(key, path, repository)).transpose();
     let strict_file = match wanted.signers {
         Some(path) => Some(path.to_owned()),
         None => configured("handoff.signers", config.signers.as_deref())?,
@@ -257,7 +259,7 @@ pub(crate) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
         && let Some(path) = &config.allowed_signers
     {
         // A file that git itself is pointed at may not be there, and need not be one that we trust; it only informs.
-        match outside("gpg.ssh.allowedSignersFile", path, context) {
+        match outside("gpg.ssh.allowedSignersFile", path, repository) {
             Ok(path) => file = Some(path).filter(|path| path.exists()),
             Err(failure) => output.warn(&format!("{}; it is ignored", failure.message)),
         }
@@ -266,7 +268,7 @@ pub(crate) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
         Failure::refused("bad-signers", format!("{} cannot be used: {error}", path.display()))
     };
     let signers = match &file {
-        Some(path) => Some(Signers::parse(&text(path)?, &context.zone()).map_err(|e| bad(path, &e))?),
+        Some(path) => Some(Signers::parse(&text(path)?, &repository.environment.zone).map_err(|e| bad(path, &e))?),
         None => None,
     };
     let revoked_file = match wanted.revoked {
@@ -278,7 +280,7 @@ pub(crate) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
         None => Revoked::new(),
     };
     Ok(Options {
-        own_key: context.own_fingerprint(),
+        own_key: repository.own_fingerprint(),
         signers,
         strict_signers: strict_file.is_some() || wanted.require,
         revoked,
@@ -287,9 +289,9 @@ pub(crate) fn trust(wanted: &Trust<'_>, context: &Context, output: &mut Output) 
 }
 
 /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
-pub(crate) fn outside(key: &str, path: &Path, context: &Context) -> Result<PathBuf, Failure> {
-    let path = context.expand(path);
-    if is_in_work_tree(&context.store, &path) {
+pub(crate) fn outside(key: &str, path: &Path, repository: &Repository) -> Result<PathBuf, Failure> {
+    let path = repository.environment.expand(path);
+    if is_in_work_tree(&repository.store, &path) {
         return Err(Failure::refused(
             "untrusted-file",
             format!("`{key}` names {}, which lies inside the work tree", path.display()),
@@ -304,12 +306,12 @@ fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// Returns the commit that a revision names; for a bundle or a proof a commit's full id says it, since its base is not in it.
-fn commit(base: &str, arguments: &Arguments, context: &Context) -> Result<Oid, Failure> {
+fn commit(base: &str, arguments: &Arguments, repository: &Repository) -> Result<Oid, Failure> {
     match base.parse() {
         Ok(oid) if arguments.works_anywhere() => Ok(oid),
-        Err(_) if context.outside.is_some() => {
+        Err(_) if repository.is_outside() => {
             Err(Failure::usage(format!("{base:?} must be a commit's full id: there is no repository here")))
         }
-        _ => Ok(submit::resolve_base(&context.store, base)?),
+        _ => Ok(submit::resolve_base(&repository.store, base)?),
     }
 }

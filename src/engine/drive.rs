@@ -5,8 +5,6 @@
 mod ending;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +14,10 @@ use tokio::task::JoinSet;
 use super::attempt::{Finished, Job};
 use super::decide::Schedule;
 use super::hold::{self, Hold};
+use super::machine::Machine;
 use super::outcome::Batch;
 use super::{attempt, command, prepare, recover, retain};
 use crate::clock::{Clock, Steady};
-use crate::config::Config;
 use crate::engine::event::Progress;
 use crate::git::refs;
 use crate::git::stop::Stop;
@@ -27,33 +25,14 @@ use crate::model::entry::{Event, RunSealed};
 use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
-use crate::plan::schemas::Schemas;
 use crate::run::coordinate;
 use crate::run::{self, NewEntry, OpenRun};
 use crate::worker::capture;
-use crate::worker::host::Host;
 use crate::worker::survivors;
 use crate::worker::workspace;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
-
-/// What the conductor needs to know about this machine.
-#[derive(Clone)]
-pub struct Machine {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The environment of our own process, of which executors see a part.
-    pub ambient: Arc<BTreeMap<String, OsString>>,
-    /// Where worktrees are made.
-    pub host: Arc<Host>,
-    /// What documents are checked against.
-    pub schemas: Arc<Schemas>,
-    /// Whether to close and seal the run even if not every item got done.
-    pub close: bool,
-    /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
-    pub supervisor: Option<PathBuf>,
-}
 
 /// How driving a run ended.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ pub mod decide;
 pub mod drive;
 pub mod event;
 pub mod hold;
+pub mod machine;
 pub mod needs;
 pub mod recover;
 

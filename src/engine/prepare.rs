@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::attempt::{self, Job};
-use super::drive::Machine;
+use super::machine::Machine;
 use super::{command, needs};
 use crate::model::bounds;
 use crate::model::digest::Digest;

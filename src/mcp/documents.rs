@@ -72,7 +72,7 @@ struct Log {
 }
 
 fn put(call: &Call, parameters: &Put) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let content = parameters.encoding.read(&parameters.content)?;
     let asked = doc::put::Asked {
         run: &parameters.run,
@@ -80,12 +80,12 @@ fn put(call: &Call, parameters: &Put) -> Result<Value, Failure> {
         schema: parameters.schema.as_deref(),
         if_match: parameters.if_match.as_deref(),
     };
-    let (run, change) = doc::put::put(&context, &asked, || context.save_bytes(&content))?;
+    let (run, change) = doc::put::put(&repository, &asked, || Ok(repository.save_bytes(&content)?))?;
     Ok(doc::put::value(&run, &change))
 }
 
 fn get(call: &Call, parameters: &Get) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let asked = doc::get::Asked {
         run: &parameters.run,
         name: &parameters.name,
@@ -94,13 +94,13 @@ fn get(call: &Call, parameters: &Get) -> Result<Value, Failure> {
     };
     let wanted = asked.read()?;
     // Whom to trust is not for a caller to say.
-    let view = doc::vetted(&context, &parameters.run, gate::Terms::default(), &mut call.output())?;
+    let view = doc::vetted(&repository, &parameters.run, gate::Terms::default(), &mut call.output())?;
     let change = doc::get::find(&view, &asked, &wanted)?;
     check_size("document", change.revision.product.size, || {
         format!("git handoff doc get {} {}", quoted(&parameters.run), quoted(&parameters.name))
     })?;
     let mut content = Vec::new();
-    doc::get::give(&context, &view, &asked, &change, &mut content)?;
+    doc::get::give(&repository, &view, &asked, &change, &mut content)?;
     let (content, encoding) = Encoding::write(content);
     Ok(json!({
         "schema": "git-handoff.document-content/1",
@@ -112,11 +112,11 @@ fn get(call: &Call, parameters: &Get) -> Result<Value, Failure> {
 }
 
 fn list(call: &Call, parameters: &List) -> Result<Value, Failure> {
-    Ok(doc::list::value(&doc::view(&call.context()?, &parameters.run)?))
+    Ok(doc::list::value(&doc::view(&call.repository()?, &parameters.run)?))
 }
 
 fn log(call: &Call, parameters: &Log) -> Result<Value, Failure> {
     let name = doc::name(&parameters.name)?;
-    let view = doc::view(&call.context()?, &parameters.run)?;
+    let view = doc::view(&call.repository()?, &parameters.run)?;
     Ok(doc::log::value(&view, &name, &document::log(&view, &name)?))
 }

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
-use crate::cli::context::Context;
 use crate::cli::verify::{Trust, trust};
 use crate::cli::{Failure, adopt, offer, thread};
+use git_handoff::repository::Repository;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -61,41 +61,41 @@ struct Adopt {
 }
 
 fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let lasts = offer::milliseconds(parameters.expires.as_deref().unwrap_or("48h")).map_err(Failure::usage)?;
-    let expires = context.clock.now().plus_millis(lasts);
+    let expires = repository.environment.clock.now().plus_millis(lasts);
     let terms = Terms { to_agent: parameters.to_agent.clone(), expires, accept: None };
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    offer::offer(&context, &named, terms, &mut call.output())
+    offer::offer(&repository, &named, terms, &mut call.output())
 }
 
 /// Adopts on the terms of whoever configured the server: known keys only, clean packets only, from remotes of the repository.
 fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     if let Some(from) = &parameters.from
-        && !is_remote(&context, from)?
+        && !is_remote(&repository, from)?
     {
         return Err(Failure::refused("unknown-remote", format!("{from:?} is no remote of this repository"))
             .hint("git remote --verbose"));
     }
-    let options = trust(&Trust::default(), &context, &mut call.output())?;
+    let options = trust(&Trust::default(), &repository, &mut call.output())?;
     let request = Request {
         descriptor: parameters.handoff_json.bytes(),
         new: thread::id(&parameters.new_thread_id)?,
         me: call.session.me.clone(),
         from: parameters.from.clone(),
         // Nobody is there to be asked.
-        reach: Reach { prompt: false, ..context.reach(&call.output()) },
+        reach: Reach { prompt: false, ..repository.reach() },
         options: Options { strict_signers: false, ..options },
         accept_unknown: false,
         accept_packet: None,
         checkout: parameters.checkout,
     };
-    let adopted = adoption::adopt(&context.writer()?, &request)?;
+    let adopted = adoption::adopt(&repository.writer()?, &request)?;
     Ok(adopt::value(&adopted, parameters.checkout))
 }
 
-fn is_remote(context: &Context, name: &str) -> Result<bool, Failure> {
-    let remotes = Remotes::read(&context.store)?;
+fn is_remote(repository: &Repository, name: &str) -> Result<bool, Failure> {
+    let remotes = Remotes::read(&repository.store)?;
     Ok(remotes.names().contains(&name))
 }

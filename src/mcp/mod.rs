@@ -22,8 +22,8 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
 
-use crate::cli::context::{Context, Surroundings};
 use crate::cli::{Ending, Failure, Output};
+use git_handoff::repository::{Environment, Repository};
 use lines::Lines;
 use server::{AT_WORK, Server};
 use tools::Session;
@@ -48,15 +48,15 @@ pub(crate) struct Arguments {
 }
 
 /// Serves until standard input ends.
-pub(crate) fn run(arguments: Arguments, around: Surroundings, output: &mut Output) -> Result<Ending, Failure> {
-    let around = around.with_actor(ACTOR);
+pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
+    let environment = environment.with_actor(ACTOR);
     // What is wrong with the place is said at once, and not to the first who calls.
-    let context = Context::new(around.clone(), false, output)?;
-    context.actor()?;
-    context.config.warnings.iter().for_each(|warning| output.warn(warning));
+    let repository = Repository::open(environment.clone())?;
+    repository.actor()?;
+    repository.config.warnings.iter().for_each(|warning| output.warn(warning));
     let ending = ending::Ending::new();
-    let watches = Arc::new(Watches::new(around.clone(), context.store.clone()));
-    let server = Server::new(Session { around, me: arguments.me, watches, ending: ending.clone() });
+    let watches = Arc::new(Watches::new(environment.clone(), repository.store.clone()));
+    let server = Server::new(Session { environment, me: arguments.me, watches, ending: ending.clone() });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(AT_WORK + OTHER_THREADS)

@@ -39,11 +39,11 @@ struct PacketCheck {
 }
 
 fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure> {
-    let context = call.context()?;
-    let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(context.clock.now()) };
+    let repository = call.repository()?;
+    let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(repository.environment.clock.now()) };
     let name = match parameters {
         PacketCheck { packet: Some(packet), thread_id: None, run: None, .. } => {
-            return gate::at_hand(gate::Terms::default(), &context, &mut call.output(), |gate, _| {
+            return gate::at_hand(gate::Terms::default(), &repository, &mut call.output(), |gate, _| {
                 Ok(check::report(&model::read(&packet.bytes()), Some(gate), &terms).to_json())
             });
         }
@@ -56,7 +56,7 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
         _ => return Err(Failure::usage("say `packet`, or `thread_id`, or `run` and `name`".into())),
     };
     // As for an adoption: whom to trust is not for a caller to say.
-    let found = gate::at_hand(gate::Terms::default(), &context, &mut call.output(), |gate, _| {
+    let found = gate::at_hand(gate::Terms::default(), &repository, &mut call.output(), |gate, _| {
         check::of_name(gate, &name, &terms)
     });
     match found? {

@@ -1,5 +1,6 @@
 //! Tools about runs.
 
+use git_handoff::anchor::Means;
 use git_handoff::anchor::ask_all;
 use git_handoff::verify::{AtHand, Logs, Question, thread as verify_thread, verify_with};
 use rmcp::schemars::{self, JsonSchema};
@@ -65,7 +66,7 @@ struct Verify {
 }
 
 fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let plan = parameters.plan.bytes();
     // A plan seals the files that it names, and which those may be is not for a caller from outside to say.
     let names_files = git_handoff::plan::parse(&plan).is_ok_and(|plan| !plan.artifacts.is_empty());
@@ -77,8 +78,8 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
         .hint("git handoff submit plan.json"));
     }
     let wanted = submit::Wanted { queue: parameters.queue.clone(), base: parameters.base.clone() };
-    let folder = context.store.git_dir();
-    match submit::submit_bytes(&plan, folder, &wanted, &context)? {
+    let folder = repository.store.git_dir();
+    match submit::submit_bytes(&plan, folder, &wanted, &repository)? {
         Ok(submitted) => Ok(submit::value(&submitted)),
         Err(problems) => {
             let causes = problems.iter().map(ToString::to_string).chain(validate::and_more(&problems)).collect();
@@ -89,7 +90,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
 }
 
 fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
-    let store = call.context()?.store;
+    let store = call.repository()?.store;
     match &parameters.run {
         Some(run) => Ok(status::value(&Target::find(&store, run)?.view(&store)?)),
         None => Ok(runs::list(&store)?.1),
@@ -97,23 +98,23 @@ fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
 }
 
 fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
-    let context = call.context()?;
-    let options = trust(&Trust::default(), &context, &mut call.output())?;
-    let logs = Logs::read(&context.store)?;
+    let repository = call.repository()?;
+    let options = trust(&Trust::default(), &repository, &mut call.output())?;
+    let logs = Logs::read(&repository.store)?;
     match (&parameters.run, &parameters.thread_id) {
         (Some(run), None) => {
-            let target = Target::find(&context.store, run)?;
-            let anchors = anchor::chosen(&[], &context)?;
-            let mut means = context.means(&call.output());
+            let target = Target::find(&repository.store, run)?;
+            let anchors = anchor::chosen(&[], &repository)?;
+            let mut means = Means::of(&repository);
             // Nobody sits at a client who could be asked for a password.
             means.reach.prompt = false;
             let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
             let at_hand = AtHand { logs: &logs, ask: &ask };
-            Ok(verify_with(&context.store, &at_hand, &target.run, &target.reference, &options)?.to_json())
+            Ok(verify_with(&repository.store, &at_hand, &target.run, &target.reference, &options)?.to_json())
         }
         (None, Some(thread)) => {
-            let target = ThreadTarget::find(&context.store, thread)?;
-            let report = verify_thread(&context.store, &logs, &target.thread, &target.reference, &options)?;
+            let target = ThreadTarget::find(&repository.store, thread)?;
+            let report = verify_thread(&repository.store, &logs, &target.thread, &target.reference, &options)?;
             Ok(report.to_json())
         }
         _ => Err(Failure::usage("say either `run` or `thread_id`".into())),

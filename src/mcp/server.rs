@@ -47,15 +47,20 @@ impl Server {
     }
 
     /// Runs a tool where it holds up nobody else.
-    async fn answer(&self, tool: &Entry, arguments: JsonObject, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn answer(
+        &self,
+        tool: &Entry,
+        arguments: JsonObject,
+        repository: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let call = Call { session: self.session.clone() };
         let _under_way = self.session.ending.begin();
         let answer = match tool.run.clone() {
-            Run::Work(work) => self.work(&context, move || work(&call, arguments)).await,
+            Run::Work(work) => self.work(&repository, move || work(&call, arguments)).await,
             Run::Wait(wait) => match self.watches.try_acquire() {
                 Ok(_watch) => tokio::select! {
                     answer = wait(call, arguments) => answer,
-                    () = context.ct.cancelled() => Err(taken_back()),
+                    () = repository.ct.cancelled() => Err(taken_back()),
                 },
                 Err(_) => Err(busy(MOST_WATCHES, "runs are being watched")),
             },
@@ -69,13 +74,13 @@ impl Server {
     /// Does what a call asks for when it is its turn.
     async fn work(
         &self,
-        context: &RequestContext<RoleServer>,
+        repository: &RequestContext<RoleServer>,
         work: impl FnOnce() -> Result<Value, Failure> + Send + 'static,
     ) -> Result<Value, Failure> {
         let Ok(_call) = self.calls.try_acquire() else { return Err(busy(MOST_CALLS, "calls are under way")) };
         let _turn = self.turns.acquire().await.map_err(|_| Failure::bug())?;
         // What was asked for before the session ended is done all the same.
-        if context.ct.is_cancelled() && !self.session.ending.has_come() {
+        if repository.ct.is_cancelled() && !self.session.ending.has_come() {
             return Err(taken_back());
         }
         off_the_loop(work).await
@@ -114,10 +119,10 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        repository: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         match self.tools.iter().find(|entry| entry.tool.name == request.name) {
-            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), context).await.into()),
+            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), repository).await.into()),
             None => Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)),
         }
     }

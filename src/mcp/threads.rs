@@ -118,7 +118,7 @@ pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
 }
 
 fn save(call: &Call, parameters: &Save) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let thread = thread::id(&parameters.thread_id)?;
     let state = parameters.encoding.read(&parameters.state)?;
     let packet = parameters.packet.as_ref().map(Json::bytes);
@@ -128,21 +128,21 @@ fn save(call: &Call, parameters: &Save) -> Result<Value, Failure> {
         worktree: parameters.worktree,
     };
     let write = || {
-        let packet = packet.as_deref().map(|packet| context.save_bytes(packet)).transpose()?;
-        Ok((context.save_bytes(&state)?, packet))
+        let packet = packet.as_deref().map(|packet| repository.save_bytes(packet)).transpose()?;
+        Ok((repository.save_bytes(&state)?, packet))
     };
-    Ok(thread::made_value(&checkpoint::make(&context, &thread, &besides, write)?, "checkpoint"))
+    Ok(thread::made_value(&checkpoint::make(&repository, &thread, &besides, write)?, "checkpoint"))
 }
 
 fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
-    let context = call.context()?;
-    let store = &context.store;
+    let repository = call.repository()?;
+    let store = &repository.store;
     let id = thread::id(&parameters.thread_id)?;
     // Nothing is recorded of a state that cannot be handed out like this.
-    let vouched = ThreadTarget::own(&context, id.clone())?.vouched(&context, false, &mut call.output())?;
+    let vouched = ThreadTarget::own(&repository, id.clone())?.vouched(&repository, false, &mut call.output())?;
     let size = steps::find(vouched.sound(), None)?.content.state.size;
     check_size("state", size, || format!("git handoff resume {}", quoted(id.as_str())))?;
-    let (checkpoint, _) = steps::resume(&context.writer()?, vouched, parameters.checkout, None)?;
+    let (checkpoint, _) = steps::resume(&repository.writer()?, vouched, parameters.checkout, None)?;
     let content = &checkpoint.content;
     let mut state = Vec::new();
     steps::hand_out(store, &checkpoint, content.state, &mut state)?;
@@ -170,14 +170,14 @@ fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failu
 }
 
 fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
     let other_thread = parameters.other_thread_id.as_deref().unwrap_or(&parameters.thread_id);
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
     let mut patch = Vec::new();
     let mut all = 0;
-    thread::difference(&context, (&named, other.as_deref()), false, &mut call.output())?.stream(&mut |chunk| {
+    thread::difference(&repository, (&named, other.as_deref()), false, &mut call.output())?.stream(&mut |chunk| {
         all += chunk.len();
         patch.extend_from_slice(&chunk[..chunk.len().min(MOST_TEXT.saturating_sub(patch.len()))]);
         Ok(())
@@ -191,32 +191,32 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
 }
 
 fn fork(call: &Call, parameters: &Fork) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let new = thread::id(&parameters.new_thread_id)?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    let source = ThreadTarget::find(&context.store, &named)?;
-    let vouched = source.vouched(&context, false, &mut call.output())?;
+    let source = ThreadTarget::find(&repository.store, &named)?;
+    let vouched = source.vouched(&repository, false, &mut call.output())?;
     let sound = vouched.sound();
     // As for an adoption: whose states are gone on from is not for a caller to say.
-    let options = trust(&Trust::default(), &context, &mut call.output())?;
+    let options = trust(&Trust::default(), &repository, &mut call.output())?;
     let unknown = |why: &str| {
         let message = format!("the thread belongs to {}, which {why}", sound.key);
         Failure::refused("unknown-signer", message).hint(format!("git handoff fork {} --as NAME", quoted(&named)))
     };
-    if !knows_key(&options, &sound.key, context.clock.now()).map_err(|why| unknown(&why))? {
+    if !knows_key(&options, &sound.key, repository.environment.clock.now()).map_err(|why| unknown(&why))? {
         return Err(unknown("is not known here"));
     }
     if let Some(stranger) = sound.lineage.iter().find(|ancestor| !ancestor.signer.trusted) {
         return Err(unknown(&format!("goes back to {}, which is not known here", stranger.signer.fingerprint)));
     }
-    let made = steps::fork(&context.writer()?, &vouched, source.checkpoint.as_ref(), &new)?;
+    let made = steps::fork(&repository.writer()?, &vouched, source.checkpoint.as_ref(), &new)?;
     Ok(thread::made_value(&made, "fork"))
 }
 
 fn rollback(call: &Call, parameters: &Rollback) -> Result<Value, Failure> {
-    let context = call.context()?;
+    let repository = call.repository()?;
     let thread = thread::id(&parameters.thread_id)?;
     let to = parameters.checkpoint_id.parse().map_err(|e| Failure::usage(format!("{e}")))?;
-    let vouched = ThreadTarget::own(&context, thread)?.vouched(&context, false, &mut call.output())?;
-    Ok(thread::made_value(&steps::rollback(&context.writer()?, vouched, &to)?, "rollback"))
+    let vouched = ThreadTarget::own(&repository, thread)?.vouched(&repository, false, &mut call.output())?;
+    Ok(thread::made_value(&steps::rollback(&repository.writer()?, vouched, &to)?, "rollback"))
 }

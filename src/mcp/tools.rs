@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::ending::Ending;
 use super::watched::Watches;
-use crate::cli::context::{Context, Surroundings};
 use crate::cli::{Failure, Output};
+use git_handoff::repository::{Environment, Repository};
 
 /// The most bytes of a text in an answer.
 pub(super) const MOST_TEXT: usize = 1 << 20;
@@ -24,7 +24,7 @@ pub(super) const MOST_TEXT: usize = 1 << 20;
 #[derive(Clone)]
 pub(super) struct Session {
     /// Where it runs, and in whose name.
-    pub(super) around: Surroundings,
+    pub(super) environment: Environment,
     /// In whose name it adopts.
     pub(super) me: Option<String>,
     /// The runs that are being watched.
@@ -41,8 +41,8 @@ pub(super) struct Call {
 
 impl Call {
     /// Opens the repository as it is now.
-    pub(super) fn context(&self) -> Result<Context, Failure> {
-        Context::new(self.session.around.clone(), false, &mut self.output())
+    pub(super) fn repository(&self) -> Result<Repository, Failure> {
+        Ok(Repository::open(self.session.environment.clone())?)
     }
 
     /// Returns where warnings go: to standard error.

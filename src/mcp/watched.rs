@@ -15,8 +15,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::tools::off_the_loop;
 use crate::cli::Failure;
-use crate::cli::context::Surroundings;
 use crate::cli::target::Target;
+use git_handoff::repository::Environment;
 
 /// How often refs are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ type Sight = (u64, Option<Oid>);
 
 /// All runs of a server that somebody watches.
 pub(super) struct Watches {
-    around: Surroundings,
+    environment: Environment,
     /// The repository as it was opened for looking at refs. Chains are read from one that is opened anew.
     store: Store,
     runs: Mutex<HashMap<String, Arc<Watched>>>,
@@ -54,8 +54,8 @@ pub(super) struct Watcher {
 
 impl Watches {
     /// Nobody watches anything.
-    pub(super) fn new(around: Surroundings, store: Store) -> Self {
-        Self { around, store, runs: Mutex::default(), readings: Semaphore::new(READINGS) }
+    pub(super) fn new(environment: Environment, store: Store) -> Self {
+        Self { environment, store, runs: Mutex::default(), readings: Semaphore::new(READINGS) }
     }
 
     /// Begins to watch the run that a client names, and returns it as it is now.
@@ -122,7 +122,9 @@ impl Watched {
         let tip = refs::read(&watches.store, &self.target.reference)?;
         match known.filter(|known| tip.is_some() && known.head.commit == tip) {
             Some(known) => Ok(known),
-            None => self.target.view(&watches.around.store().unwrap_or_else(|| watches.store.clone())).map(Arc::new),
+            None => {
+                self.target.view(&watches.environment.store().unwrap_or_else(|| watches.store.clone())).map(Arc::new)
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `git handoff anchor add`
 
+use git_handoff::anchor::Means;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -7,8 +8,8 @@ use git_handoff::git::apart::Apart;
 use git_handoff::git::remote::{self, Remotes};
 use serde_json::json;
 
-use super::super::context::Context;
 use super::super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 /// Configure an anchor, after a look at whether it is there
 ///
@@ -83,7 +84,7 @@ struct Rfc3161 {
 }
 
 impl Arguments {
-    fn settings(&self, context: &Context) -> Result<BTreeMap<String, String>, Failure> {
+    fn settings(&self, repository: &Repository) -> Result<BTreeMap<String, String>, Failure> {
         let mut settings = BTreeMap::new();
         let mut set = |key: &str, value: Option<String>| settings.extend(value.map(|value| (key.to_owned(), value)));
         set("guarantee", self.guarantee.clone());
@@ -93,9 +94,9 @@ impl Arguments {
                 set("type", Some("git".into()));
                 // The place, not the name of a remote, which may come to mean another place; and no file inside the work tree
                 // says where that is.
-                let apart = Apart::new(context.store.object_format(), &context.config.reaching)?;
-                let remote = Remotes::read_apart(&context.store, &apart)?.find(&git.url)?;
-                set("url", Some(remote::push_destination(&context.store, &apart, &remote)?));
+                let apart = Apart::new(repository.store.object_format(), &repository.config.reaching)?;
+                let remote = Remotes::read_apart(&repository.store, &apart)?.find(&git.url)?;
+                set("url", Some(remote::push_destination(&repository.store, &apart, &remote)?));
                 set("branches", git.branches.clone());
             }
             Kind::S3(s3) => {
@@ -121,17 +122,17 @@ impl Arguments {
 }
 
 /// Looks at the anchor and writes it down.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = &arguments.name;
-    if context.config.anchors.contains_key(name) {
+    if repository.config.anchors.contains_key(name) {
         let failure = Failure::refused("anchor-exists", format!("the anchor {name:?} is configured already"));
         return Err(failure.hint(format!("git config --remove-section handoff.anchor.{name}")));
     }
-    let settings = arguments.settings(context)?;
+    let settings = arguments.settings(repository)?;
     let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
-    let anchor = super::read(name, &lower, context)?;
-    anchor.probe(&context.means(output))?;
-    write(name, &settings, arguments.global, context)?;
+    let anchor = super::read(name, &lower, repository)?;
+    anchor.probe(&Means::of(repository))?;
+    write(name, &settings, arguments.global, repository)?;
     if output.json {
         output.value(&json!({
             "schema": "git-handoff.anchor/1",
@@ -148,9 +149,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Writes all settings or none.
-fn write(name: &str, settings: &BTreeMap<String, String>, global: bool, context: &Context) -> Result<(), Failure> {
+fn write(
+    name: &str,
+    settings: &BTreeMap<String, String>,
+    global: bool,
+    repository: &Repository,
+) -> Result<(), Failure> {
     let scope = if global { "--global" } else { "--local" };
-    let git = || context.store.git().args(["config", scope]);
+    let git = || repository.store.git().args(["config", scope]);
     for (key, value) in settings {
         if let Err(error) = git().args([&format!("handoff.anchor.{name}.{key}"), value]).run() {
             // Half an anchor would be an error in every verify. Where nothing was written there is nothing to take back.

@@ -1,14 +1,15 @@
 //! `git handoff anchor check`
 
+use git_handoff::anchor::Means;
 use git_handoff::anchor::ask_all;
 use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Question, Report, Standing, Timed, verify_with};
 use serde_json::json;
 
-use super::super::context::Context;
 use super::super::held::{self, Held};
 use super::super::target::Target;
 use super::super::verify::{Trust, trust};
 use super::super::{Ending, Failure, Output, table};
+use git_handoff::repository::Repository;
 
 /// Ask every anchor what it holds of runs, and compare
 ///
@@ -23,24 +24,24 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line for each run and anchor.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let anchors = super::chosen(&arguments.anchor, context)?;
-    let means = context.means(output);
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let anchors = super::chosen(&arguments.anchor, repository)?;
+    let means = Means::of(repository);
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
-    let logs = Logs::read(&context.store)?;
+    let logs = Logs::read(&repository.store)?;
     let at_hand = AtHand { logs: &logs, ask: &ask };
     let mut rows = Vec::new();
     let mut fine = true;
-    let options = trust(&Trust::default(), context, output)?;
+    let options = trust(&Trust::default(), repository, output)?;
     let own_key = options.own_key.as_deref();
     let held = if arguments.runs.is_empty() {
-        held::look_up((&context.store, own_key), &logs, (&anchors, &means))?
+        held::look_up((&repository.store, own_key), &logs, (&anchors, &means))?
     } else {
-        let named = arguments.runs.iter().map(|name| Target::find(&context.store, name));
+        let named = arguments.runs.iter().map(|name| Target::find(&repository.store, name));
         Held { targets: named.collect::<Result<_, _>>()?, missed: Vec::new() }
     };
     for target in held.targets {
-        let report = verify_with(&context.store, &at_hand, &target.run, &target.reference, &options)?;
+        let report = verify_with(&repository.store, &at_hand, &target.run, &target.reference, &options)?;
         if !report.sealed && arguments.runs.is_empty() {
             continue;
         }

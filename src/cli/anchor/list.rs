@@ -3,8 +3,8 @@
 use git_handoff::verify::{Guarantee, LOCAL};
 use serde_json::json;
 
-use super::super::context::Context;
 use super::super::{Ending, Failure, Output, table};
+use git_handoff::repository::Repository;
 
 /// List the anchors that verify asks
 ///
@@ -13,8 +13,8 @@ use super::super::{Ending, Failure, Output, table};
 pub(crate) struct Arguments {}
 
 /// Prints one line for each anchor.
-pub(crate) fn run(context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let anchors = super::chosen(&[], context)?;
+pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let anchors = super::chosen(&[], repository)?;
     let local = [LOCAL, LOCAL, Guarantee::Detect.as_str(), "the logs in this repository"].map(str::to_owned);
     let mut rows = vec![local.to_vec()];
     rows.extend(

@@ -1,5 +1,6 @@
 //! `git handoff anchor push`
 
+use git_handoff::anchor::Means;
 use git_handoff::anchor::{Error, Published, Sealing};
 use git_handoff::ledger::log;
 use git_handoff::model::format;
@@ -8,9 +9,9 @@ use git_handoff::model::quote::quoted;
 use git_handoff::verify::{Options, Seal, State, verify};
 use serde_json::json;
 
-use super::super::context::Context;
 use super::super::target::own_runs;
 use super::super::{Ending, Failure, Output, table};
+use git_handoff::repository::Repository;
 
 /// Hand the roots of sealed runs over to anchors
 ///
@@ -23,20 +24,20 @@ pub(crate) struct Arguments {
 }
 
 /// Publishes and prints what became of it.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let is_anchor = |name: &String| context.config.anchors.contains_key(name);
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let is_anchor = |name: &String| repository.config.anchors.contains_key(name);
     let (anchors, runs): (Vec<String>, Vec<String>) = arguments.names.iter().cloned().partition(is_anchor);
-    let anchors = super::chosen(&anchors, context)?;
+    let anchors = super::chosen(&anchors, repository)?;
     if anchors.is_empty() {
         return Err(Failure::refused("no-anchors", "no anchor is configured".into())
             .hint("git handoff anchor add NAME git URL"));
     }
-    let sealings = sealings(&runs, context)?;
-    let means = context.means(output);
+    let sealings = sealings(&runs, repository)?;
+    let means = Means::of(repository);
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     let mut failed = None;
     for anchor in &anchors {
-        match anchor.publish(&means, &sealings, &|run| unsure(run, context)) {
+        match anchor.publish(&means, &sealings, &|run| unsure(run, repository)) {
             Ok(published) => {
                 for Published { kind, name, status } in published {
                     values.push(json!({"anchor": anchor.name, "kind": kind, "name": name, "status": status}));
@@ -65,20 +66,20 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 }
 
 /// Returns the runs that our key sealed, all or those that were named.
-fn sealings(names: &[String], context: &Context) -> Result<Vec<Sealing>, Failure> {
-    let runs = own_runs(&context.store)?;
+fn sealings(names: &[String], repository: &Repository) -> Result<Vec<Sealing>, Failure> {
+    let runs = own_runs(&repository.store)?;
     if let Some(unknown) = names.iter().find(|name| !runs.iter().any(|run| run.as_str() == *name)) {
         let message = format!("{unknown:?} is neither an anchor in your configuration nor a run here");
         return Err(Failure::refused("unknown-name", message).hint("git handoff anchor list && git handoff runs"));
     }
-    let Some(fingerprint) = context.own_fingerprint() else { return Ok(Vec::new()) };
+    let Some(fingerprint) = repository.own_fingerprint() else { return Ok(Vec::new()) };
     let mut sealings = Vec::new();
     for run in runs {
         let named = names.iter().any(|name| name == run.as_str());
         if !named && !names.is_empty() {
             continue;
         }
-        let record = log::find(&context.store, &fingerprint, &run)?;
+        let record = log::find(&repository.store, &fingerprint, &run)?;
         let seal = record.and_then(|record| {
             Some(Seal { root: record.root?, entries: record.entries?, seal: record.seal?, commit: record.commit? })
         });
@@ -96,9 +97,9 @@ fn sealings(names: &[String], context: &Context) -> Result<Vec<Sealing>, Failure
 }
 
 /// Refuses a run that does not hold by itself and against the logs here.
-fn unsure(run: &RunId, context: &Context) -> Result<(), Error> {
-    let options = Options { own_key: context.own_fingerprint(), ..Options::default() };
-    let report = verify(&context.store, run, &format::run_ref(run), &options)?;
+fn unsure(run: &RunId, repository: &Repository) -> Result<(), Error> {
+    let options = Options { own_key: repository.own_fingerprint(), ..Options::default() };
+    let report = verify(&repository.store, run, &format::run_ref(run), &options)?;
     // Evidence that a partial clone lacks is no reason, as long as what is published was recomputed.
     match report.rows.iter().find(|row| row.state == State::Failed) {
         Some(row) => Err(Error::Unsound(run.clone(), format!("{}: {}", row.name, row.detail))),

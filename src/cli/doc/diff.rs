@@ -10,7 +10,7 @@ use git_handoff::run::document;
 
 use super::super::gate;
 use super::get::Asked;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Show what changed between two revisions of a document
 ///
@@ -32,14 +32,14 @@ pub(crate) struct Arguments {
 }
 
 /// Prints a patch from one to the other.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = super::name(&arguments.name)?;
-    let view = super::vetted(context, &arguments.run, arguments.terms, output)?;
+    let view = super::vetted(repository, &arguments.run, arguments.terms, output)?;
     let to = document::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
-    let (old, new) = (tree(&view, &name, from, context)?, tree(&view, &name, to, context)?);
+    let (old, new) = (tree(&view, &name, from, repository)?, tree(&view, &name, to, repository)?);
     // Nothing stands in for what was just hashed. The path is one of ours, to be taken as it is written.
-    let git = context.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
+    let git = repository.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let git = git.arg("--literal-pathspecs").arg("diff-tree");
     let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
     let call = git.args(options).arg(old.to_string()).arg(new.to_string());
@@ -52,13 +52,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 
 /// Returns a tree that holds a revision at the document's place, with the bytes that were recorded; before the first there is
 /// nothing.
-fn tree(view: &Vetted, name: &FilePath, number: u64, context: &Context) -> Result<Oid, Failure> {
+fn tree(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) -> Result<Oid, Failure> {
     if number == 0 {
-        return Ok(context.store.empty_tree());
+        return Ok(repository.store.empty_tree());
     }
     let change = document::find(view, name, Some(number))?;
     let asked = Asked { run: view.run.as_str(), name: name.as_str(), revision: None, expect: None };
-    super::get::give(context, view, &asked, &change, &mut io::sink())?;
+    super::get::give(repository, view, &asked, &change, &mut io::sink())?;
     let link = view.links.iter().find(|link| link.commit == change.commit);
     link.map(|link| link.tree).ok_or_else(Failure::bug)
 }

@@ -11,7 +11,7 @@ use git_handoff::run::document::{self, Change, Error};
 
 use super::super::cat::Stdout;
 use super::super::gate;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Print a document as it is, byte for byte
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the bytes, if they are what is expected and what was recorded.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let asked = Asked {
         run: &arguments.run,
         name: &arguments.name,
@@ -39,9 +39,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
         expect: arguments.expect.as_deref(),
     };
     let wanted = asked.read()?;
-    let view = super::vetted(context, asked.run, arguments.terms, output)?;
+    let view = super::vetted(repository, asked.run, arguments.terms, output)?;
     let change = find(&view, &asked, &wanted)?;
-    give(context, &view, &asked, &change, &mut Stdout { output })?;
+    give(repository, &view, &asked, &change, &mut Stdout { output })?;
     Ok(Ending::Done)
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn find(
 
 /// Copies the bytes of a revision, if they are those that were recorded.
 pub(crate) fn give(
-    context: &Context,
+    repository: &Repository,
     view: &Vetted,
     asked: &Asked<'_>,
     change: &Change,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    document::give(&context.store, view, change, out).map_err(|error| {
+    document::give(&repository.store, view, change, out).map_err(|error| {
         let hint = match &error {
             Error::Store(store::Error::Missing(oid)) => {
                 format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it")

@@ -5,7 +5,7 @@ use git_handoff::run::document::{self, Change};
 use serde_json::{Value, json};
 
 use super::super::table;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// List the documents of a run, each at its highest revision
 #[derive(clap::Args)]
@@ -15,8 +15,8 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line a document.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let view = super::view(context, &arguments.run)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let view = super::view(repository, &arguments.run)?;
     let documents = document::list(&view);
     if output.json {
         output.value(&value(&view));

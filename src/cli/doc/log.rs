@@ -6,7 +6,7 @@ use git_handoff::run::document::{self, Change};
 use serde_json::{Value, json};
 
 use super::super::table;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Show the revisions of a document, newest first
 #[derive(clap::Args)]
@@ -18,9 +18,9 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line a revision.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = super::name(&arguments.name)?;
-    let view = super::view(context, &arguments.run)?;
+    let view = super::view(repository, &arguments.run)?;
     let changes = document::log(&view, &name)?;
     if output.json {
         output.value(&value(&view, &name, &changes));

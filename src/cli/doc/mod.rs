@@ -11,9 +11,9 @@ use git_handoff::run::document::Change;
 use git_handoff::run::{Vetted, View};
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::target::Target;
 use super::{Ending, Failure, Output, gate};
+use git_handoff::repository::Repository;
 
 /// Put documents on a run, and read them
 ///
@@ -36,13 +36,13 @@ enum Command {
 }
 
 /// Puts, or looks.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
-        Command::Put(arguments) => put::run(arguments, context, output),
-        Command::Get(arguments) => get::run(arguments, context, output),
-        Command::List(arguments) => list::run(arguments, context, output),
-        Command::Log(arguments) => log::run(arguments, context, output),
-        Command::Diff(arguments) => diff::run(arguments, context, output),
+        Command::Put(arguments) => put::run(arguments, repository, output),
+        Command::Get(arguments) => get::run(arguments, repository, output),
+        Command::List(arguments) => list::run(arguments, repository, output),
+        Command::Log(arguments) => log::run(arguments, repository, output),
+        Command::Diff(arguments) => diff::run(arguments, repository, output),
     }
 }
 
@@ -52,13 +52,18 @@ pub(crate) fn name(text: &str) -> Result<FilePath, Failure> {
 }
 
 /// Reads a run, ours or a fetched one.
-pub(crate) fn view(context: &Context, run: &str) -> Result<View, Failure> {
-    Target::find(&context.store, run)?.view(&context.store)
+pub(crate) fn view(repository: &Repository, run: &str) -> Result<View, Failure> {
+    Target::find(&repository.store, run)?.view(&repository.store)
 }
 
 /// Takes a run through the gate, ours or a fetched one.
-pub(crate) fn vetted(context: &Context, run: &str, terms: gate::Terms, output: &mut Output) -> Result<Vetted, Failure> {
-    gate::vetted(&Target::find(&context.store, run)?, terms, context, output)
+pub(crate) fn vetted(
+    repository: &Repository,
+    run: &str,
+    terms: gate::Terms,
+    output: &mut Output,
+) -> Result<Vetted, Failure> {
+    gate::vetted(&Target::find(&repository.store, run)?, terms, repository, output)
 }
 
 /// Returns a revision as JSON answers have it.

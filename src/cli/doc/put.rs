@@ -1,5 +1,6 @@
 //! `git handoff doc put`
 
+use super::super::context;
 use std::path::PathBuf;
 
 use git_handoff::model::digest::Digest;
@@ -11,7 +12,7 @@ use git_handoff::run::document::{self, Change, Error, InsteadOf, Put};
 use serde_json::{Value, json};
 
 use super::super::steer;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Put a file on a run as the next revision of a document
 ///
@@ -35,14 +36,14 @@ pub(crate) struct Arguments {
 }
 
 /// Puts it there, and prints the revision.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let asked = Asked {
         run: &arguments.run,
         name: &arguments.name,
         schema: arguments.schema.as_deref(),
         if_match: arguments.if_match.as_deref(),
     };
-    let (run, change) = put(context, &asked, || context.save(&arguments.file))?;
+    let (run, change) = put(repository, &asked, || context::save(repository, &arguments.file))?;
     if output.json {
         output.value(&value(&run, &change));
     } else {
@@ -66,19 +67,19 @@ pub(crate) struct Asked<'a> {
 
 /// Puts a document on a run; `bytes` writes it into the repository, once everything else is in order.
 pub(crate) fn put(
-    context: &Context,
+    repository: &Repository,
     asked: &Asked<'_>,
     bytes: impl FnOnce() -> Result<Product, Failure>,
 ) -> Result<(RunId, Change), Failure> {
     let name = super::name(asked.name)?;
     let schema: Option<Schema> = asked.schema.map(str::parse).transpose()?;
     let instead_of = asked.if_match.map(read_match).transpose()?;
-    let (mut open, item) = steer::open(asked.run, context)?;
+    let (mut open, item) = steer::open(asked.run, repository)?;
     if item.is_some() {
         return Err(Failure::usage("a document is put on a run, not on an item".into()));
     }
     let put = Put { name, product: bytes()?, schema, instead_of };
-    let change = document::put(&mut open, &put, &context.schemas()).map_err(|error| {
+    let change = document::put(&mut open, &put, &repository.schemas()).map_err(|error| {
         let look = match error {
             Error::Changed { found: Some(_), .. } => {
                 format!("log {} {}", quoted(asked.run), quoted(asked.name))

@@ -4,7 +4,7 @@ use git_handoff::thread::steps;
 
 use super::super::cat::Stdout;
 use super::target::ThreadTarget;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Print the state of a checkpoint, byte for byte
 #[derive(clap::Args)]
@@ -21,14 +21,14 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the bytes, if they are those that were saved.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let vouched = target.vouched(context, arguments.accept_untrusted, output)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&repository.store, &arguments.target)?;
+    let vouched = target.vouched(repository, arguments.accept_untrusted, output)?;
     let checkpoint = steps::find(vouched.sound(), target.checkpoint.as_ref())?;
     let product = if arguments.packet { checkpoint.content.packet } else { Some(checkpoint.content.state) };
     let product = product.ok_or_else(|| {
         Failure::refused("no-packet", format!("no packet is attached to {}:{}", target.thread, checkpoint.id))
     })?;
-    steps::hand_out(&context.store, checkpoint, product, &mut Stdout { output })?;
+    steps::hand_out(&repository.store, checkpoint, product, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

@@ -5,7 +5,7 @@ use git_handoff::model::digest::Oid;
 use git_handoff::thread::steps;
 
 use super::target::ThreadTarget;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Show how a checkpoint differs from another, or from the one before it
 ///
@@ -24,9 +24,9 @@ pub(crate) struct Arguments {
 }
 
 /// Prints a patch from the first to the second; of one alone, from the one before it.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let names = (arguments.old.as_str(), arguments.new.as_deref());
-    let call = difference(context, names, arguments.accept_untrusted, output)?;
+    let call = difference(repository, names, arguments.accept_untrusted, output)?;
     call.stream(&mut |chunk| {
         output.bytes(chunk);
         Ok(())
@@ -36,19 +36,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
 
 /// Returns the call of git that prints the patch from a checkpoint to another, or to it from the one before it.
 pub(crate) fn difference(
-    context: &Context,
+    repository: &Repository,
     (old, new): (&str, Option<&str>),
     accept_untrusted: bool,
     output: &mut Output,
 ) -> Result<Git, Failure> {
-    let store = &context.store;
+    let store = &repository.store;
     let target = ThreadTarget::find(store, old)?;
-    let vouched = target.vouched(context, accept_untrusted, output)?;
+    let vouched = target.vouched(repository, accept_untrusted, output)?;
     let sound = vouched.sound();
     let named = steps::find(sound, target.checkpoint.as_ref())?;
     let (old, new) = if let Some(other) = new {
         let target = ThreadTarget::find(store, other)?;
-        let vouched = target.vouched(context, accept_untrusted, output)?;
+        let vouched = target.vouched(repository, accept_untrusted, output)?;
         (Some(named.commit), steps::find(vouched.sound(), target.checkpoint.as_ref())?.commit)
     } else {
         let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);

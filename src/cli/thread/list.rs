@@ -7,20 +7,20 @@ use serde_json::json;
 
 use super::super::table;
 use super::target::ThreadTarget;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// List the threads of this repository
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
 
 /// Prints one line a thread. One that cannot be read is listed as such and does not hide the others.
-pub(crate) fn run(_: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let (mut rows, mut values) = (Vec::new(), Vec::new());
-    for thread in own_threads(&context.store)? {
+    for thread in own_threads(&repository.store)? {
         let reference = format::thread_ref(&thread);
-        let Some(tip) = refs::read(&context.store, &reference)? else { continue };
+        let Some(tip) = refs::read(&repository.store, &reference)? else { continue };
         let target = ThreadTarget { thread: thread.clone(), reference, tip, checkpoint: None };
-        match target.sound(&context.store) {
+        match target.sound(&repository.store) {
             Ok(sound) => {
                 let Some(latest) = sound.trail.latest() else { continue };
                 let count = sound.trail.checkpoints.len();

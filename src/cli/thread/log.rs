@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::table;
 use super::target::ThreadTarget;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Show the checkpoints of a thread, newest first
 #[derive(clap::Args)]
@@ -15,8 +15,8 @@ pub(crate) struct Arguments {
 }
 
 /// Prints one line a checkpoint.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let sound = ThreadTarget::find(&context.store, &arguments.thread)?.sound(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let sound = ThreadTarget::find(&repository.store, &arguments.thread)?.sound(&repository.store)?;
     if output.json {
         for checkpoint in sound.trail.checkpoints.iter().rev() {
             output.value(&value(checkpoint));

@@ -12,8 +12,8 @@ use git_handoff::model::name::ThreadId;
 use git_handoff::thread::Made;
 use serde_json::{Value, json};
 
-use super::context::Context;
 use super::{Ending, Failure, Output};
+use git_handoff::repository::Repository;
 
 pub(crate) use diff::difference;
 pub(crate) use target::ThreadTarget;
@@ -37,14 +37,14 @@ enum Command {
 }
 
 /// Looks.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
-        Command::List(arguments) => list::run(arguments, context, output),
-        Command::Show(arguments) => show::run(arguments, context, output),
-        Command::Log(arguments) => log::run(arguments, context, output),
-        Command::Diff(arguments) => diff::run(arguments, context, output),
-        Command::Cat(arguments) => cat::run(arguments, context, output),
-        Command::Verify(arguments) => verify::run(arguments, context, output),
+        Command::List(arguments) => list::run(arguments, repository, output),
+        Command::Show(arguments) => show::run(arguments, repository, output),
+        Command::Log(arguments) => log::run(arguments, repository, output),
+        Command::Diff(arguments) => diff::run(arguments, repository, output),
+        Command::Cat(arguments) => cat::run(arguments, repository, output),
+        Command::Verify(arguments) => verify::run(arguments, repository, output),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::table;
 use super::target::ThreadTarget;
-use super::{Context, Ending, Failure, Output, log};
+use super::{Ending, Failure, Output, Repository, log};
 
 /// Show everything that is recorded about a checkpoint
 #[derive(clap::Args)]
@@ -20,9 +20,9 @@ pub(crate) struct Arguments {
 }
 
 /// Prints it.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
-    let target = ThreadTarget::find(&context.store, &arguments.target)?;
-    let sound = target.sound(&context.store)?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let target = ThreadTarget::find(&repository.store, &arguments.target)?;
+    let sound = target.sound(&repository.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
         let mut value = log::value(checkpoint);

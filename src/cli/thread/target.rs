@@ -16,7 +16,7 @@ use git_handoff::verify::{Options, Sound, sound_thread};
 use super::super::failure::Failure;
 use super::super::target::fetched;
 use super::super::verify::{self, trust};
-use super::{Context, Output};
+use super::{Output, Repository};
 
 /// A thread, the ref that holds it, ours or a fetched one, and the checkpoint that was named.
 pub(crate) struct ThreadTarget {
@@ -69,20 +69,20 @@ impl ThreadTarget {
     }
 
     /// Returns a thread of this repository.
-    pub(crate) fn own(context: &Context, thread: ThreadId) -> Result<Self, Failure> {
-        let tip = thread::tip(&context.writer()?, &thread)?.ok_or_else(|| thread::Error::Unknown(thread.clone()))?;
+    pub(crate) fn own(repository: &Repository, thread: ThreadId) -> Result<Self, Failure> {
+        let tip = thread::tip(&repository.writer()?, &thread)?.ok_or_else(|| thread::Error::Unknown(thread.clone()))?;
         Ok(Self { reference: format::thread_ref(&thread), thread, tip, checkpoint: None })
     }
 
     /// Verifies the thread and judges its keys as the configuration says, before any of its bytes are taken out.
     pub(crate) fn vouched(
         &self,
-        context: &Context,
+        repository: &Repository,
         accept_untrusted: bool,
         output: &mut Output,
     ) -> Result<Vouched, Failure> {
-        let options = trust(&verify::Trust::default(), context, output)?;
-        let vouched = self.vouched_by(&context.store, &Trust { options, accept_untrusted })?;
+        let options = trust(&verify::Trust::default(), repository, output)?;
+        let vouched = self.vouched_by(&repository.store, &Trust { options, accept_untrusted })?;
         vouched.warnings().iter().for_each(|warning| output.warn(warning));
         Ok(vouched)
     }

@@ -10,7 +10,7 @@ use git_handoff::verify::{Error, Logs, Options, ThreadReport, thread as verify_t
 
 use super::super::verify::{Trust, trust};
 use super::target::ThreadTarget;
-use super::{Context, Ending, Failure, Output};
+use super::{Ending, Failure, Output, Repository};
 
 /// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
 ///
@@ -38,13 +38,13 @@ pub(crate) struct Arguments {
 }
 
 /// Prints a report for each thread.
-pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let wanted = Trust {
         signers: arguments.signers.as_deref(),
         revoked: arguments.revoked.as_deref(),
         require: arguments.require_trusted,
     };
-    let options = trust(&wanted, context, output)?;
+    let options = trust(&wanted, repository, output)?;
     if arguments.signer.is_some() && options.signers.is_none() {
         return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
             .hint("git handoff thread verify --signers FILE --signer PRINCIPAL THREAD"));
@@ -52,21 +52,21 @@ pub(crate) fn run(arguments: &Arguments, context: &Context, output: &mut Output)
     let options = Options { signer: arguments.signer.clone(), ..options };
     let mut targets: Vec<(ThreadId, String)> = Vec::new();
     if arguments.all {
-        targets.extend(own_threads(&context.store)?.into_iter().map(own));
+        targets.extend(own_threads(&repository.store)?.into_iter().map(own));
         if targets.is_empty() {
             output.note("there are no threads here");
         }
     }
     for named in &arguments.threads {
-        targets.push(match (ThreadTarget::find(&context.store, named), ThreadId::parse(named)) {
+        targets.push(match (ThreadTarget::find(&repository.store, named), ThreadId::parse(named)) {
             (Ok(target), _) => (target.thread, target.reference),
             // A thread whose ref is gone may still be one that a log names.
             (Err(_), Ok(thread)) => own(thread),
             (Err(failure), Err(_)) => return Err(failure),
         });
     }
-    let logs = Logs::read(&context.store)?;
-    report(&targets, (&context.store, &logs), &options, output)
+    let logs = Logs::read(&repository.store)?;
+    report(&targets, (&repository.store, &logs), &options, output)
 }
 
 /// Returns a thread with the ref that is its own.

@@ -5,22 +5,22 @@ use std::path::Path;
 use git_handoff::verify::{Ask, Bundle, ChainReport, Logs, Options};
 
 use super::super::{Ending, Failure, Output, share, thread};
-use super::{Arguments, Context, print};
+use super::{Arguments, Repository, print};
 
 /// Prints a report for each run and thread in a bundle, or for those that are named.
 pub(super) fn run(
     path: &Path,
     arguments: &Arguments,
-    context: &Context,
+    repository: &Repository,
     (options, ask): (&Options, Ask<'_>),
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let bundle = Bundle::open(path, context.config.max_fetch_size)?;
+    let bundle = Bundle::open(path, repository.config.max_fetch_size)?;
     output.remove_at_exit(bundle.folder());
     for name in bundle.skipped() {
         output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
     }
-    let witnesses = Logs::read(&context.store)?;
+    let witnesses = Logs::read(&repository.store)?;
     let mut ending = Ending::Done;
     for (at, report) in bundle.verify(&arguments.runs, witnesses, ask, options)?.enumerate() {
         let found = match report? {

@@ -1,0 +1,70 @@
+//! Where a run is driven: this repository on this machine.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::model::digest::Digest;
+use crate::plan::schemas::Schemas;
+use crate::repository::{Environment, Repository};
+use crate::worker::host::Host;
+
+/// What the conductor needs to know about this machine.
+#[derive(Clone)]
+pub struct Machine {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The environment of our own process, of which executors see a part.
+    pub ambient: Arc<BTreeMap<String, OsString>>,
+    /// Where worktrees are made.
+    pub host: Arc<Host>,
+    /// What documents are checked against.
+    pub schemas: Arc<Schemas>,
+    /// Whether to close and seal the run even if not every item got done.
+    pub close: bool,
+    /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
+    pub supervisor: Option<PathBuf>,
+}
+
+impl Machine {
+    /// Returns what the configuration and the environment of a repository say.
+    pub fn of(repository: &Repository, close: bool) -> Result<Self, NoCache> {
+        Ok(Self {
+            config: repository.config.clone(),
+            ambient: repository.environment.variables.clone(),
+            host: Arc::new(host(repository)?),
+            schemas: Arc::new(repository.schemas()),
+            close,
+            supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
+        })
+    }
+}
+
+/// Returns where worktrees are made: outside the repository, under the user's cache.
+pub fn host(repository: &Repository) -> Result<Host, NoCache> {
+    let (config, environment) = (&repository.config, &repository.environment);
+    let root = match &config.workspace_root {
+        Some(root) => environment.expand(root),
+        None => cache(environment).ok_or(NoCache)?.join("git-handoff"),
+    };
+    let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
+    let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
+    host.inputs.clone_from(&config.inputs);
+    host.outputs.clone_from(&config.outputs);
+    host.max_product = config.max_product_size;
+    host.user.clone_from(&config.user);
+    host.path.clone_from(&environment.path);
+    Ok(host)
+}
+
+fn cache(environment: &Environment) -> Option<PathBuf> {
+    let absolute = |name: &str| environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
+}
+
+/// There is nowhere to make worktrees.
+#[derive(Debug, thiserror::Error)]
+#[error("neither XDG_CACHE_HOME nor HOME says where worktrees may be made")]
+pub struct NoCache;

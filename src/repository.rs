@@ -1,0 +1,333 @@
+//! The front door: a repository, its configuration, and who is asking.
+//!
+//! Everything that is done with runs, threads and documents starts from a [`Repository`]. What the environment says comes in
+//! as a value, so that a program that embeds this decides about all of it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use ssh_key::PublicKey;
+
+use crate::clock::Clock;
+use crate::config::{self, Config, Registration};
+use crate::git::remote::{PROTOCOLS, Reach};
+use crate::git::save;
+use crate::git::scratch::{self, Scratch};
+use crate::git::store::{self, Kept, Store};
+use crate::ledger::chain::Writer;
+use crate::ledger::sign::{self, Signer};
+use crate::model::catalog::{Catalog, Shape};
+use crate::model::digest::Digest;
+use crate::model::entry::Product;
+use crate::model::json;
+use crate::model::registered::Registered;
+use crate::plan::MAX_PLAN_BYTES;
+use crate::plan::schemas::Schemas;
+
+/// Names the actor where nobody else does.
+const ACTOR: &str = "HANDOFF_ACTOR";
+
+/// Which transports git may use, as git reads it.
+const PROTOCOL_VARIABLE: &str = "GIT_ALLOW_PROTOCOL";
+
+/// The most bytes of the name of an actor.
+const MAX_ACTOR: usize = 256;
+
+/// What is there before any repository. The library looks none of it up.
+#[derive(Clone)]
+pub struct Environment {
+    /// Where moments come from.
+    pub clock: Clock,
+    /// The directory whose repository is meant.
+    pub directory: PathBuf,
+    /// In whose name everything is done; without one, as `HANDOFF_ACTOR`, the configuration and the login say.
+    pub actor: Option<String>,
+    /// The variables of the environment, of which executors see a part.
+    pub variables: Arc<BTreeMap<String, OsString>>,
+    /// The `PATH` without folders that are relative to where a program runs.
+    pub path: Option<OsString>,
+    /// The file of a program that serves as `git-handoff` does, for what is better done in a process of its own: holding values
+    /// against schemas, and supervising commands. Without one, nothing that has a schema is accepted.
+    pub program: Option<PathBuf>,
+    /// Whether a person is there who can be asked for a password.
+    pub may_ask: bool,
+    /// The time zone in which people write times.
+    pub zone: TimeZone,
+}
+
+impl Environment {
+    /// Returns a variable that is set to something.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+
+    /// Settles in whose name everything is done: the actor that is named, else `HANDOFF_ACTOR`, else this.
+    #[must_use]
+    pub fn with_actor(self, otherwise: &str) -> Self {
+        let actor = self.actor.clone().or_else(|| self.variable(ACTOR)).unwrap_or_else(|| otherwise.to_owned());
+        Self { actor: Some(actor), ..self }
+    }
+
+    /// Returns the repository around the directory; none where there is none, for what can do without.
+    pub fn store(&self) -> Option<Store> {
+        Store::discover(&self.directory).ok()
+    }
+
+    /// Returns a path with `~/` resolved, as git does for settings that are paths.
+    pub fn expand(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.variable("HOME")) {
+            (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+/// A repository that is open, with its configuration and who is asking.
+pub struct Repository {
+    /// Its objects and refs; outside of one, those of an empty throw-away one.
+    pub store: Store,
+    /// What `git config` says.
+    pub config: Arc<Config>,
+    /// What was there before it.
+    pub environment: Environment,
+    /// The throw-away one, where there is no repository around the directory.
+    outside: Option<Scratch>,
+    /// What was saved and may not be named by any ref before this is over.
+    kept: Mutex<Kept>,
+}
+
+impl Repository {
+    /// Opens the repository around the directory.
+    pub fn open(environment: Environment) -> Result<Self, Error> {
+        let store = Store::discover(&environment.directory)?;
+        Self::of(store, None, environment)
+    }
+
+    /// Opens it, or, where there is none, an empty one to throw away: what is read there is the user's own configuration and
+    /// nothing else.
+    pub fn open_anywhere(environment: Environment) -> Result<Self, Error> {
+        match Store::discover(&environment.directory) {
+            Err(store::Error::Open(..)) => {
+                let scratch = Scratch::new("sha1")?;
+                Self::of(scratch.store().clone(), Some(scratch), environment)
+            }
+            found => Self::of(found?, None, environment),
+        }
+    }
+
+    fn of(store: Store, outside: Option<Scratch>, environment: Environment) -> Result<Self, Error> {
+        let config = Config::read(&store)?;
+        let store = store.with_durability(config.durability);
+        Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
+    }
+
+    /// Returns whether there is no repository around the directory.
+    pub fn is_outside(&self) -> bool {
+        self.outside.is_some()
+    }
+
+    /// Returns the folder of the repository to throw away, where there is one.
+    pub fn throw_away(&self) -> Option<PathBuf> {
+        self.outside.as_ref().map(|scratch| scratch.store().git_dir())
+    }
+
+    /// Returns who acts: the actor that is named, else `HANDOFF_ACTOR`, else the person at the keyboard.
+    pub fn actor(&self) -> Result<String, Error> {
+        let named = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
+        let actor = named.unwrap_or_else(|| {
+            let name = self.config.user_name.clone();
+            let login = || self.environment.variable("LOGNAME").or_else(|| self.environment.variable("USER"));
+            format!("human:{}", name.or_else(login).unwrap_or_else(|| "unknown".into()))
+        });
+        if actor.trim().is_empty() || actor.len() > MAX_ACTOR {
+            return Err(Error::Actor);
+        }
+        Ok(actor)
+    }
+
+    /// Returns what appending takes, making the repository's key on first use.
+    pub fn writer(&self) -> Result<Writer, Error> {
+        let clock = self.environment.clock;
+        Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock, actor: self.actor()? })
+    }
+
+    /// Returns the signing key: the configured one, else the repository's own.
+    pub fn signer(&self) -> Result<Signer, Error> {
+        let folder = self.store.common_dir().join("handoff");
+        Ok(match &self.config.signing_key {
+            Some(key) => match key.strip_prefix("key::").or_else(|| key.starts_with("ssh-").then_some(key)) {
+                Some(literal) => Signer::from_literal(literal, &folder)?,
+                None => Signer::from_file(&self.environment.expand(Path::new(key)))?,
+            },
+            None => Signer::own(&folder.join("signing_key"))?,
+        })
+    }
+
+    /// Returns the public half of the signing key, without making one.
+    pub fn own_key(&self) -> Option<PublicKey> {
+        let has_key = self.config.signing_key.is_some() || self.store.common_dir().join("handoff/signing_key").exists();
+        if has_key { self.signer().ok().map(|signer| signer.public().clone()) } else { None }
+    }
+
+    /// Returns its fingerprint.
+    pub fn own_fingerprint(&self) -> Option<String> {
+        self.own_key().as_ref().map(sign::fingerprint)
+    }
+
+    /// Returns how remotes may be reached: as git is allowed to, and never by a transport that runs what a URL says.
+    pub fn reach(&self) -> Reach {
+        let allowed = self.environment.variables.get(PROTOCOL_VARIABLE).map(|list| list.to_string_lossy().into_owned());
+        let is_allowed =
+            |name: &&str| allowed.as_ref().is_none_or(|list| list.split(':').any(|allowed| allowed == *name));
+        let protocols: Vec<&str> = PROTOCOLS.into_iter().filter(is_allowed).collect();
+        let refused =
+            self.environment.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");
+        let prompt = !refused && self.environment.may_ask;
+        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size, within: None, apart: None }
+    }
+
+    /// Returns what plans may refer to here that are to be placed on a queue.
+    pub fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, Error> {
+        let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
+        let mut catalog = Catalog {
+            queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
+            schemas: self.schemas().known,
+            checker: self.environment.program.clone(),
+            shapes: self.shapes(),
+            max_items: self.config.max_items,
+            inputs_dir: self.config.inputs.clone(),
+            outputs_dir: self.config.outputs.clone(),
+            reserved_in_base,
+            ..Catalog::default()
+        };
+        catalog.executors.extend(self.config.executors.keys().cloned());
+        catalog.subagents.extend(self.config.subagents.keys().cloned());
+        catalog.queues.extend(self.config.queues.keys().cloned());
+        Ok(catalog)
+    }
+
+    /// Writes a file into the repository and keeps it until this is over; `name` is what people call the file.
+    pub fn save(&self, name: &Path, file: File) -> Result<Product, Error> {
+        let saved = save::save(&self.store, file, self.config.max_product_size);
+        let (product, kept) = saved.map_err(|source| Error::Saved { name: name.to_owned(), source })?;
+        self.keep(kept);
+        Ok(product)
+    }
+
+    /// Writes bytes into the repository and keeps them until this is over.
+    pub fn save_bytes(&self, bytes: &[u8]) -> Result<Product, Error> {
+        let (limit, size) = (self.config.max_product_size, bytes.len() as u64);
+        if size > limit {
+            return Err(Error::Save(save::Error::TooLarge(limit)));
+        }
+        let mut batch = self.store.batch();
+        let oid = batch.write_blob(bytes)?;
+        self.keep(batch.keep()?);
+        Ok(Product { sha256: Digest::of(bytes), oid, size })
+    }
+
+    /// Keeps objects until this is over.
+    pub fn keep(&self, kept: Kept) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
+    }
+
+    /// Returns the schemas of documents that are registered, of which none is read before it is needed.
+    pub fn schemas(&self) -> Schemas {
+        Schemas { known: self.all_registered(&self.config.schemas, Ok), checker: self.environment.program.clone() }
+    }
+
+    /// Returns the shapes that are registered, of which none is read before it is needed.
+    pub fn shapes(&self) -> Registered<String, Shape> {
+        self.all_registered(&self.config.shapes, |value| {
+            Shape::from_json(&value).map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())
+        })
+    }
+
+    fn all_registered<K: Ord + Clone, V: 'static>(
+        &self,
+        registrations: &BTreeMap<K, Registration>,
+        take: fn(Value) -> Result<V, String>,
+    ) -> Registered<K, V> {
+        let mut all = Registered::default();
+        for (name, registration) in registrations {
+            let (path, place) = (self.below_top(&registration.path), registration.place());
+            let file = place.file.clone();
+            let read = move || {
+                let bytes = read_up_to(&path, MAX_PLAN_BYTES as u64)
+                    .map_err(|e| format!("could not be read from {file}: {e}"))?;
+                let value = json::lenient(&bytes).map_err(|e| format!("in {file} is not JSON: {e}"))?;
+                take(value).map_err(|why| format!("in {file} is none: {why}"))
+            };
+            all.add(name.clone(), place, Box::new(read));
+        }
+        all
+    }
+
+    /// Reads the file of rules of a queue.
+    fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Error> {
+        read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64).map_err(|source| Error::Rules {
+            queue: queue.to_owned(),
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Returns a path that a setting names; a relative one starts from the top of the work tree.
+    fn below_top(&self, path: &Path) -> PathBuf {
+        self.store.work_dir().unwrap_or_else(|| self.store.git_dir()).join(self.environment.expand(path))
+    }
+}
+
+/// Reads a file up to a limit.
+pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Why a repository, or what hangs off it, cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody can be called that.
+    #[error("the actor must have 1 to {MAX_ACTOR} bytes")]
+    Actor,
+    /// A queue's rules are not there.
+    #[error("the file of rules of the queue {queue:?} could not be read from {}", path.display())]
+    Rules {
+        /// The queue.
+        queue: String,
+        /// The file, as the setting names it.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Bytes could not be taken in.
+    #[error(transparent)]
+    Save(save::Error),
+    /// A file could not be taken in.
+    #[error("{}: {source}", name.display())]
+    Saved {
+        /// What people call the file.
+        name: PathBuf,
+        /// Why.
+        source: save::Error,
+    },
+    /// There is no key to sign with.
+    #[error(transparent)]
+    Sign(#[from] sign::Error),
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// An empty one could not be made.
+    #[error(transparent)]
+    Scratch(#[from] scratch::Error),
+    /// There is no repository, or its objects cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
