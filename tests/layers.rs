@@ -25,7 +25,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The one chain. A run that bytes are taken from is one that the verifier let pass.
     ("ledger", &["clock", "git", "ledger::merkle", "ledger::sign", "model"]),
     // The front door: everything that is done with runs, threads and documents starts from it.
-    ("repository", &["clock", "config", "git", "ledger", "model", "plan"]),
+    ("repository", &["clock", "config", "git", "ledger", "model", "plan", "verify"]),
     ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
@@ -34,11 +34,11 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // Pure but for the facts, which are looked up in the repository and its runs.
     ("packet", &["git", "model", "run", "verify"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
-    ("thread", &["git", "ledger", "model", "packet", "verify"]),
+    ("thread", &["git", "ledger", "model", "packet", "repository", "run", "verify"]),
     // What is done with a run besides driving it.
     ("share", &["git", "ledger", "model", "plan", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
-    ("anchor", &["clock", "git", "ledger", "model", "repository", "share", "verify"]),
+    ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "verify"]),
     ("interop", &["git", "ledger", "model", "run"]),
     ("apply", &["git", "model", "run"]),
     ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "run", "verify", "worker"]),

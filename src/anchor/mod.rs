@@ -5,7 +5,9 @@
 //! answers is hostile until it was compared. Nothing that an anchor says is kept.
 
 mod credentials;
+pub mod gate;
 mod git;
+pub mod held;
 mod http;
 mod rfc3161;
 mod s3;

@@ -4,15 +4,11 @@ use std::path::PathBuf;
 
 use git_handoff::model::descriptor::MAX_SIZE;
 use git_handoff::model::packet::Unclean;
-use git_handoff::packet::Classification;
-use git_handoff::thread::adopt::{self as stage, Adopted, Request};
-use git_handoff::verify::{Ancestor, Options};
-use serde_json::{Value, json};
+use git_handoff::repository::{Repository, Trust};
+use git_handoff::thread::adopt::Request;
 
-use super::context::read_file;
-use super::verify::{Trust, trust};
+use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, thread};
-use git_handoff::repository::Repository;
 
 /// Adopt a checkpoint that was offered, as the beginning of a new thread
 ///
@@ -49,41 +45,19 @@ pub(crate) struct Arguments {
 
 /// Adopts, and prints where the state is now.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let wanted = Trust { signers: arguments.signers.as_deref(), ..Trust::default() };
-    let options = trust(&wanted, repository, output)?;
+    let wanted = Trust { signers: arguments.signers.as_deref().map(streamed), ..Trust::default() };
+    let options = repository.options(&wanted, &mut |text| output.warn(text))?;
     let request = Request {
         descriptor: read_file(&arguments.descriptor, MAX_SIZE as u64 + 1)?,
         new: thread::id(&arguments.new)?,
         me: arguments.me.clone(),
         from: arguments.from.clone(),
         reach: repository.reach(),
-        // Whether an unknown key will do is for the flag to say.
-        options: Options { strict_signers: false, ..options },
+        options,
         accept_unknown: arguments.accept_unknown_signer,
         accept_packet: arguments.accept,
         checkout: arguments.checkout,
     };
-    let adopted = stage::adopt(&repository.writer()?, &request)?;
-    output.value(&value(&adopted, arguments.checkout));
+    output.value(&repository.adopt(&request)?);
     Ok(Ending::Done)
-}
-
-/// Returns what was adopted, as answers have it.
-pub(crate) fn value(adopted: &Adopted, checked_out: bool) -> Value {
-    let made = &adopted.made;
-    json!({
-        "schema": "git-handoff.adopt/1",
-        "adopted_from": adopted.from,
-        "new_thread_id": made.thread,
-        "checkpoint_id": made.checkpoint,
-        "blob_id": made.content.state.oid,
-        "blob_sha256": made.content.state.sha256.hex(),
-        "commit": made.link.commit,
-        "signer": adopted.signer,
-        "accepted_unknown_signer": adopted.accepted_unknown,
-        "lineage": adopted.lineage.iter().map(Ancestor::to_json).collect::<Vec<_>>(),
-        "packet": adopted.packet.map(Classification::as_str),
-        "checked_out": checked_out,
-        "verified": true,
-    })
 }

@@ -8,9 +8,9 @@ use git_handoff::run::View;
 use serde_json::json;
 
 use super::gate;
-use super::target::{self, Target};
 use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
+use git_handoff::run::{Target, target};
 
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///

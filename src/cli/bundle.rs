@@ -9,10 +9,11 @@ use git_handoff::share::{Kind, Place, bundle as stage};
 use git_handoff::thread::own_threads;
 
 use super::cat::Stdout;
-use super::target::{Target, own_runs};
-use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
+use git_handoff::run::target::own_runs;
+use git_handoff::thread::target::ThreadTarget;
 
 /// Write runs and threads into one file, with the repository logs that anchor them
 ///

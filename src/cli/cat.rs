@@ -11,9 +11,9 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::{Blob, Vetted};
 
-use super::target::{self, Target};
 use super::{Ending, Failure, Output, gate};
 use git_handoff::repository::Repository;
+use git_handoff::run::{Target, target};
 
 /// Print a product, a manifest or a transcript as it is, byte for byte
 ///

@@ -11,10 +11,10 @@ use git_handoff::thread::{gate as attached, steps, vouch};
 use git_handoff::verify::Gate;
 
 use super::context;
-use super::target::Target;
-use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, doc, gate};
 use git_handoff::repository::Environment;
+use git_handoff::run::Target;
+use git_handoff::thread::target::ThreadTarget;
 
 /// Check whether it is safe to resume from a handoff packet
 ///
@@ -107,7 +107,7 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
     let trust = vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted };
     let vouched = match target.vouched_by(store, &trust) {
         Ok(vouched) => vouched,
-        Err(failure) => return Ok(Some(report(&Err(absent(&failure)), Some(gate), terms))),
+        Err(why) => return Ok(Some(report(&Err(absent(&why.into())), Some(gate), terms))),
     };
     let sound = vouched.sound();
     let read = steps::find(sound, target.checkpoint.as_ref())

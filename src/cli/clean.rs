@@ -6,9 +6,10 @@ use git_handoff::model::format;
 use git_handoff::upkeep::clean::{self as stage, Piece, Request, What};
 use serde_json::{Value, json};
 
-use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, table};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
+use git_handoff::run::target::own_runs;
 
 /// Free what runs left on the disk
 ///

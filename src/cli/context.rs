@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
         variables: Arc::new(variables),
         path,
         program: this_program(),
-        may_ask: io::stderr().is_terminal(),
+        may_ask: Output::can_ask(),
         zone: jiff::tz::TimeZone::system(),
     })
 }
@@ -89,6 +89,11 @@ pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
         read_up_to(path, limit)
     };
     read.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))
+}
+
+/// Returns the file that a name stands for: `-` is standard input.
+pub(crate) fn streamed(path: &Path) -> &Path {
+    if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
 }
 
 /// Returns standard input as a file, so that a plain one can be read where it lies.

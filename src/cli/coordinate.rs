@@ -9,9 +9,9 @@ use git_handoff::model::state::RunState;
 use git_handoff::run::coordinate;
 use serde_json::{Value, json};
 
-use super::target::Target;
 use super::{Ending, Failure, Output, run, steer};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 
 /// Hold a run's rules against its documents, and add the items that they create
 ///

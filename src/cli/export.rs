@@ -1,11 +1,12 @@
 //! `git handoff export`
 
 use clap::ValueEnum;
+use git_handoff::anchor::gate::let_in;
 use git_handoff::interop::{bundle_json, in_toto};
 
-use super::target::{self, Target};
 use super::{Ending, Failure, Output, gate};
 use git_handoff::repository::Repository;
+use git_handoff::run::{Target, target};
 
 /// Print a sealed run as evidence for other people's verifiers
 ///
@@ -34,7 +35,7 @@ enum Format {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = gate::with(arguments.terms, repository, output, |gate, output| {
-        gate::read(gate, &gate.admit_intact(&target.run, &target.reference)?, output)
+        Ok(let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, &mut |text| output.warn(text))?)
     })?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let item = item.map(|at| &view.state.graph.item(at).id);

@@ -13,9 +13,9 @@ use git_handoff::plan::validate::{Problems, validate_extension};
 use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
-use super::target::Target;
 use super::{Ending, Failure, Output, run, steer, validate};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 
 /// Add items to a run whose plan is open-ended
 ///

@@ -3,23 +3,24 @@
 mod anchor;
 mod config;
 mod document;
+mod ground;
 mod share;
+mod target;
 mod thread;
 
 use std::error::Error;
 use std::io;
 
-use git_handoff::engine::machine::NoCache;
 use git_handoff::engine::{drive, hold};
-use git_handoff::git::{checked, packed, program, refs, save, store};
-use git_handoff::ledger::{chain, log, prove, sign};
+use git_handoff::git::{program, refs};
+use git_handoff::ledger::prove;
 use git_handoff::model::causes;
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::run::{coordinate, submit};
 use git_handoff::upkeep::{clean, doctor};
-use git_handoff::{apply, interop, repository, run, verify};
+use git_handoff::{apply, interop, run, verify};
 use serde_json::{Value, json};
 
 /// Why a command failed.
@@ -69,6 +70,12 @@ impl Failure {
         self
     }
 
+    /// Adds the name that was meant, else a command that lists the names.
+    fn did_you_mean(self, near: Option<&str>, look: &str) -> Self {
+        let hint = near.map(|near| format!("did you mean {near:?}?"));
+        self.hint(hint.unwrap_or_else(|| look.to_owned()))
+    }
+
     /// Returns it as programs read it.
     pub(crate) fn to_json(&self) -> Value {
         let mut value = json!({
@@ -112,116 +119,6 @@ impl Failure {
     /// Somebody else was first.
     pub(crate) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint("run the same command again")
-    }
-}
-
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
-        let failure = Self::of("store", &error);
-        match error {
-            store::Error::Open(..) => Self { code: "no-repository", ..failure }.hint("git init"),
-            store::Error::RefStorage(_) => {
-                Self { code: "ref-storage", ..failure }.hint("git refs migrate --ref-format=files")
-            }
-            _ => failure,
-        }
-    }
-}
-
-impl From<repository::Error> for Failure {
-    fn from(error: repository::Error) -> Self {
-        match error {
-            repository::Error::Actor => Self::usage(error.to_string()),
-            repository::Error::Rules { .. } => Self::of("bad-rule", &error),
-            repository::Error::Save(inner) => inner.into(),
-            repository::Error::Saved { name, source } => {
-                let failure = Self::from(source);
-                Self { message: format!("{}: {}", name.display(), failure.message), ..failure }
-            }
-            repository::Error::Sign(inner) => inner.into(),
-            repository::Error::Config(inner) => inner.into(),
-            repository::Error::Scratch(inner) => inner.into(),
-            repository::Error::Store(inner) => inner.into(),
-        }
-    }
-}
-
-impl From<NoCache> for Failure {
-    fn from(error: NoCache) -> Self {
-        Self::of("no-cache", &error).hint("git config --global handoff.workspace.root /var/tmp/git-handoff")
-    }
-}
-
-impl From<checked::Error> for Failure {
-    fn from(error: checked::Error) -> Self {
-        let failure = Self::of("altered", &error);
-        match error {
-            checked::Error::Store(inner) => inner.into(),
-            checked::Error::Damaged(_) | checked::Error::Altered { .. } => Self { exit: 3, ..failure },
-        }
-    }
-}
-
-impl From<save::Error> for Failure {
-    fn from(error: save::Error) -> Self {
-        match error {
-            save::Error::Store(inner) => inner.into(),
-            save::Error::TooLarge(_) => Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g"),
-            save::Error::Read(_) => Self::of("io", &error),
-        }
-    }
-}
-
-impl From<refs::Error> for Failure {
-    fn from(error: refs::Error) -> Self {
-        let failure = Self::of("ref", &error);
-        match error {
-            refs::Error::LostRace(_) => failure.race(),
-            refs::Error::Locked { .. } => failure.locked(),
-            refs::Error::Packed(inner) => inner.into(),
-            _ => failure,
-        }
-    }
-}
-
-impl From<packed::Error> for Failure {
-    fn from(error: packed::Error) -> Self {
-        let failure = Self::of("packed-refs", &error);
-        match error {
-            packed::Error::Ambiguous(..) => {
-                failure.hint("git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say")
-            }
-            packed::Error::Read(..) => failure,
-        }
-    }
-}
-
-impl From<sign::Error> for Failure {
-    fn from(error: sign::Error) -> Self {
-        let failure = Self::of("signing", &error);
-        match error {
-            sign::Error::KeygenSaid(_) => failure.hint("ssh-add -l"),
-            _ => failure.hint("git config handoff.signingKey ~/.ssh/id_ed25519"),
-        }
-    }
-}
-
-impl From<chain::Error> for Failure {
-    fn from(error: chain::Error) -> Self {
-        match error {
-            chain::Error::Store(inner) => inner.into(),
-            chain::Error::Ref(inner) => inner.into(),
-            chain::Error::Sign(inner) => inner.into(),
-            chain::Error::LostRace(_) => Self::of("lost-race", &error).race(),
-            chain::Error::TooLarge(..) => Self::of("too-large", &error),
-            chain::Error::Entry(..) | chain::Error::Broken(..) | chain::Error::TooMuch(..) => Self::of("chain", &error),
-        }
-    }
-}
-
-impl From<log::Error> for Failure {
-    fn from(error: log::Error) -> Self {
-        Self::of("log", &error).hint("git handoff doctor")
     }
 }
 

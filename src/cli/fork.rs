@@ -1,10 +1,9 @@
 //! `git handoff fork`
 
-use git_handoff::thread::steps;
-
-use super::thread::{self, ThreadTarget};
-use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
+use git_handoff::thread::operations::Source;
+
+use super::{Ending, Failure, Output, thread};
 
 /// Begin a new thread with a checkpoint of another
 ///
@@ -25,9 +24,8 @@ pub(crate) struct Arguments {
 /// Forks, and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let new = thread::id(&arguments.new)?;
-    let target = ThreadTarget::find(&repository.store, &arguments.source)?;
-    let source = target.vouched(repository, arguments.accept_untrusted, output)?;
-    let made = steps::fork(&repository.writer()?, &source, target.checkpoint.as_ref(), &new)?;
-    thread::print_made(&made, "fork", output);
+    let whose = if arguments.accept_untrusted { Source::Any } else { Source::Vouched };
+    let made = repository.fork(&arguments.source, &new, whose, &mut |text| output.warn(text))?;
+    output.value(&made);
     Ok(Ending::Done)
 }

@@ -1,12 +1,10 @@
 //! `git handoff log`
 
-use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::Event;
-use serde_json::{Value, json};
 
-use super::target::Target;
 use super::{Ending, Failure, Output, progress, table};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 
 /// Show a run's entries, oldest first
 #[derive(clap::Args)]
@@ -20,7 +18,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
     if output.json {
         for link in &view.links {
-            output.value(&value(link)?);
+            output.value(&link.to_json());
         }
         return Ok(Ending::Done);
     }
@@ -38,13 +36,4 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
-}
-
-/// Returns an entry as `log --json` has it.
-pub(crate) fn value(link: &Link) -> Result<Value, Failure> {
-    let mut value: Value =
-        serde_json::from_slice(&link.entry.canonical()).map_err(|e| Failure::refused("entry", e.to_string()))?;
-    value["hash"] = json!(link.hash);
-    value["commit"] = json!(link.commit);
-    Ok(value)
 }

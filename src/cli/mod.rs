@@ -6,7 +6,6 @@ pub(crate) mod gate;
 mod output;
 mod progress;
 mod table;
-pub(crate) mod target;
 
 pub(crate) mod adopt;
 pub(crate) mod anchor;
@@ -24,7 +23,6 @@ mod export;
 mod extend;
 mod fetch;
 mod fork;
-mod held;
 mod key;
 pub(crate) mod log;
 pub(crate) mod offer;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use git_handoff::model::printable::{self, Color, Painted};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -69,7 +70,8 @@ impl Output {
     }
 
     /// Prints one JSON value on one line.
-    pub(crate) fn value(&mut self, value: &Value) {
+    pub(crate) fn value(&mut self, answer: &impl Serialize) {
+        let value = serde_json::to_value(answer).expect("every answer can be written as JSON");
         self.json_text(&value.to_string());
     }
 
@@ -94,6 +96,11 @@ impl Output {
     #[expect(clippy::unused_self, reason = "nobody looks at the streams without holding the output")]
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
+    }
+
+    /// Returns whether a person is there who can be asked for a password.
+    pub(crate) fn can_ask() -> bool {
+        io::stderr().is_terminal()
     }
 
     /// Says something that is not the answer.

@@ -12,10 +12,10 @@ use git_handoff::run::View;
 use git_handoff::thread::{steps, vouch};
 use git_handoff::verify::Gate;
 
-use super::target::Target;
-use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, check, gate};
 use git_handoff::repository::{Environment, Repository};
+use git_handoff::run::Target;
+use git_handoff::thread::target::ThreadTarget;
 
 /// Write a handoff packet
 #[derive(clap::Args)]

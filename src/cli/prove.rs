@@ -3,9 +3,9 @@
 use git_handoff::ledger::prove as stage;
 use git_handoff::model::plan::ProductKey;
 
-use super::target::{self, Target};
 use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
+use git_handoff::run::{Target, target};
 
 /// Prove a product, or how a run went on, to somebody who has nothing else
 ///

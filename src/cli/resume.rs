@@ -4,9 +4,9 @@ use git_handoff::model::packet::Unclean;
 use git_handoff::thread::steps;
 
 use super::cat::Stdout;
-use super::thread::ThreadTarget;
 use super::{Ending, Failure, Output, thread};
 use git_handoff::repository::Repository;
+use git_handoff::thread::target::ThreadTarget;
 
 /// Print the latest state of a thread, byte for byte, to go on from
 ///
@@ -30,7 +30,8 @@ pub(crate) struct Arguments {
 /// Records, then prints the bytes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let id = thread::id(&arguments.thread)?;
-    let vouched = ThreadTarget::own(repository, id)?.vouched(repository, arguments.accept_untrusted, output)?;
+    let vouched = ThreadTarget::own(repository, id)?
+        .vouched(repository, arguments.accept_untrusted, &mut |text| output.warn(text))?;
     let (checkpoint, _) = steps::resume(&repository.writer()?, vouched, arguments.checkout, arguments.accept)?;
     steps::hand_out(&repository.store, &checkpoint, checkpoint.content.state, &mut Stdout { output })?;
     Ok(Ending::Done)

@@ -1,10 +1,9 @@
 //! `git handoff rollback`
 
-use git_handoff::thread::steps;
-
-use super::thread::{self, ThreadTarget};
-use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
+use git_handoff::thread::target::ThreadTarget;
+
+use super::{Ending, Failure, Output};
 
 /// Make an earlier checkpoint of a thread its latest again
 ///
@@ -25,9 +24,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let checkpoint = target.checkpoint.ok_or_else(|| {
         Failure::usage("say which checkpoint: THREAD:CHECKPOINT, as `git handoff thread log` shows them".into())
     })?;
-    let own = ThreadTarget::own(repository, target.thread)?;
-    let vouched = own.vouched(repository, arguments.accept_untrusted, output)?;
-    let made = steps::rollback(&repository.writer()?, vouched, &checkpoint)?;
-    thread::print_made(&made, "rollback", output);
+    let accept = arguments.accept_untrusted;
+    let made = repository.rollback(target.thread, &checkpoint, accept, &mut |text| output.warn(text))?;
+    output.value(&made);
     Ok(Ending::Done)
 }

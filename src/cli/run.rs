@@ -1,6 +1,7 @@
 //! `git handoff run`
 
 use git_handoff::engine::machine::Machine;
+use git_handoff::run::list::ItemStatus;
 use std::path::Path;
 
 use git_handoff::engine::drive;
@@ -15,9 +16,10 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::progress::Display;
-use super::target::{Target, own_runs};
 use super::{Ending, Failure, Output, status, submit, validate};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
+use git_handoff::run::target::own_runs;
 
 /// A run of this many entries leaves so many loose objects that they are packed at its end.
 const LARGE: u64 = 5_000;
@@ -135,7 +137,7 @@ async fn drive_one(
             "interrupted": settled.interrupted,
             "root": root,
             "counts": view.state.counts(),
-            "items": status::items(&view),
+            "items": ItemStatus::all(&view),
         }));
     } else {
         status::print_table(&view, output);
@@ -209,7 +211,7 @@ fn unsettled(repository: &Repository) -> Result<(Vec<RunId>, Vec<Failure>), Fail
         let state = match target.view(&repository.store) {
             Ok(view) => view.state,
             Err(failure) => {
-                unreadable.push(failure);
+                unreadable.push(failure.into());
                 continue;
             }
         };

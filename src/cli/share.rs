@@ -7,8 +7,8 @@ use git_handoff::share::{Kind, Place, Space};
 use git_handoff::thread::own_threads;
 
 use super::Failure;
-use super::target::own_runs;
 use git_handoff::repository::Repository;
+use git_handoff::run::target::own_runs;
 
 /// Returns the remote that a command line means.
 pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) -> Result<Remote, Failure> {

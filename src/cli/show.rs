@@ -13,11 +13,12 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::View;
 use git_handoff::run::document;
+use git_handoff::run::list::ItemStatus;
 use serde_json::{Value, json};
 
-use super::target::{self, Target};
 use super::{Ending, Failure, Output, doc, progress, status, table};
 use git_handoff::repository::Repository;
+use git_handoff::run::{Target, target};
 
 /// Show a run, or everything that is recorded about one of its items
 #[derive(clap::Args)]
@@ -70,7 +71,7 @@ fn run_value(view: &View, reference: &str) -> Value {
         "closed": state.closed,
         "cancelled": state.cancelled,
         "documents": document::list(view).iter().map(doc::value).collect::<Vec<_>>(),
-        "items": status::items(view),
+        "items": ItemStatus::all(view),
     })
 }
 
@@ -245,7 +246,7 @@ impl<'a> Item<'a> {
 
     fn value(&self) -> Value {
         let item = self.view.state.graph.item(self.at);
-        let mut value = status::item(self.view, self.at);
+        let mut value = json!(ItemStatus::of(self.view, self.at));
         let needs: BTreeMap<String, Value> = item
             .needs
             .iter()

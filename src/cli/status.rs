@@ -1,12 +1,11 @@
 //! `git handoff status`
 
-use git_handoff::model::plan::ProductKey;
 use git_handoff::run::View;
-use serde_json::{Map, Value, json};
+use git_handoff::run::list::Status;
 
-use super::target::Target;
 use super::{Ending, Failure, Output, table};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 
 /// Show where each item of a run stands
 #[derive(clap::Args)]
@@ -19,22 +18,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
     if output.json {
-        output.value(&value(&view));
+        output.value(&Status::of(&view));
     } else {
         print_table(&view, output);
     }
     Ok(Ending::Done)
-}
-
-/// Returns a run as `status --json` has it.
-pub(crate) fn value(view: &View) -> Value {
-    json!({
-        "schema": "git-handoff.status/1",
-        "run": view.run,
-        "queue": view.state.submitted.queue,
-        "sealed": view.state.sealed,
-        "items": items(view),
-    })
 }
 
 /// Prints one line an item, then one about the run.
@@ -64,41 +52,4 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
     let sealed = if view.state.sealed { ", sealed" } else { "" };
     let done = view.state.counts().get("done").copied().unwrap_or(0);
     output.line(&format!("{}: {done} of {} done{sealed}", view.run, view.state.items.len()));
-}
-
-/// Returns the items as `status --json` has them.
-pub(crate) fn items(view: &View) -> Vec<Value> {
-    (0..view.state.items.len()).map(|at| item(view, at)).collect()
-}
-
-/// Returns one item as `status --json` has it.
-pub(crate) fn item(view: &View, at: usize) -> Value {
-    let state = &view.state.items[at];
-    let id = |on: usize| view.state.graph.item(on).id.to_string();
-    let (mut outputs, mut documents) = (Map::new(), Map::new());
-    let mut value = json!({
-        "id": view.state.graph.item(at).id,
-        "status": view.state.status(at),
-        "attempts": state.attempts,
-        "dependsOn": view.state.graph.dependencies(at).iter().map(|on| id(*on)).collect::<Vec<_>>(),
-        "blockedBy": if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).map(id).collect() },
-    });
-    for (key, product) in &state.products {
-        match key {
-            ProductKey::Patch => value["resultRef"] = json!(product.sha256),
-            ProductKey::Output(path) => drop(outputs.insert(path.to_string(), json!(product.sha256))),
-            ProductKey::Document(name) => drop(documents.insert(name.to_string(), json!(product.sha256))),
-        }
-    }
-    value["outputRefs"] = Value::Object(outputs);
-    if !documents.is_empty() {
-        value["documentRefs"] = Value::Object(documents);
-    }
-    if state.crashes > 0 {
-        value["crashes"] = json!(state.crashes);
-    }
-    if let Some(reason) = &state.reason {
-        value["reason"] = json!(reason);
-    }
-    value
 }

@@ -11,9 +11,9 @@ use git_handoff::model::state::Phase;
 use git_handoff::run::{Error, NewEntry, OpenRun, View, closed};
 use serde_json::json;
 
-use super::target::{self, Target};
 use super::{Ending, Failure, Output, run};
 use git_handoff::repository::Repository;
+use git_handoff::run::{Target, target};
 
 /// Cancel a run, or one item of it with all that waits for it
 ///

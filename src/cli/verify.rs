@@ -8,26 +8,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::anchor::ask_all;
-use git_handoff::config::is_in_work_tree;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::run::submit;
 use git_handoff::verify::{
-    Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, Revoked, Signers, revoked, verify_bundle_json,
-    verify_proof, verify_with,
+    Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, verify_bundle_json, verify_proof, verify_with,
 };
 
-use super::anchor;
-use super::context::read_file;
-use super::held::{self, own_target as own};
-use super::target::Target;
+use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output};
+use git_handoff::anchor::held::{self, own_target as own};
 use git_handoff::repository::Repository;
-
-/// The largest allowed-signers file that is read.
-const SIGNERS_LIMIT: u64 = 16 << 20;
+use git_handoff::repository::Trust;
+use git_handoff::run::Target;
 
 /// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
 const PROOF_LIMIT: u64 = 64 << 20;
@@ -104,7 +99,7 @@ impl Arguments {
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let options = options(arguments, repository, output)?;
-    let anchors = anchor::chosen(&arguments.anchor, repository)?;
+    let anchors = repository.anchors(&arguments.anchor)?;
     let means = Means::of(repository);
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
     if let Some(path) = &arguments.proof {
@@ -125,10 +120,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.note("there are no runs here");
         }
         let ending = report(&held.targets, (&repository.store, &at_hand), arguments, &options, output)?;
-        for missed in &held.missed {
-            output.fail(missed);
+        let whole = held.missed.is_empty();
+        for missed in held.missed {
+            output.fail(&missed.into());
         }
-        return Ok(if held.missed.is_empty() { ending } else { Ending::CheckFailed });
+        return Ok(if whole { ending } else { Ending::CheckFailed });
     }
     let targets = arguments.runs.iter().map(|named| match Target::find(&repository.store, named) {
         // A run whose ref is gone may still be one that a log names.
@@ -150,7 +146,7 @@ fn report(
     for (at, target) in targets.iter().enumerate() {
         let report = match verify_with(store, at_hand, &target.run, &target.reference, options) {
             Err(git_handoff::verify::Error::NoSuchRun(_)) => {
-                return Err(Target::find(store, target.run.as_str()).err().unwrap_or_else(Failure::bug));
+                return Err(Target::find(store, target.run.as_str()).err().map_or_else(Failure::bug, Failure::from));
             }
             other => other?,
         };
@@ -218,11 +214,11 @@ fn bundle_json(
 
 fn options(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Options, Failure> {
     let wanted = Trust {
-        signers: arguments.signers.as_deref(),
-        revoked: arguments.revoked.as_deref(),
+        signers: arguments.signers.as_deref().map(streamed),
+        revoked: arguments.revoked.as_deref().map(streamed),
         require: arguments.require_trusted,
     };
-    let options = trust(&wanted, repository, output)?;
+    let options = repository.options(&wanted, &mut |text| output.warn(text))?;
     if arguments.signer.is_some() && options.signers.is_none() {
         return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
             .hint("git handoff verify --signers FILE --signer PRINCIPAL RUN"));
@@ -233,76 +229,6 @@ fn options(arguments: &Arguments, repository: &Repository, output: &mut Output) 
         base: arguments.base.as_deref().map(|base| commit(base, arguments, repository)).transpose()?,
         ..options
     })
-}
-
-/// Whom the command line says to trust, before the configuration is asked.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Trust<'a> {
-    /// The allowed-signers file.
-    pub(crate) signers: Option<&'a Path>,
-    /// The file of revoked keys.
-    pub(crate) revoked: Option<&'a Path>,
-    /// Whether every signature must be by a key that the signers name.
-    pub(crate) require: bool,
-}
-
-/// Returns whom the verifier knows: from the files that were named, else as the configuration says.
-pub(crate) fn trust(wanted: &Trust<'_>, repository: &Repository, output: &mut Output) -> Result<Options, Failure> {
-    let config = &repository.config;
-    let configured = |key: &str, path: Option<&Path>| path.map(|path| outside(key, path, repository)).transpose();
-    let strict_file = match wanted.signers {
-        Some(path) => Some(path.to_owned()),
-        None => configured("handoff.signers", config.signers.as_deref())?,
-    };
-    let mut file = strict_file.clone();
-    if file.is_none()
-        && let Some(path) = &config.allowed_signers
-    {
-        // A file that git itself is pointed at may not be there, and need not be one that we trust; it only informs.
-        match outside("gpg.ssh.allowedSignersFile", path, repository) {
-            Ok(path) => file = Some(path).filter(|path| path.exists()),
-            Err(failure) => output.warn(&format!("{}; it is ignored", failure.message)),
-        }
-    }
-    let bad = |path: &Path, error: &dyn std::error::Error| {
-        Failure::refused("bad-signers", format!("{} cannot be used: {error}", path.display()))
-    };
-    let signers = match &file {
-        Some(path) => Some(Signers::parse(&text(path)?, &repository.environment.zone).map_err(|e| bad(path, &e))?),
-        None => None,
-    };
-    let revoked_file = match wanted.revoked {
-        Some(path) => Some(path.to_owned()),
-        None => configured("handoff.revoked", config.revoked.as_deref())?,
-    };
-    let revoked = match &revoked_file {
-        Some(path) => revoked(&text(path)?).map_err(|e| bad(path, &e))?,
-        None => Revoked::new(),
-    };
-    Ok(Options {
-        own_key: repository.own_fingerprint(),
-        signers,
-        strict_signers: strict_file.is_some() || wanted.require,
-        revoked,
-        ..Options::default()
-    })
-}
-
-/// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
-pub(crate) fn outside(key: &str, path: &Path, repository: &Repository) -> Result<PathBuf, Failure> {
-    let path = repository.environment.expand(path);
-    if is_in_work_tree(&repository.store, &path) {
-        return Err(Failure::refused(
-            "untrusted-file",
-            format!("`{key}` names {}, which lies inside the work tree", path.display()),
-        )
-        .hint("move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE"));
-    }
-    Ok(path)
-}
-
-fn text(path: &Path) -> Result<String, Failure> {
-    Ok(String::from_utf8_lossy(&read_file(path, SIGNERS_LIMIT)?).into_owned())
 }
 
 /// Returns the commit that a revision names; for a bundle or a proof a commit's full id says it, since its base is not in it.

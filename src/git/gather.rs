@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gix::odb::pack;
 
@@ -21,6 +22,9 @@ const MOST: usize = 20;
 /// Each pack that is left is at least so many times as large as all smaller ones together.
 const FACTOR: u64 = 2;
 
+/// A `gc.pid` that is older than this was left behind, as git sees it.
+const ABANDONED: Duration = Duration::from_secs(12 * 60 * 60);
+
 /// A pack of ours that nobody keeps.
 struct Gathered {
     /// The path of its files without an extension.
@@ -32,6 +36,9 @@ struct Gathered {
 pub(super) fn gather(store: &Store) -> io::Result<()> {
     // One at a time is enough; two processes that merge the same packs only work in vain.
     let Some(_alone) = store.alone_gathering() else { return Ok(()) };
+    if is_collecting(store) {
+        return Ok(());
+    }
     let mut packs = gathered(store)?;
     if packs.len() <= MOST {
         return Ok(());
@@ -111,9 +118,9 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
     }
     // In place, and on disk, before the others go; they are reachable, or garbage, so nobody needs to keep the new one.
     let new = Kept::install(store, writer.finish()?)?;
-    let removed = merged.iter().filter(|pack| remove(&pack.stem)).count();
+    let removed = if is_collecting(store) { 0 } else { merged.iter().filter(|pack| remove(&pack.stem)).count() };
     if removed == 0 {
-        // Where others' packs cannot be removed, one more would be made each time.
+        // Where others' packs cannot be removed, or must not be now, one more would be made each time.
         for stem in new.stems() {
             let _ = remove(stem);
         }
@@ -121,6 +128,12 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
     // One may have been written meanwhile.
     midx::forget_stale(store);
     Ok(())
+}
+
+/// Returns whether `git gc` is at work: it ends with an error where a pack goes away that it has listed, and packs ours anyway.
+fn is_collecting(store: &Store) -> bool {
+    let begun = fs::metadata(store.common_dir().join("gc.pid")).and_then(|meta| meta.modified());
+    begun.is_ok_and(|begun| begun.elapsed().is_ok_and(|since| since < ABANDONED))
 }
 
 /// Copies the entries of one pack; refuses one that holds differences between objects, which mean nothing elsewhere.

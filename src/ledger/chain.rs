@@ -3,6 +3,8 @@
 //! An append writes objects only. Nothing is visible before [`Appended::publish`] swaps the one ref, and a crash before that
 //! leaves nothing but objects that git will prune, once their `.keep` file is gone.
 
+use serde_json::Value;
+
 use crate::clock::Clock;
 use crate::git::codec;
 use crate::git::race::Lost;
@@ -66,6 +68,16 @@ pub struct Link {
     pub hash: Digest,
     /// The entry.
     pub entry: Entry,
+}
+
+impl Link {
+    /// Returns the entry with its hash and its commit, as `log --json` has it.
+    pub fn to_json(&self) -> Value {
+        let mut value = self.entry.to_json();
+        value["hash"] = self.hash.to_string().into();
+        value["commit"] = self.commit.to_string().into();
+        value
+    }
 }
 
 impl Head {

@@ -1,18 +1,18 @@
 //! The tools that a checkpoint changes hands by.
 
 use git_handoff::git::remote::{Reach, Remotes};
-use git_handoff::thread::adopt::{self as adoption, Request};
-use git_handoff::thread::offer::Terms;
-use git_handoff::verify::Options;
+use git_handoff::thread::adopt::Request;
+use git_handoff::thread::answers::AdoptedCheckpoint;
+use git_handoff::thread::offer::{Terms, milliseconds};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
-use crate::cli::verify::{Trust, trust};
-use crate::cli::{Failure, adopt, offer, thread};
+use crate::cli::{Failure, thread};
 use git_handoff::repository::Repository;
+use git_handoff::repository::Trust;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -62,15 +62,18 @@ struct Adopt {
 
 fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    let lasts = offer::milliseconds(parameters.expires.as_deref().unwrap_or("48h")).map_err(Failure::usage)?;
+    let lasts = milliseconds(parameters.expires.as_deref().unwrap_or("48h")).map_err(Failure::usage)?;
     let expires = repository.environment.clock.now().plus_millis(lasts);
     let terms = Terms { to_agent: parameters.to_agent.clone(), expires, accept: None };
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    offer::offer(&repository, &named, terms, &mut call.output())
+    let mut output = call.output();
+    let offered = repository.offer(&named, terms, &mut |text| output.warn(text))?;
+    offered.caution().into_iter().for_each(|(caution, _)| output.warn(&caution));
+    Ok(offered.descriptor)
 }
 
 /// Adopts on the terms of whoever configured the server: known keys only, clean packets only, from remotes of the repository.
-fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<Value, Failure> {
+fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint, Failure> {
     let repository = call.repository()?;
     if let Some(from) = &parameters.from
         && !is_remote(&repository, from)?
@@ -78,7 +81,7 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<Value, Failure> {
         return Err(Failure::refused("unknown-remote", format!("{from:?} is no remote of this repository"))
             .hint("git remote --verbose"));
     }
-    let options = trust(&Trust::default(), &repository, &mut call.output())?;
+    let options = repository.options(&Trust::default(), &mut |text| call.output().warn(text))?;
     let request = Request {
         descriptor: parameters.handoff_json.bytes(),
         new: thread::id(&parameters.new_thread_id)?,
@@ -86,13 +89,12 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<Value, Failure> {
         from: parameters.from.clone(),
         // Nobody is there to be asked.
         reach: Reach { prompt: false, ..repository.reach() },
-        options: Options { strict_signers: false, ..options },
+        options,
         accept_unknown: false,
         accept_packet: None,
         checkout: parameters.checkout,
     };
-    let adopted = adoption::adopt(&repository.writer()?, &request)?;
-    Ok(adopt::value(&adopted, parameters.checkout))
+    Ok(repository.adopt(&request)?)
 }
 
 fn is_remote(repository: &Repository, name: &str) -> Result<bool, Failure> {

@@ -7,11 +7,11 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tools::{Call, Effect, Entry, Json, tool};
-use crate::cli::target::Target;
-use crate::cli::thread::ThreadTarget;
-use crate::cli::verify::{Trust, trust};
-use crate::cli::{Failure, anchor, runs, status, submit, validate};
+use super::tools::{Call, Effect, Entry, Json, answer, tool};
+use crate::cli::{Failure, submit, validate};
+use git_handoff::repository::Trust;
+use git_handoff::run::Target;
+use git_handoff::thread::target::ThreadTarget;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -90,21 +90,21 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
 }
 
 fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
-    let store = call.repository()?.store;
+    let repository = call.repository()?;
     match &parameters.run {
-        Some(run) => Ok(status::value(&Target::find(&store, run)?.view(&store)?)),
-        None => Ok(runs::list(&store)?.1),
+        Some(run) => answer(&repository.status(run)?),
+        None => answer(&repository.runs()?),
     }
 }
 
 fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    let options = trust(&Trust::default(), &repository, &mut call.output())?;
+    let options = repository.options(&Trust::default(), &mut |text| call.output().warn(text))?;
     let logs = Logs::read(&repository.store)?;
     match (&parameters.run, &parameters.thread_id) {
         (Some(run), None) => {
             let target = Target::find(&repository.store, run)?;
-            let anchors = anchor::chosen(&[], &repository)?;
+            let anchors = repository.anchors(&[])?;
             let mut means = Means::of(&repository);
             // Nobody sits at a client who could be asked for a password.
             means.reach.prompt = false;

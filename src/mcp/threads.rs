@@ -4,16 +4,16 @@ use git_handoff::git::store::Store;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::steps;
-use git_handoff::verify::knows_key;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, check_size, tool};
 use crate::cli::Failure;
-use crate::cli::checkpoint::{self, Besides};
-use crate::cli::thread::{self, ThreadTarget};
-use crate::cli::verify::{Trust, trust};
+use crate::cli::thread;
+use git_handoff::thread::answers::MadeCheckpoint;
+use git_handoff::thread::operations::{Besides, Source};
+use git_handoff::thread::target::ThreadTarget;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -117,7 +117,7 @@ pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
     checkpoint.map_or_else(|| thread.to_owned(), |checkpoint| format!("{thread}:{checkpoint}"))
 }
 
-fn save(call: &Call, parameters: &Save) -> Result<Value, Failure> {
+fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
     let thread = thread::id(&parameters.thread_id)?;
     let state = parameters.encoding.read(&parameters.state)?;
@@ -131,7 +131,7 @@ fn save(call: &Call, parameters: &Save) -> Result<Value, Failure> {
         let packet = packet.as_deref().map(|packet| repository.save_bytes(packet)).transpose()?;
         Ok((repository.save_bytes(&state)?, packet))
     };
-    Ok(thread::made_value(&checkpoint::make(&repository, &thread, &besides, write)?, "checkpoint"))
+    repository.checkpoint(&thread, &besides, write)
 }
 
 fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
@@ -139,7 +139,8 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
     let store = &repository.store;
     let id = thread::id(&parameters.thread_id)?;
     // Nothing is recorded of a state that cannot be handed out like this.
-    let vouched = ThreadTarget::own(&repository, id.clone())?.vouched(&repository, false, &mut call.output())?;
+    let vouched = ThreadTarget::own(&repository, id.clone())?
+        .vouched(&repository, false, &mut |text| call.output().warn(text))?;
     let size = steps::find(vouched.sound(), None)?.content.state.size;
     check_size("state", size, || format!("git handoff resume {}", quoted(id.as_str())))?;
     let (checkpoint, _) = steps::resume(&repository.writer()?, vouched, parameters.checkout, None)?;
@@ -177,7 +178,8 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
     let mut patch = Vec::new();
     let mut all = 0;
-    thread::difference(&repository, (&named, other.as_deref()), false, &mut call.output())?.stream(&mut |chunk| {
+    let call = repository.thread_diff((&named, other.as_deref()), false, &mut |text| call.output().warn(text))?;
+    call.stream(&mut |chunk| {
         all += chunk.len();
         patch.extend_from_slice(&chunk[..chunk.len().min(MOST_TEXT.saturating_sub(patch.len()))]);
         Ok(())
@@ -190,33 +192,17 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
     }))
 }
 
-fn fork(call: &Call, parameters: &Fork) -> Result<Value, Failure> {
+fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
     let new = thread::id(&parameters.new_thread_id)?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    let source = ThreadTarget::find(&repository.store, &named)?;
-    let vouched = source.vouched(&repository, false, &mut call.output())?;
-    let sound = vouched.sound();
     // As for an adoption: whose states are gone on from is not for a caller to say.
-    let options = trust(&Trust::default(), &repository, &mut call.output())?;
-    let unknown = |why: &str| {
-        let message = format!("the thread belongs to {}, which {why}", sound.key);
-        Failure::refused("unknown-signer", message).hint(format!("git handoff fork {} --as NAME", quoted(&named)))
-    };
-    if !knows_key(&options, &sound.key, repository.environment.clock.now()).map_err(|why| unknown(&why))? {
-        return Err(unknown("is not known here"));
-    }
-    if let Some(stranger) = sound.lineage.iter().find(|ancestor| !ancestor.signer.trusted) {
-        return Err(unknown(&format!("goes back to {}, which is not known here", stranger.signer.fingerprint)));
-    }
-    let made = steps::fork(&repository.writer()?, &vouched, source.checkpoint.as_ref(), &new)?;
-    Ok(thread::made_value(&made, "fork"))
+    Ok(repository.fork(&named, &new, Source::Known, &mut |text| call.output().warn(text))?)
 }
 
-fn rollback(call: &Call, parameters: &Rollback) -> Result<Value, Failure> {
+fn rollback(call: &Call, parameters: &Rollback) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
     let thread = thread::id(&parameters.thread_id)?;
     let to = parameters.checkpoint_id.parse().map_err(|e| Failure::usage(format!("{e}")))?;
-    let vouched = ThreadTarget::own(&repository, thread)?.vouched(&repository, false, &mut call.output())?;
-    Ok(thread::made_value(&steps::rollback(&repository.writer()?, vouched, &to)?, "rollback"))
+    Ok(repository.rollback(thread, &to, false, &mut |text| call.output().warn(text))?)
 }

@@ -8,8 +8,8 @@ use base64ct::{Base64, Encoding as _};
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ending::Ending;
@@ -85,14 +85,19 @@ pub(super) enum Effect {
 }
 
 /// Makes a tool of a function; what it takes is read strictly, and described by the type.
-pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static>(
+pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 'static>(
     name: &'static str,
     about: &'static str,
     effect: Effect,
-    run: fn(&Call, &P) -> Result<Value, Failure>,
+    run: fn(&Call, &P) -> Result<R, Failure>,
 ) -> Entry {
-    let run = move |call: &Call, arguments: JsonObject| run(call, &read(name, arguments)?);
+    let run = move |call: &Call, arguments: JsonObject| answer(&run(call, &read(name, arguments)?)?);
     Entry { tool: shown::<P>(name, about, effect), run: Run::Work(Arc::new(run)) }
+}
+
+/// Returns what was found or done as clients read it.
+pub(super) fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(answer).map_err(|_| Failure::bug())
 }
 
 /// Returns a tool as it is shown to clients.

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::tools::{Call, Effect, Entry, Run, Waiting, read, shown};
-use crate::cli::{Failure, log, runs};
+use crate::cli::Failure;
+use git_handoff::ledger::chain::Link;
+use git_handoff::run::list::counts;
 
 /// The longest that a run is watched in one call, in seconds.
 const LONGEST: u64 = 600;
@@ -58,13 +60,13 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
             moved = watcher.moved(&view) => view = moved?,
         }
     }
-    let new = view.links.iter().skip(since).take(MOST_ENTRIES).map(log::value).collect::<Result<Vec<_>, _>>()?;
+    let new = view.links.iter().skip(since).take(MOST_ENTRIES).map(Link::to_json).collect::<Vec<_>>();
     Ok(json!({
         "schema": "git-handoff.watch/1",
         "run": view.run,
         "entries": since.min(view.links.len()) + new.len(),
         "new": new,
-        "counts": runs::statuses(&view),
+        "counts": counts(&view),
         "settled": is_at_rest(&view),
         "sealed": view.state.sealed,
     }))

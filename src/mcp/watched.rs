@@ -15,8 +15,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::tools::off_the_loop;
 use crate::cli::Failure;
-use crate::cli::target::Target;
 use git_handoff::repository::Environment;
+use git_handoff::run::Target;
 
 /// How often refs are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -62,7 +62,7 @@ impl Watches {
     pub(super) async fn begin(self: &Arc<Self>, run: String) -> Result<(Watcher, Arc<View>), Failure> {
         let reading = self.readings.acquire().await.map_err(|_| Failure::bug())?;
         let watches = self.clone();
-        let target = off_the_loop(move || Target::find(&watches.store, &run)).await?;
+        let target = off_the_loop(move || Ok(Target::find(&watches.store, &run)?)).await?;
         drop(reading);
         let watcher = self.join(target);
         let view = watcher.read(None).await?;
@@ -122,9 +122,11 @@ impl Watched {
         let tip = refs::read(&watches.store, &self.target.reference)?;
         match known.filter(|known| tip.is_some() && known.head.commit == tip) {
             Some(known) => Ok(known),
-            None => {
-                self.target.view(&watches.environment.store().unwrap_or_else(|| watches.store.clone())).map(Arc::new)
-            }
+            None => self
+                .target
+                .view(&watches.environment.store().unwrap_or_else(|| watches.store.clone()))
+                .map(Arc::new)
+                .map_err(Failure::from),
         }
     }
 }

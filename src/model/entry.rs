@@ -107,6 +107,11 @@ impl From<ThreadId> for Subject {
 impl Entry {
     /// Returns the entry's bytes: RFC 8785 canonical JSON, without a line end.
     pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(&self.to_json())
+    }
+
+    /// Returns the entry as a JSON object.
+    pub fn to_json(&self) -> Value {
         let Value::Object(mut map) = self.event.fields() else { unreachable!("event fields serialise to an object") };
         map.insert("v".into(), VERSION.into());
         map.insert("kind".into(), self.event.kind().into());
@@ -120,7 +125,7 @@ impl Entry {
         if self.pinned {
             map.insert("clock".into(), "pinned".into());
         }
-        format::canonical(&Value::Object(map))
+        Value::Object(map)
     }
 
     /// Reads an entry from its canonical bytes.

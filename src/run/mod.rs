@@ -2,7 +2,9 @@
 
 pub mod coordinate;
 pub mod document;
+pub mod list;
 pub mod submit;
+pub mod target;
 
 mod open;
 mod proven;
@@ -11,5 +13,6 @@ mod view;
 
 pub use open::{Error, NewEntry, OpenRun, closed};
 pub use proven::{Denied, open_proven, unfinished_marks};
+pub use target::Target;
 pub use vetted::{Blob, Vetted};
 pub use view::{View, view};

@@ -6,12 +6,15 @@
 //! entry, appended only to what [`crate::verify`] has just found sound.
 
 pub mod adopt;
+pub mod answers;
 pub mod checkout;
 pub mod checkpoint;
 pub mod gate;
 pub mod nonce;
 pub mod offer;
+pub mod operations;
 pub mod steps;
+pub mod target;
 pub mod used;
 pub mod vouch;
 pub mod worktree;

@@ -63,6 +63,21 @@ pub fn offer(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, terms
     Ok(descriptor.signed(&signature))
 }
 
+/// Reads how long an offer stands: `90m`, `48h`, `7d`.
+pub fn milliseconds(text: &str) -> Result<u64, String> {
+    let unit = match text.chars().last() {
+        Some('s') => 1_000,
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('d') => 86_400_000,
+        _ => return Err("a time is a number and s, m, h or d, like 48h".to_owned()),
+    };
+    let number = text[..text.len() - 1].parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let digits = text.bytes().rev().skip(1).all(|byte| byte.is_ascii_digit());
+    let number = number.filter(|millis| digits && (1..=3_650 * 86_400_000).contains(millis));
+    number.ok_or_else(|| "at least 1s, and at most 3650d".to_owned())
+}
+
 /// Whether those who are offered a checkpoint find it at a remote of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AtRemotes {

@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let settings = arguments.settings(repository)?;
     let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
-    let anchor = super::read(name, &lower, repository)?;
+    let anchor = repository.anchor(name, &lower)?;
     anchor.probe(&Means::of(repository))?;
     write(name, &settings, arguments.global, repository)?;
     if output.json {

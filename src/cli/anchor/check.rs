@@ -5,11 +5,11 @@ use git_handoff::anchor::ask_all;
 use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Question, Report, Standing, Timed, verify_with};
 use serde_json::json;
 
-use super::super::held::{self, Held};
-use super::super::target::Target;
-use super::super::verify::{Trust, trust};
 use super::super::{Ending, Failure, Output, table};
+use git_handoff::anchor::held::{self, Held};
 use git_handoff::repository::Repository;
+use git_handoff::repository::Trust;
+use git_handoff::run::Target;
 
 /// Ask every anchor what it holds of runs, and compare
 ///
@@ -25,14 +25,14 @@ pub(crate) struct Arguments {
 
 /// Prints one line for each run and anchor.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let anchors = super::chosen(&arguments.anchor, repository)?;
+    let anchors = repository.anchors(&arguments.anchor)?;
     let means = Means::of(repository);
     let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
     let logs = Logs::read(&repository.store)?;
     let at_hand = AtHand { logs: &logs, ask: &ask };
     let mut rows = Vec::new();
     let mut fine = true;
-    let options = trust(&Trust::default(), repository, output)?;
+    let options = repository.options(&Trust::default(), &mut |text| output.warn(text))?;
     let own_key = options.own_key.as_deref();
     let held = if arguments.runs.is_empty() {
         held::look_up((&repository.store, own_key), &logs, (&anchors, &means))?
@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     table::lines(&rows).iter().for_each(|line| output.line(line));
     fine &= held.missed.is_empty();
-    for missed in &held.missed {
-        output.fail(missed);
+    for missed in held.missed {
+        output.fail(&missed.into());
     }
     Ok(if fine { Ending::Done } else { Ending::CheckFailed })
 }

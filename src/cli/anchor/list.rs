@@ -14,7 +14,7 @@ pub(crate) struct Arguments {}
 
 /// Prints one line for each anchor.
 pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let anchors = super::chosen(&[], repository)?;
+    let anchors = repository.anchors(&[])?;
     let local = [LOCAL, LOCAL, Guarantee::Detect.as_str(), "the logs in this repository"].map(str::to_owned);
     let mut rows = vec![local.to_vec()];
     rows.extend(

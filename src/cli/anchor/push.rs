@@ -9,9 +9,9 @@ use git_handoff::model::quote::quoted;
 use git_handoff::verify::{Options, Seal, State, verify};
 use serde_json::json;
 
-use super::super::target::own_runs;
 use super::super::{Ending, Failure, Output, table};
 use git_handoff::repository::Repository;
+use git_handoff::run::target::own_runs;
 
 /// Hand the roots of sealed runs over to anchors
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let is_anchor = |name: &String| repository.config.anchors.contains_key(name);
     let (anchors, runs): (Vec<String>, Vec<String>) = arguments.names.iter().cloned().partition(is_anchor);
-    let anchors = super::chosen(&anchors, repository)?;
+    let anchors = repository.anchors(&anchors)?;
     if anchors.is_empty() {
         return Err(Failure::refused("no-anchors", "no anchor is configured".into())
             .hint("git handoff anchor add NAME git URL"));

@@ -11,9 +11,9 @@ use git_handoff::run::document::Change;
 use git_handoff::run::{Vetted, View};
 use serde_json::{Value, json};
 
-use super::target::Target;
 use super::{Ending, Failure, Output, gate};
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 
 /// Put documents on a run, and read them
 ///
@@ -53,7 +53,7 @@ pub(crate) fn name(text: &str) -> Result<FilePath, Failure> {
 
 /// Reads a run, ours or a fetched one.
 pub(crate) fn view(repository: &Repository, run: &str) -> Result<View, Failure> {
-    Target::find(&repository.store, run)?.view(&repository.store)
+    Ok(Target::find(&repository.store, run)?.view(&repository.store)?)
 }
 
 /// Takes a run through the gate, ours or a fetched one.

@@ -3,8 +3,8 @@
 use git_handoff::thread::steps;
 
 use super::super::cat::Stdout;
-use super::target::ThreadTarget;
 use super::{Ending, Failure, Output, Repository};
+use git_handoff::thread::target::ThreadTarget;
 
 /// Print the state of a checkpoint, byte for byte
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 /// Prints the bytes, if they are those that were saved.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&repository.store, &arguments.target)?;
-    let vouched = target.vouched(repository, arguments.accept_untrusted, output)?;
+    let vouched = target.vouched(repository, arguments.accept_untrusted, &mut |text| output.warn(text))?;
     let checkpoint = steps::find(vouched.sound(), target.checkpoint.as_ref())?;
     let product = if arguments.packet { checkpoint.content.packet } else { Some(checkpoint.content.state) };
     let product = product.ok_or_else(|| {

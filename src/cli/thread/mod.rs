@@ -5,18 +5,13 @@ mod diff;
 mod list;
 mod log;
 mod show;
-mod target;
 mod verify;
 
 use git_handoff::model::name::ThreadId;
-use git_handoff::thread::Made;
-use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
 
-pub(crate) use diff::difference;
-pub(crate) use target::ThreadTarget;
 pub(crate) use verify::print;
 
 /// Look at threads and verify them
@@ -51,21 +46,4 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 /// Reads the name of a thread.
 pub(crate) fn id(text: &str) -> Result<ThreadId, Failure> {
     ThreadId::parse(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a thread's name: {e}")))
-}
-
-/// Prints what an append made; always JSON, since it is for the agent that hands over.
-pub(crate) fn print_made(made: &Made, what: &str, output: &mut Output) {
-    output.value(&made_value(made, what));
-}
-
-/// Returns what an append made, as answers have it.
-pub(crate) fn made_value(made: &Made, what: &str) -> Value {
-    json!({
-        "schema": format!("git-handoff.{what}/1"),
-        "thread_id": made.thread,
-        "checkpoint_id": made.checkpoint,
-        "blob_id": made.content.state.oid,
-        "blob_sha256": made.content.state.sha256.hex(),
-        "commit": made.link.commit,
-    })
 }

@@ -3,13 +3,12 @@
 use git_handoff::model::entry::Event;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
+use git_handoff::thread::answers::CheckpointShown;
 use git_handoff::thread::steps;
-use git_handoff::verify::Ancestor;
-use serde_json::{Value, json};
 
 use super::super::table;
-use super::target::ThreadTarget;
-use super::{Ending, Failure, Output, Repository, log};
+use super::{Ending, Failure, Output, Repository};
+use git_handoff::thread::target::ThreadTarget;
 
 /// Show everything that is recorded about a checkpoint
 #[derive(clap::Args)]
@@ -25,11 +24,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let sound = target.sound(&repository.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
-        let mut value = log::value(checkpoint);
-        value["schema"] = "git-handoff.checkpoint-show/1".into();
-        value["signer"] = sound.key.clone().into();
-        value["lineage"] = lineage(&sound.lineage);
-        output.value(&value);
+        output.value(&CheckpointShown::whole(checkpoint, &sound));
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);
@@ -42,17 +37,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let name = format!("{}:{}", target.thread, checkpoint.id);
     output.line(&format!("git handoff thread cat {}", quoted(&name)));
     Ok(Ending::Done)
-}
-
-/// Returns what the thread goes back to, without a judgement of keys: that is for `thread verify`.
-fn lineage(lineage: &[Ancestor]) -> Value {
-    let one = |ancestor: &Ancestor| {
-        json!({
-            "thread_id": ancestor.thread, "checkpoint_id": ancestor.checkpoint, "commit": ancestor.commit,
-            "signer": ancestor.signer.fingerprint, "accepted_unknown_signer": ancestor.accepted_unknown,
-        })
-    };
-    lineage.iter().map(one).collect()
 }
 
 fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {

@@ -8,9 +8,9 @@ use git_handoff::model::name::ThreadId;
 use git_handoff::thread::own_threads;
 use git_handoff::verify::{Error, Logs, Options, ThreadReport, thread as verify_thread};
 
-use super::super::verify::{Trust, trust};
-use super::target::ThreadTarget;
 use super::{Ending, Failure, Output, Repository};
+use git_handoff::repository::Trust;
+use git_handoff::thread::target::ThreadTarget;
 
 /// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
 ///
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         revoked: arguments.revoked.as_deref(),
         require: arguments.require_trusted,
     };
-    let options = trust(&wanted, repository, output)?;
+    let options = repository.options(&wanted, &mut |text| output.warn(text))?;
     if arguments.signer.is_some() && options.signers.is_none() {
         return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
             .hint("git handoff thread verify --signers FILE --signer PRINCIPAL THREAD"));
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             (Ok(target), _) => (target.thread, target.reference),
             // A thread whose ref is gone may still be one that a log names.
             (Err(_), Ok(thread)) => own(thread),
-            (Err(failure), Err(_)) => return Err(failure),
+            (Err(unknown), Err(_)) => return Err(unknown.into()),
         });
     }
     let logs = Logs::read(&repository.store)?;
@@ -86,7 +86,7 @@ fn report(
     for (at, (thread, reference)) in targets.iter().enumerate() {
         let report = match verify_thread(store, logs, thread, reference, options) {
             Err(Error::NoSuchRun(_)) => {
-                return Err(ThreadTarget::find(store, thread.as_str()).err().unwrap_or_else(Failure::bug));
+                return Err(ThreadTarget::find(store, thread.as_str()).err().map_or_else(Failure::bug, Failure::from));
             }
             other => other?,
         };

@@ -1,34 +1,33 @@
 //! What people mean by `<run>` and `<run>/<item>`.
 
-use git_handoff::git::refs;
-use git_handoff::git::store::Store;
-use git_handoff::model::digest::Oid;
-use git_handoff::model::format;
-use git_handoff::model::name::RunId;
-use git_handoff::model::place::{Kind, Place};
-use git_handoff::model::problem::nearest;
-use git_handoff::model::quote::quoted;
-use git_handoff::model::state::RunState;
-use git_handoff::run::{self, View};
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::model::place::{Kind, Place};
+use crate::model::problem::nearest;
+use crate::model::quote::quoted;
+use crate::model::state::RunState;
 
-use super::failure::Failure;
+use super::view::{View, view};
 
 /// A run and the ref that holds it: ours, or a fetched one.
-pub(crate) struct Target {
+pub struct Target {
     /// The run.
-    pub(crate) run: RunId,
+    pub run: RunId,
     /// The ref.
-    pub(crate) reference: String,
+    pub reference: String,
 }
 
 impl Target {
     /// Returns whether the run is ours, and not one that was fetched.
-    pub(crate) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         self.reference == format::run_ref(&self.run)
     }
 
     /// Finds a run by its id, or by `<remote>/<id>` among those fetched.
-    pub(crate) fn find(store: &Store, text: &str) -> Result<Self, Failure> {
+    pub fn find(store: &Store, text: &str) -> Result<Self, Error> {
         match Self::look_up(store, text)? {
             Some(target) => Ok(target),
             None => Err(unknown(store, text)?),
@@ -36,7 +35,7 @@ impl Target {
     }
 
     /// Finds a run that may not be there.
-    pub(crate) fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Failure> {
+    pub fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
         if let Ok(run) = RunId::parse(text) {
             let own = format::run_ref(&run);
             if refs::read(store, &own)?.is_some() {
@@ -53,7 +52,7 @@ impl Target {
     }
 
     /// Finds a run and what is said of it behind a slash; nothing is behind it where the whole text names a run.
-    pub(crate) fn with_rest<'t>(store: &Store, text: &'t str) -> Result<(Self, Option<&'t str>), Failure> {
+    pub fn with_rest<'t>(store: &Store, text: &'t str) -> Result<(Self, Option<&'t str>), Error> {
         if let Some(target) = Self::look_up(store, text)? {
             return Ok((target, None));
         }
@@ -67,32 +66,29 @@ impl Target {
     }
 
     /// Reads the run.
-    pub(crate) fn view(&self, store: &Store) -> Result<View, Failure> {
-        let view = run::view(store, &self.run, &self.reference)?;
-        view.ok_or_else(|| run::Error::Unknown(self.run.clone()).into())
+    pub fn view(&self, store: &Store) -> Result<View, Error> {
+        let view = view(store, &self.run, &self.reference)?;
+        view.ok_or_else(|| super::Error::Unknown(self.run.clone()).into())
     }
 }
 
 /// Returns the position of the item that a text names.
-pub(crate) fn item(view: &View, text: &str) -> Result<usize, Failure> {
+pub fn item(view: &View, text: &str) -> Result<usize, Error> {
     item_of(&view.run, &view.state, text)
 }
 
 /// Returns the position of the item of a run that a text names.
-pub(crate) fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Failure> {
+pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Error> {
     let found = state.graph.items().iter().position(|item| item.id.as_str() == text);
     found.ok_or_else(|| {
         let known = state.graph.items().iter().map(|item| item.id.as_str());
-        let failure = Failure::refused("unknown-item", format!("the run {:?} has no item {text:?}", run.as_str()));
-        match nearest(text, known) {
-            Some(near) => failure.hint(format!("did you mean {near:?}?")),
-            None => failure.hint(format!("git handoff status {}", quoted(run.as_str()))),
-        }
+        let near = nearest(text, known).map(str::to_owned);
+        Error::UnknownItem { run: run.clone(), named: text.to_owned(), near }
     })
 }
 
 /// Splits `<item>:<rest>` by the run's real item ids, longest first, since ids may hold colons.
-pub(crate) fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'t str>), Failure> {
+pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'t str>), Error> {
     let mut best: Option<(usize, usize)> = None;
     for (at, item) in view.state.graph.items().iter().enumerate() {
         let id = item.id.as_str();
@@ -108,31 +104,68 @@ pub(crate) fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Op
 }
 
 /// Returns the ref at which what lies in a place elsewhere was fetched, with what it points at; more than one remote's is no answer.
-pub(crate) fn fetched(store: &Store, place: &Place, name: &str) -> Result<Option<(String, Oid)>, Failure> {
+pub fn fetched(store: &Store, place: &Place, name: &str) -> Result<Option<(String, Oid)>, Error> {
     let mut found = refs::list(store, format::FETCHED_REFS)?;
     found.retain(|(reference, _)| place.is_fetched_at(reference));
     if found.len() < 2 {
         return Ok(found.pop());
     }
     let remotes = found.iter().filter_map(|(reference, _)| Place::fetched(reference));
-    let named: Vec<String> = remotes.map(|(remote, _)| quoted(&format!("{remote}/{name}"))).collect();
-    let all = named.join(" or ");
-    let verb = if place.kind == Kind::Thread { "thread verify" } else { "verify" };
-    Err(Failure::refused("ambiguous", format!("{name:?} was fetched from more than one remote: it may be {all}"))
-        .hint(format!("git handoff {verb} {}", named[0])))
+    let places = remotes.map(|(remote, _)| format!("{remote}/{name}")).collect();
+    Err(Error::Ambiguous { name: name.to_owned(), places, kind: place.kind })
 }
 
-fn unknown(store: &Store, text: &str) -> Result<Failure, Failure> {
+fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
     let runs = own_runs(store)?;
-    let failure = Failure::refused("unknown-run", format!("there is no run {text:?} here"));
-    Ok(match nearest(text, runs.iter().map(RunId::as_str)) {
-        Some(near) => failure.hint(format!("did you mean {near:?}?")),
-        None => failure.hint("git handoff runs"),
-    })
+    let near = nearest(text, runs.iter().map(RunId::as_str)).map(str::to_owned);
+    Ok(Error::Unknown { named: text.to_owned(), near })
 }
 
 /// Returns all runs of this repository, in order of name.
-pub(crate) fn own_runs(store: &Store) -> Result<Vec<RunId>, Failure> {
+pub fn own_runs(store: &Store) -> Result<Vec<RunId>, Error> {
     let names = refs::list(store, format::RUN_REFS)?;
     Ok(names.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).collect())
+}
+
+/// Why a run, or an item of it, is not found.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such run.
+    #[error("there is no run {named:?} here")]
+    Unknown {
+        /// What was asked for.
+        named: String,
+        /// The run whose name is most like it.
+        near: Option<String>,
+    },
+    /// The run has no such item.
+    #[error("the run {:?} has no item {named:?}", run.as_str())]
+    UnknownItem {
+        /// The run.
+        run: RunId,
+        /// What was asked for.
+        named: String,
+        /// The item whose name is most like it.
+        near: Option<String>,
+    },
+    /// More than one remote's was fetched, and nothing says whose is meant.
+    #[error("{name:?} was fetched from more than one remote: it may be {}", either(places))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// What each of them is called here.
+        places: Vec<String>,
+        /// What it is.
+        kind: Kind,
+    },
+    /// The run could not be read.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// Refs could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}
+
+fn either(places: &[String]) -> String {
+    places.iter().map(|place| quoted(place)).collect::<Vec<_>>().join(" or ")
 }

@@ -3,6 +3,10 @@
 //! Everything that is done with runs, threads and documents starts from a [`Repository`]. What the environment says comes in
 //! as a value, so that a program that embeds this decides about all of it.
 
+pub mod trust;
+
+pub use trust::Trust;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;

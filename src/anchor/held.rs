@@ -2,32 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use git_handoff::anchor::{Anchor, Means};
-use git_handoff::git::refs;
-use git_handoff::git::store::Store;
-use git_handoff::model::format;
-use git_handoff::model::name::RunId;
-use git_handoff::model::place::Place;
-use git_handoff::verify::Logs;
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::model::place::Place;
+use crate::run::Target;
+use crate::run::target::{self, own_runs};
+use crate::verify::Logs;
 
-use super::failure::Failure;
-use super::target::{Target, own_runs};
+use super::{Anchor, Means};
 
 /// What becomes of the runs that are held as ours, by logs at hand and by anchors.
-pub(super) struct Held {
+pub struct Held {
     /// All runs of this repository, and what was fetched of those that are held and not here.
-    pub(super) targets: Vec<Target>,
+    pub targets: Vec<Target>,
     /// What cannot be found at all, and who could not say what it holds.
-    pub(super) missed: Vec<Failure>,
+    pub missed: Vec<Missed>,
 }
 
 /// Looks up every run of this repository, and every one that its own logs, the logs of its key, or an anchor hold of its key.
-pub(super) fn look_up(
+pub fn look_up(
     (store, key): (&Store, Option<&str>),
     logs: &Logs,
     (anchors, means): (&[Anchor], &Means),
-) -> Result<Held, Failure> {
-    let mut missed: Vec<Failure> = logs.complaints(key).into_iter().map(|why| checked("broken-log", why)).collect();
+) -> Result<Held, target::Error> {
+    let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(|why| Missed::Log(why)).collect();
     let mut holders: BTreeMap<RunId, String> =
         logs.held(key).into_iter().map(|(run, log)| (run, format!("the log {log}"))).collect();
     for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
@@ -35,13 +35,13 @@ pub(super) fn look_up(
         match anchor.holdings(means, key) {
             Ok(holdings) => {
                 let broken = holdings.complaints.into_iter();
-                missed.extend(broken.map(|why| checked("broken-log", format!("{name}: {why}"))));
+                missed.extend(broken.map(|why| Missed::Log(format!("{name}: {why}"))));
                 for run in holdings.runs {
                     holders.entry(run).or_insert_with(|| format!("the anchor {name}"));
                 }
             }
             Err(why) => {
-                missed.push(checked("anchor-missing", format!("the anchor {name} does not say what it holds: {why}")));
+                missed.push(Missed::Silent { anchor: name.clone(), why: why.to_string() });
             }
         }
     }
@@ -57,17 +57,37 @@ pub(super) fn look_up(
         targets.extend(copies.map(|(name, _)| Target { run: run.clone(), reference: name.clone() }));
         if targets.len() == before {
             let reference = format::run_ref(&run);
-            missed.push(checked("vanished", format!("the ref {reference} is gone, but {holder} holds the run")));
+            missed.push(Missed::Gone { reference, holder });
         }
     }
     Ok(Held { targets, missed })
 }
 
 /// Returns a run with the ref that is its own.
-pub(super) fn own_target(run: RunId) -> Target {
+pub fn own_target(run: RunId) -> Target {
     Target { reference: format::run_ref(&run), run }
 }
 
-fn checked(code: &'static str, message: String) -> Failure {
-    Failure { exit: 3, ..Failure::refused(code, message) }
+/// What is held and cannot be found, or was not said.
+#[derive(Debug, thiserror::Error)]
+pub enum Missed {
+    /// A log is broken.
+    #[error("{0}")]
+    Log(String),
+    /// An anchor could not be asked.
+    #[error("the anchor {anchor} does not say what it holds: {why}")]
+    Silent {
+        /// The anchor.
+        anchor: String,
+        /// Why.
+        why: String,
+    },
+    /// A run is gone.
+    #[error("the ref {reference} is gone, but {holder} holds the run")]
+    Gone {
+        /// Where it was.
+        reference: String,
+        /// Who holds it.
+        holder: String,
+    },
 }

@@ -1,0 +1,112 @@
+//! Whom a reader trusts: what is asked for, else what the configuration says.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Repository, read_up_to};
+use crate::config::is_in_work_tree;
+use crate::verify::{Options, Revoked, Signers, revoked};
+
+/// The largest file of signers or of revoked keys, in bytes.
+const SIGNERS_LIMIT: u64 = 16 << 20;
+
+/// Whom somebody says to trust, before the configuration is asked.
+#[derive(Clone, Copy, Default)]
+pub struct Trust<'a> {
+    /// The allowed-signers file.
+    pub signers: Option<&'a Path>,
+    /// The file of revoked keys.
+    pub revoked: Option<&'a Path>,
+    /// Whether every signature must be by a key that the signers name.
+    pub require: bool,
+}
+
+impl Repository {
+    /// Returns whom the verifier knows: from the files that were named, else as the configuration says.
+    ///
+    /// `warn` is told of a file that is ignored.
+    pub fn options(&self, wanted: &Trust<'_>, warn: &mut dyn FnMut(&str)) -> Result<Options, Error> {
+        let config = &self.config;
+        let configured = |key: &str, path: Option<&Path>| path.map(|path| self.outside_of(key, path)).transpose();
+        let strict_file = match wanted.signers {
+            Some(path) => Some(path.to_owned()),
+            None => configured("handoff.signers", config.signers.as_deref())?,
+        };
+        let mut file = strict_file.clone();
+        if file.is_none()
+            && let Some(path) = &config.allowed_signers
+        {
+            // A file that git itself is pointed at may not be there, and need not be one that we trust; it only informs.
+            match self.outside_of("gpg.ssh.allowedSignersFile", path) {
+                Ok(path) => file = Some(path).filter(|path| path.exists()),
+                Err(inside) => warn(&format!("{inside}; it is ignored")),
+            }
+        }
+        let bad = |path: &Path, why: String| Error::Bad { path: path.to_owned(), why };
+        let signers = match &file {
+            Some(path) => {
+                let parsed = Signers::parse(&text(path)?, &self.environment.zone);
+                Some(parsed.map_err(|e| bad(path, e.to_string()))?)
+            }
+            None => None,
+        };
+        let revoked_file = match wanted.revoked {
+            Some(path) => Some(path.to_owned()),
+            None => configured("handoff.revoked", config.revoked.as_deref())?,
+        };
+        let revoked = match &revoked_file {
+            Some(path) => revoked(&text(path)?).map_err(|e| bad(path, e.to_string()))?,
+            None => Revoked::new(),
+        };
+        Ok(Options {
+            own_key: self.own_fingerprint(),
+            signers,
+            strict_signers: strict_file.is_some() || wanted.require,
+            revoked,
+            ..Options::default()
+        })
+    }
+
+    /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
+    pub fn outside_of(&self, key: &str, path: &Path) -> Result<PathBuf, Error> {
+        let path = self.environment.expand(path);
+        if is_in_work_tree(&self.store, &path) {
+            return Err(Error::Inside { key: key.to_owned(), path });
+        }
+        Ok(path)
+    }
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    let bytes = read_up_to(path, SIGNERS_LIMIT).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Why it cannot be told whom to trust.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file that a commit can change decides about nobody's trust.
+    #[error("`{key}` names {}, which lies inside the work tree", path.display())]
+    Inside {
+        /// The setting.
+        key: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not what it should be.
+    #[error("{} cannot be used: {why}", path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file could not be read.
+    #[error("{} could not be read", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,172 @@
+//! The runs of a repository, and where each item of one stands.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::target::{self, Target, own_runs};
+use super::view::View;
+use crate::git::store::Store;
+use crate::model::digest::Digest;
+use crate::model::format;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::plan::ProductKey;
+use crate::repository::Repository;
+
+/// The runs of a repository: what `runs --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Runs {
+    schema: &'static str,
+    /// In order of name.
+    pub runs: Vec<RunSummary>,
+}
+
+/// A run in a list. One that cannot be read does not hide the others.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    /// The run.
+    pub run: RunId,
+    /// The queue that it was placed on; none where it cannot be read.
+    pub queue: Option<String>,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// The number of items per status, `pending` and `ready` included.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Why it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Where a run stands: what `status --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// The queue that it was placed on.
+    pub queue: String,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// Its items, in the order of the plan.
+    pub items: Vec<ItemStatus>,
+}
+
+/// Where an item stands.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemStatus {
+    /// The item.
+    pub id: ItemId,
+    /// `pending`, `ready`, or as the state says.
+    pub status: &'static str,
+    /// How many attempts were begun.
+    pub attempts: u32,
+    /// The items that it comes after.
+    pub depends_on: Vec<ItemId>,
+    /// Those of them that are still to be done.
+    pub blocked_by: Vec<ItemId>,
+    /// The digest of its patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_ref: Option<Digest>,
+    /// The digests of its output files.
+    pub output_refs: BTreeMap<FilePath, Digest>,
+    /// The digests of the documents that it handed over.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub document_refs: BTreeMap<FilePath, Digest>,
+    /// How often a conductor was gone in the middle of an attempt.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub crashes: u32,
+    /// Why it ended as it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl Repository {
+    /// Lists the runs of this repository.
+    pub fn runs(&self) -> Result<Runs, target::Error> {
+        let all = own_runs(&self.store)?;
+        Ok(Runs { schema: "git-handoff.runs/1", runs: all.into_iter().map(|run| summary(&self.store, run)).collect() })
+    }
+
+    /// Says where a run stands, ours or a fetched one.
+    pub fn status(&self, run: &str) -> Result<Status, target::Error> {
+        Ok(Status::of(&Target::find(&self.store, run)?.view(&self.store)?))
+    }
+}
+
+fn summary(store: &Store, run: RunId) -> RunSummary {
+    let target = Target { reference: format::run_ref(&run), run: run.clone() };
+    match target.view(store) {
+        Ok(view) => RunSummary {
+            run,
+            queue: Some(view.state.submitted.queue.clone()),
+            sealed: view.state.sealed,
+            counts: counts(&view),
+            error: None,
+        },
+        Err(error) => {
+            RunSummary { run, queue: None, sealed: false, counts: BTreeMap::new(), error: Some(error.to_string()) }
+        }
+    }
+}
+
+/// Returns the number of items per status, `pending` and `ready` included.
+pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for at in 0..view.state.items.len() {
+        *counts.entry(view.state.status(at)).or_default() += 1;
+    }
+    counts
+}
+
+impl Status {
+    /// Says where a run stands that was read.
+    pub fn of(view: &View) -> Self {
+        Self {
+            schema: "git-handoff.status/1",
+            run: view.run.clone(),
+            queue: view.state.submitted.queue.clone(),
+            sealed: view.state.sealed,
+            items: ItemStatus::all(view),
+        }
+    }
+}
+
+impl ItemStatus {
+    /// Says where each item of a run stands, in the order of the plan.
+    pub fn all(view: &View) -> Vec<Self> {
+        (0..view.state.items.len()).map(|at| Self::of(view, at)).collect()
+    }
+
+    /// Says where the item at a position stands.
+    pub fn of(view: &View, at: usize) -> Self {
+        let state = &view.state.items[at];
+        let id = |on: usize| view.state.graph.item(on).id.clone();
+        let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
+        let mut status = Self {
+            id: id(at),
+            status: view.state.status(at),
+            attempts: state.attempts,
+            depends_on: view.state.graph.dependencies(at).iter().map(|on| id(*on)).collect(),
+            blocked_by: blocking.into_iter().map(id).collect(),
+            result_ref: None,
+            output_refs: BTreeMap::new(),
+            document_refs: BTreeMap::new(),
+            crashes: state.crashes,
+            reason: state.reason.clone(),
+        };
+        for (key, product) in &state.products {
+            match key {
+                ProductKey::Patch => status.result_ref = Some(product.sha256),
+                ProductKey::Output(path) => drop(status.output_refs.insert(path.clone(), product.sha256)),
+                ProductKey::Document(name) => drop(status.document_refs.insert(name.clone(), product.sha256)),
+            }
+        }
+        status
+    }
+}

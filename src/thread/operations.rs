@@ -1,0 +1,293 @@
+//! What is done with threads: each operation takes what is asked for and answers what came of it.
+//!
+//! A thread is verified before anything is appended to it or taken from it. `warn` is told what a reader should know of it.
+
+use serde_json::Value;
+
+use super::adopt::{self, Request};
+use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
+use super::offer::{self, AtRemotes, Terms};
+use super::target::{self, ThreadTarget};
+use super::{Made, own_threads, steps, worktree};
+use crate::git::program::Git;
+use crate::git::refs;
+use crate::git::work_tree;
+use crate::model::digest::Oid;
+use crate::model::entry::{Content, Product, RunTie, Worktree};
+use crate::model::format;
+use crate::model::name::ThreadId;
+use crate::model::thread::{CheckpointId, MAX_SUMMARY};
+use crate::repository::{self, Repository, Trust, trust};
+use crate::run::{self, Target};
+use crate::verify::{Options, knows_key};
+
+/// The most bytes of an agent's name.
+const MAX_AGENT: usize = 256;
+
+/// What a checkpoint has besides its state and packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Besides<'a> {
+    /// One line about the state.
+    pub summary: Option<&'a str>,
+    /// The run that it is tied to.
+    pub run: Option<&'a str>,
+    /// Whether the working tree is saved.
+    pub worktree: bool,
+}
+
+/// A descriptor, and where what it offers is not found yet.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// What to pass on, as it is.
+    pub descriptor: Value,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Whether those who are offered it find it.
+    pub at_remotes: AtRemotes,
+}
+
+impl Offered {
+    /// Returns what is to be said where nobody may find it, and the remote that it should be pushed to.
+    pub fn caution(&self) -> Option<(String, &str)> {
+        let thread = &self.thread;
+        match &self.at_remotes {
+            AtRemotes::Held => None,
+            AtRemotes::Nowhere(remote) => {
+                Some((format!("{thread} is not at {remote:?} yet: nobody can adopt it from there"), remote))
+            }
+            AtRemotes::Unknown(remote) => {
+                Some((format!("{remote:?} could not be asked whether it holds {thread}"), remote))
+            }
+        }
+    }
+}
+
+/// Whose threads may be forked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Those whose keys, and the keys that they go back to, are known: as for an adoption.
+    Known,
+    /// Those that are not distrusted.
+    Vouched,
+    /// Any that is sound.
+    Any,
+}
+
+impl Repository {
+    /// Lists the threads of this repository. One that cannot be read does not hide the others.
+    pub fn threads(&self) -> Result<Threads, Error> {
+        let mut threads = Vec::new();
+        for thread in own_threads(&self.store)? {
+            let reference = format::thread_ref(&thread);
+            let Some(tip) = refs::read(&self.store, &reference)? else { continue };
+            let target = ThreadTarget { thread: thread.clone(), reference, tip, checkpoint: None };
+            let unknown = ThreadSummary {
+                thread_id: thread,
+                checkpoints: None,
+                checkpoint_id: None,
+                at: None,
+                summary: None,
+                error: None,
+            };
+            threads.push(match target.sound(&self.store) {
+                Ok(sound) => {
+                    let Some(latest) = sound.trail.latest() else { continue };
+                    ThreadSummary {
+                        checkpoints: Some(sound.trail.checkpoints.len()),
+                        checkpoint_id: Some(latest.id.clone()),
+                        at: Some(latest.entry.at),
+                        summary: Some(latest.content.summary.clone()),
+                        ..unknown
+                    }
+                }
+                Err(error) => ThreadSummary { error: Some(error.to_string()), ..unknown },
+            });
+        }
+        Ok(Threads { schema: "git-handoff.threads/1", threads })
+    }
+
+    /// Shows the checkpoints of a thread, newest first.
+    pub fn thread_log(&self, thread: &str) -> Result<Vec<CheckpointShown>, Error> {
+        let sound = ThreadTarget::find(&self.store, thread)?.sound(&self.store)?;
+        Ok(sound.trail.checkpoints.iter().rev().map(CheckpointShown::of).collect())
+    }
+
+    /// Saves a checkpoint; `bytes` writes its state and packet into the repository, once everything else is in order.
+    pub fn checkpoint<E: From<Error>>(
+        &self,
+        thread: &ThreadId,
+        besides: &Besides<'_>,
+        bytes: impl FnOnce() -> Result<(Product, Option<Product>), E>,
+    ) -> Result<MadeCheckpoint, E> {
+        if besides.summary.is_some_and(|text| text.len() > MAX_SUMMARY || text.chars().any(char::is_control)) {
+            return Err(Error::Summary.into());
+        }
+        let run = besides.run.map(|run| self.tie(run)).transpose()?;
+        let writer = self.writer().map_err(Error::from)?;
+        let base = work_tree::head(&self.store).map_err(Error::from)?;
+        let (state, packet) = bytes()?;
+        let worktree = besides.worktree.then(|| self.save_worktree()).transpose()?;
+        let content = Content {
+            state,
+            summary: besides.summary.map(str::to_owned),
+            packet,
+            worktree,
+            base: base.map(|(commit, _)| commit),
+        };
+        let made = super::checkpoint::checkpoint(&writer, thread, &content, run).map_err(Error::from)?;
+        Ok(MadeCheckpoint::of(&made, "checkpoint"))
+    }
+
+    fn tie(&self, text: &str) -> Result<RunTie, Error> {
+        let target = Target::find(&self.store, text)?;
+        let view = target.view(&self.store)?;
+        let commit =
+            view.head.commit.ok_or_else(|| run::target::Error::Run(run::Error::Unknown(target.run.clone())))?;
+        Ok(RunTie { id: target.run, commit })
+    }
+
+    fn save_worktree(&self) -> Result<Worktree, Error> {
+        let (saved, kept) = worktree::save(&self.store, self.config.max_product_size)?;
+        self.keep(kept);
+        Ok(saved)
+    }
+
+    /// Begins a new thread with a checkpoint of another.
+    pub fn fork(
+        &self,
+        source: &str,
+        new: &ThreadId,
+        whose: Source,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<MadeCheckpoint, Error> {
+        let target = ThreadTarget::find(&self.store, source)?;
+        let vouched = target.vouched(self, whose == Source::Any, warn)?;
+        if whose == Source::Known {
+            let options = self.options(&Trust::default(), warn)?;
+            let sound = vouched.sound();
+            let unknown = |why: String| Error::UnknownSigner { named: source.to_owned(), key: sound.key.clone(), why };
+            match knows_key(&options, &sound.key, self.environment.clock.now()) {
+                Ok(true) => {}
+                Ok(false) => return Err(unknown("is not known here".to_owned())),
+                Err(why) => return Err(unknown(why)),
+            }
+            if let Some(stranger) = sound.lineage.iter().find(|ancestor| !ancestor.signer.trusted) {
+                return Err(unknown(format!("goes back to {}, which is not known here", stranger.signer.fingerprint)));
+            }
+        }
+        let made = steps::fork(&self.writer()?, &vouched, target.checkpoint.as_ref(), new)?;
+        Ok(MadeCheckpoint::of(&made, "fork"))
+    }
+
+    /// Makes an earlier checkpoint of a thread of ours its latest again; nothing is removed.
+    pub fn rollback(
+        &self,
+        thread: ThreadId,
+        to: &CheckpointId,
+        accept_untrusted: bool,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<MadeCheckpoint, Error> {
+        let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
+        let made: Made = steps::rollback(&self.writer()?, vouched, to)?;
+        Ok(MadeCheckpoint::of(&made, "rollback"))
+    }
+
+    /// Returns the signed descriptor of a checkpoint.
+    pub fn offer(&self, target: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Offered, Error> {
+        let target = ThreadTarget::find(&self.store, target)?;
+        // Whom it rests on is for those to judge who are offered it.
+        let source = target.vouched(self, true, warn)?;
+        let bad = |to: &str| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control);
+        if terms.to_agent.as_deref().is_some_and(bad) {
+            return Err(Error::Agent);
+        }
+        let at = target.checkpoint.as_ref();
+        let descriptor = offer::offer(&self.writer()?, &source, at, terms)?;
+        let at_remotes = offer::at_remotes(&self.store, &self.reach(), &source, at)?;
+        Ok(Offered { descriptor, thread: target.thread, at_remotes })
+    }
+
+    /// Adopts a checkpoint that was offered, as the beginning of a new thread.
+    pub fn adopt(&self, request: &Request) -> Result<AdoptedCheckpoint, Error> {
+        // Whether an unknown key will do is for the request to say.
+        let options = Options { strict_signers: false, ..request.options.clone() };
+        let adopted = adopt::adopt(&self.writer()?, &Request { options, ..request.clone() })?;
+        Ok(AdoptedCheckpoint::of(&adopted, request.checkout))
+    }
+
+    /// Returns the call of git that prints the patch from a checkpoint to another, or to it from the one before it.
+    pub fn thread_diff(
+        &self,
+        (old, new): (&str, Option<&str>),
+        accept_untrusted: bool,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Git, Error> {
+        let store = &self.store;
+        let target = ThreadTarget::find(store, old)?;
+        let vouched = target.vouched(self, accept_untrusted, warn)?;
+        let sound = vouched.sound();
+        let named = steps::find(sound, target.checkpoint.as_ref())?;
+        let (old, new) = if let Some(other) = new {
+            let target = ThreadTarget::find(store, other)?;
+            let vouched = target.vouched(self, accept_untrusted, warn)?;
+            (Some(named.commit), steps::find(vouched.sound(), target.checkpoint.as_ref())?.commit)
+        } else {
+            let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
+            let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));
+            (before.map(|before| before.commit), named.commit)
+        };
+        let empty = store.empty_tree();
+        let tree =
+            |commit: Option<Oid>| commit.map_or_else(|| empty.to_string(), |commit| format!("{commit}^{{tree}}"));
+        let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
+        Ok(store.git().arg("diff-tree").args(options).arg(tree(old)).arg(tree(Some(new))))
+    }
+}
+
+/// Why nothing was done with a thread.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is said about a checkpoint is no line.
+    #[error("a summary is one line of at most {MAX_SUMMARY} bytes")]
+    Summary,
+    /// Nobody is called that.
+    #[error("an agent's name has 1 to {MAX_AGENT} bytes and no control characters")]
+    Agent,
+    /// Whose states would be gone on from is not known.
+    #[error("the thread belongs to {key}, which {why}")]
+    UnknownSigner {
+        /// The checkpoint, as it was asked for.
+        named: String,
+        /// The key of the thread.
+        key: String,
+        /// Why not.
+        why: String,
+    },
+    /// The thread is not found, or not to be gone on from.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The run is not found.
+    #[error(transparent)]
+    Run(#[from] run::target::Error),
+    /// Refs could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// The thread cannot be read or continued.
+    #[error(transparent)]
+    Thread(#[from] super::Error),
+    /// Nothing was adopted.
+    #[error(transparent)]
+    Adopt(#[from] adopt::Error),
+    /// The working tree could not be saved.
+    #[error(transparent)]
+    Worktree(#[from] worktree::Error),
+    /// It cannot be told what the work stands on.
+    #[error(transparent)]
+    Head(#[from] work_tree::Error),
+    /// It cannot be told whom to trust.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

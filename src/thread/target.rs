@@ -1,0 +1,150 @@
+//! What people mean by `<thread>` and `<thread>:<checkpoint>`.
+
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::name::ThreadId;
+use crate::model::place::Place;
+use crate::model::problem::nearest;
+use crate::model::thread::CheckpointId;
+use crate::repository::Repository;
+use crate::repository::trust;
+use crate::run::target::{self, fetched};
+use crate::verify::{Options, Sound, Unsound, sound_thread};
+
+use super::own_threads;
+use super::vouch::{self, Trust, Vouched, vouch};
+
+/// A thread, the ref that holds it, ours or a fetched one, and the checkpoint that was named.
+pub struct ThreadTarget {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The ref.
+    pub reference: String,
+    /// The commit that it points at.
+    pub tip: Oid,
+    /// The checkpoint.
+    pub checkpoint: Option<CheckpointId>,
+}
+
+impl ThreadTarget {
+    /// Finds a thread by `<thread>[:<checkpoint>]`, or by `<remote>/<thread>` among those fetched.
+    pub fn find(store: &Store, text: &str) -> Result<Self, Error> {
+        match Self::look_for(store, text)? {
+            Some(found) => Ok(found),
+            None => Err(unknown(store, text)?),
+        }
+    }
+
+    /// Finds a thread in the same way; none where there is none.
+    pub fn look_for(store: &Store, text: &str) -> Result<Option<Self>, Error> {
+        // Names may hold colons: only what can be a checkpoint's name behind the last one is taken for it.
+        let split = text.rsplit_once(':').and_then(|(thread, id)| Some((thread, id.parse::<CheckpointId>().ok()?)));
+        if let Some((thread, checkpoint)) = split
+            && let Some(found) = Self::look_up(store, thread)?
+        {
+            return Ok(Some(Self { checkpoint: Some(checkpoint), ..found }));
+        }
+        Self::look_up(store, text)
+    }
+
+    fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
+        let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
+        if let Ok(thread) = ThreadId::parse(text) {
+            let own = format::thread_ref(&thread);
+            if let Some(tip) = refs::read(store, &own)? {
+                return Ok(Some(at(thread, own, tip)));
+            }
+            let found = fetched(store, &Place::of_thread(&thread), text)?;
+            return Ok(found.map(|(name, tip)| at(thread, name, tip)));
+        }
+        let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
+        let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
+        let reference = Place::of_thread(&thread).below(&format::fetched_refs(remote));
+        let found = refs::list(store, format::FETCHED_REFS)?.into_iter().find(|(name, _)| *name == reference);
+        Ok(found.map(|(name, tip)| at(thread, name, tip)))
+    }
+
+    /// Returns a thread of this repository.
+    pub fn own(repository: &Repository, thread: ThreadId) -> Result<Self, Error> {
+        let tip = super::tip(&repository.writer()?, &thread)?.ok_or_else(|| super::Error::Unknown(thread.clone()))?;
+        Ok(Self { reference: format::thread_ref(&thread), thread, tip, checkpoint: None })
+    }
+
+    /// Verifies the thread and judges its keys as the configuration says, before any of its bytes are taken out; `warn` is told
+    /// what a reader should know of it.
+    pub fn vouched(
+        &self,
+        repository: &Repository,
+        accept_untrusted: bool,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Vouched, Error> {
+        let options = repository.options(&trust::Trust::default(), warn)?;
+        let vouched = self.vouched_by(&repository.store, &Trust { options, accept_untrusted })?;
+        vouched.warnings().iter().for_each(|warning| warn(warning));
+        Ok(vouched)
+    }
+
+    /// Verifies the thread and judges its keys as a reader does, before any of its bytes are taken out.
+    pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<Vouched, Error> {
+        let at = (&self.thread, self.reference.as_str(), self.tip);
+        vouch(store, at, trust).map_err(|source| Error::Vouch { named: self.name(), source })
+    }
+
+    /// Returns what the thread is called here.
+    fn name(&self) -> String {
+        Place::fetched(&self.reference)
+            .map_or_else(|| self.thread.to_string(), |(remote, _)| format!("{remote}/{}", self.thread))
+    }
+
+    /// Reads the thread, refusing one that is not sound.
+    pub fn sound(&self, store: &Store) -> Result<Sound, Error> {
+        Ok(sound_thread(store, &self.thread, self.tip, &Options::default())?)
+    }
+}
+
+fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
+    let threads = own_threads(store)?;
+    let near = nearest(text, threads.iter().map(ThreadId::as_str)).map(str::to_owned);
+    Ok(Error::Unknown { named: text.to_owned(), near })
+}
+
+/// Why a thread is not found, or not to be gone on from.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such thread.
+    #[error("there is no thread {named:?} here")]
+    Unknown {
+        /// What was asked for.
+        named: String,
+        /// The thread whose name is most like it.
+        near: Option<String>,
+    },
+    /// More than one remote's was fetched, or refs could not be read.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// It is not sound, or its keys are not to be trusted.
+    #[error("{source}")]
+    Vouch {
+        /// What the thread is called here.
+        named: String,
+        /// Why.
+        source: vouch::Error,
+    },
+    /// It is not sound.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
+    /// It cannot be told whom to trust.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// The thread could not be read.
+    #[error(transparent)]
+    Thread(#[from] super::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] crate::repository::Error),
+    /// Refs could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}
