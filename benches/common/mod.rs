@@ -36,7 +36,7 @@ impl Recording {
         let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
         let request = Request { base, queue: None, pattern: "dag".into(), folder: dir.to_owned() };
         submit::submit(&writer, &valid, &request).expect("the plan is submitted");
-        let open = OpenRun::open(writer, &valid.plan().id).expect("the run opens");
+        let open = OpenRun::open(&writer, &valid.plan().id).expect("the run opens");
         Self { open, items: valid.plan().items.clone(), base }
     }
 

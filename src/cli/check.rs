@@ -6,12 +6,12 @@ use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable
 use git_handoff::packet::facts::{self, Absent};
 use git_handoff::packet::{self, Classification, Report, Terms};
 use git_handoff::run::Vetted;
-use git_handoff::run::document;
+use git_handoff::run::{document, documents};
 use git_handoff::thread::{gate as attached, steps, vouch};
 use git_handoff::verify::Gate;
 
 use super::context;
-use super::{Ending, Failure, Output, doc, gate};
+use super::{Ending, Failure, Output, gate};
 use git_handoff::repository::Environment;
 use git_handoff::run::Target;
 use git_handoff::thread::target::ThreadTarget;
@@ -128,7 +128,7 @@ fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unus
     let Some(target) = Target::look_up(store, run)? else { return Ok(None) };
     let read = || {
         let view = Vetted::read(store, &gate.admit(&target.run, &target.reference)?)?;
-        let change = document::find(&view, &doc::name(name)?, None)?;
+        let change = document::find(&view, &documents::name(name)?, None)?;
         if change.revision.product.size > MAX_BYTES as u64 {
             return Ok(Err(Unusable::too_large()));
         }

@@ -7,9 +7,10 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::run::coordinate;
+use git_handoff::run::steer::refuse_unless_open;
 use serde_json::{Value, json};
 
-use super::{Ending, Failure, Output, run, steer};
+use super::{Ending, Failure, Output, run};
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         answer.print(&view.state, over, output);
         return Ok(Ending::Done);
     }
-    steer::refuse_unless_open(&target, &view)?;
+    refuse_unless_open(&target, &view)?;
     let mut open = run::open(&target.run, repository)?;
     let before = open.state.clone();
     answer.rules = rules(repository, &before)?;

@@ -10,10 +10,11 @@ use git_handoff::model::plan::{Item, Plan};
 use git_handoff::model::quote::quoted;
 use git_handoff::plan;
 use git_handoff::plan::validate::{Problems, validate_extension};
+use git_handoff::run::steer::refuse_unless_open;
 use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
-use super::{Ending, Failure, Output, run, steer, validate};
+use super::{Ending, Failure, Output, run, validate};
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
     let view = target.view(&repository.store)?;
-    steer::refuse_unless_open(&target, &view)?;
+    refuse_unless_open(&target, &view)?;
     if !view.state.submitted.open_ended {
         let message =
             format!("the plan of the run {:?} is not open-ended, so nobody can add to it", target.run.as_str());

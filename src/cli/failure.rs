@@ -18,7 +18,7 @@ use git_handoff::model::causes;
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
-use git_handoff::run::{coordinate, submit};
+use git_handoff::run::{coordinate, steer, submit};
 use git_handoff::upkeep::{clean, doctor};
 use git_handoff::{apply, interop, run, verify};
 use serde_json::{Value, json};
@@ -166,6 +166,39 @@ impl From<run::Error> for Failure {
     }
 }
 
+impl From<run::Denied> for Failure {
+    fn from(denied: run::Denied) -> Self {
+        match denied {
+            run::Denied::Run(inner) => inner.into(),
+            run::Denied::Refused(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<steer::Error> for Failure {
+    fn from(error: steer::Error) -> Self {
+        match error {
+            steer::Error::Foreign(_) => Self::of("not-ours", &error),
+            steer::Error::Sealed(ref run) => {
+                Self::of("sealed", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
+            }
+            steer::Error::Ended { .. } => Self::of("not-cancellable", &error),
+            steer::Error::NotLost { .. } => Self::of("not-retriable", &error),
+            steer::Error::Blocked { ref run, ref on, .. } => {
+                Self::of("not-retriable", &error).hint(format!("git handoff retry {}", quoted(&format!("{run}/{on}"))))
+            }
+            steer::Error::NotSettled { ref run, .. } => {
+                Self::of("not-settled", &error).hint(format!("git handoff run --close {}", quoted(run.as_str())))
+            }
+            steer::Error::NoItem | steer::Error::WholeRun => Self::usage(error.to_string()),
+            steer::Error::Target(inner) => inner.into(),
+            steer::Error::Denied(inner) => inner.into(),
+            steer::Error::Run(inner) => inner.into(),
+            steer::Error::Repository(inner) => inner.into(),
+        }
+    }
+}
+
 impl From<drive::Error> for Failure {
     fn from(error: drive::Error) -> Self {
         match error {
@@ -301,6 +334,7 @@ impl From<doctor::Error> for Failure {
     fn from(error: doctor::Error) -> Self {
         match error {
             doctor::Error::Run(inner) => inner.into(),
+            doctor::Error::Denied(inner) => inner.into(),
             doctor::Error::Chain(inner) => inner.into(),
             doctor::Error::Store(inner) => inner.into(),
             doctor::Error::Ref(inner) => inner.into(),

@@ -11,7 +11,7 @@ use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Item;
 use git_handoff::model::quote::quoted;
 use git_handoff::plan::schemas::Schemas;
-use git_handoff::run::{Denied, OpenRun, open_proven};
+use git_handoff::run::OpenRun;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -166,10 +166,7 @@ async fn drive_one(
 
 /// Opens a run for recording, after checking that its chain is sound so far and that our key may continue it.
 pub(crate) fn open(run: &RunId, repository: &Repository) -> Result<OpenRun, Failure> {
-    open_proven(&repository.writer()?, run).map_err(|denied| match denied {
-        Denied::Run(error) => error.into(),
-        Denied::Refused(refusal) => refusal.into(),
-    })
+    Ok(OpenRun::open(&repository.writer()?, run)?)
 }
 
 /// Makes sure that no attempt is spent on a document whose schema is registered and cannot be read.

@@ -13,10 +13,11 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::View;
 use git_handoff::run::document;
+use git_handoff::run::documents::DocumentShown;
 use git_handoff::run::list::ItemStatus;
 use serde_json::{Value, json};
 
-use super::{Ending, Failure, Output, doc, progress, status, table};
+use super::{Ending, Failure, Output, progress, status, table};
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, target};
 
@@ -70,7 +71,7 @@ fn run_value(view: &View, reference: &str) -> Value {
         "root": seal.map(|seal| seal.root),
         "closed": state.closed,
         "cancelled": state.cancelled,
-        "documents": document::list(view).iter().map(doc::value).collect::<Vec<_>>(),
+        "documents": document::list(view).iter().map(DocumentShown::of).collect::<Vec<_>>(),
         "items": ItemStatus::all(view),
     })
 }

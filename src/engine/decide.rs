@@ -3,7 +3,7 @@
 //! The schedule is told what happened and keeps its own ready set, so that deciding costs what changed and not what there is:
 //! the run is looked at as a whole only once, when the schedule is made.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
@@ -207,20 +207,4 @@ pub fn left_waiting(state: &RunState) -> Vec<(usize, usize)> {
     let lost = |on: usize| state.items[on].phase.is_terminal();
     let waiting = (0..state.items.len()).filter(|at| state.items[*at].phase == Phase::Waiting);
     waiting.filter_map(|at| Some((at, state.blocked_by(at).find(|on| lost(*on))?))).collect()
-}
-
-/// Returns everything that waits for an item directly or through others, in the order in which it is lost.
-pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
-    let mut lost = Vec::new();
-    let mut seen = BTreeSet::from([at]);
-    let mut next = VecDeque::from([at]);
-    while let Some(on) = next.pop_front() {
-        for &dependent in state.graph.dependents(on) {
-            if state.items[dependent].phase == Phase::Waiting && seen.insert(dependent) {
-                lost.push(dependent);
-                next.push_back(dependent);
-            }
-        }
-    }
-    lost
 }

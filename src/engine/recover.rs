@@ -9,8 +9,7 @@ use crate::model::causes::{self, in_words};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
-use crate::model::state::Phase;
-use crate::run::OpenRun;
+use crate::model::state::{Phase, RunState};
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
 use crate::worker::{host::Host, survivors};
@@ -18,19 +17,19 @@ use crate::worker::{host::Host, survivors};
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
 ///
 /// To be called while holding the run. Work that cannot be saved stays where it is, and the note says where.
-pub fn clear(run: &OpenRun, host: &Host) -> Result<Vec<String>, super::drive::Error> {
+pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<String>, super::drive::Error> {
     let mut notes = Vec::new();
-    for leftover in Workspace::leftovers(host, run.id())? {
+    for leftover in Workspace::leftovers(host, run)? {
         let ended = survivors::end(survivors::Left::Stranded, &leftover.dir);
         if ended > 0 {
             notes.push(format!("{}: ended {ended} process(es) that outlived their conductor", leftover.item));
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
-        let Some(workspace) = Workspace::reopen(host, run.id(), leftover, run.state.submitted.base)? else {
+        let Some(workspace) = Workspace::reopen(host, run, leftover, run_state.submitted.base)? else {
             notes.push(format!("{item}: what stood in the place of attempt {attempt}'s worktree was removed"));
             continue;
         };
-        let state = run.state.graph.position(&item).map(|at| &run.state.items[at]);
+        let state = run_state.graph.position(&item).map(|at| &run_state.items[at]);
         let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
         if done || !workspace.was_started() {
             // Its products are recorded, and the conductor died before it could tidy up; or nothing ever ran in it.
@@ -41,11 +40,9 @@ pub fn clear(run: &OpenRun, host: &Host) -> Result<Vec<String>, super::drive::Er
         workspace.remove_tmp()?;
         match salvage::salvage(&workspace, host) {
             Ok(Some(Salvaged { tree, kept: _kept })) => {
-                save(run, &format::transcript_path(&item, attempt), tree)?;
-                notes.push(format!(
-                    "{item}: the work of attempt {attempt} was saved to {}",
-                    format::salvage_ref(run.id())
-                ));
+                let path = format::transcript_path(&item, attempt);
+                retain::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
+                notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
             }
             Ok(None) => {}
             // There is space again some day, or a conductor without this limit; until then the work waits where it is.
@@ -80,10 +77,6 @@ pub fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) -> Resu
         }
     }
     Ok(notes)
-}
-
-fn save(run: &OpenRun, path: &str, tree: Oid) -> Result<(), retain::Error> {
-    retain::add(run, &format::salvage_ref(run.id()), &[(path.to_owned(), Edit::Tree(tree))])
 }
 
 /// Returns whether something failed because the machine, or a limit on this process, has too little for now.

@@ -4,7 +4,7 @@
 
 use super::attempt::Finished;
 use crate::git::refs;
-use crate::git::store::{self, Edit};
+use crate::git::store::{self, Edit, Store};
 use crate::model::format;
 use crate::run::OpenRun;
 
@@ -21,20 +21,20 @@ pub(super) fn file(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
             salvage.push((path, Edit::Tree(salvaged.tree)));
         }
     }
-    add(run, &format::transcripts_ref(run.id()), &transcripts)?;
-    add(run, &format::salvage_ref(run.id()), &salvage)
+    add(run.store(), &format::transcripts_ref(run.id()), &transcripts)?;
+    add(run.store(), &format::salvage_ref(run.id()), &salvage)
 }
 
 /// Adds to the tree that a ref holds; only the holder of the run writes these refs.
-pub(super) fn add(run: &OpenRun, name: &str, edits: &[(String, Edit)]) -> Result<(), Error> {
+pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result<(), Error> {
     if edits.is_empty() {
         return Ok(());
     }
-    let before = refs::read(run.store(), name)?;
-    let mut batch = run.store().batch();
+    let before = refs::read(store, name)?;
+    let mut batch = store.batch();
     let tree = batch.edit_tree(before, edits)?;
     let _kept = batch.keep()?;
-    Ok(refs::set(run.store(), name, tree)?)
+    Ok(refs::set(store, name, tree)?)
 }
 
 /// What can go wrong with keeping transcripts and salvage.

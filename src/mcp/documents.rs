@@ -1,13 +1,14 @@
 //! Tools about documents: named files of a run, each with its revisions.
 
+use git_handoff::anchor::gate::Terms;
 use git_handoff::model::quote::quoted;
-use git_handoff::run::document;
+use git_handoff::run::Target;
+use git_handoff::run::documents::{DocumentLog, DocumentPut, DocumentShown, Documents, NewRevision, WantedRevision};
 use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
-use crate::cli::{Failure, doc, gate};
+use crate::cli::Failure;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -71,52 +72,60 @@ struct Log {
     name: String,
 }
 
-fn put(call: &Call, parameters: &Put) -> Result<Value, Failure> {
+fn put(call: &Call, parameters: &Put) -> Result<DocumentPut, Failure> {
     let repository = call.repository()?;
     let content = parameters.encoding.read(&parameters.content)?;
-    let asked = doc::put::Asked {
+    let asked = NewRevision {
         run: &parameters.run,
         name: &parameters.name,
         schema: parameters.schema.as_deref(),
         if_match: parameters.if_match.as_deref(),
     };
-    let (run, change) = doc::put::put(&repository, &asked, || Ok(repository.save_bytes(&content)?))?;
-    Ok(doc::put::value(&run, &change))
+    repository.put_document(&asked, || Ok(repository.save_bytes(&content)?))
 }
 
-fn get(call: &Call, parameters: &Get) -> Result<Value, Failure> {
+fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     let repository = call.repository()?;
-    let asked = doc::get::Asked {
+    let asked = WantedRevision {
         run: &parameters.run,
         name: &parameters.name,
         revision: parameters.revision,
         expect: parameters.expect.as_deref(),
     };
     let wanted = asked.read()?;
+    let target = Target::find(&repository.store, asked.run)?;
     // Whom to trust is not for a caller to say.
-    let view = doc::vetted(&repository, &parameters.run, gate::Terms::default(), &mut call.output())?;
-    let change = doc::get::find(&view, &asked, &wanted)?;
+    let run = repository.vetted(&target, Terms::default(), &mut |text| call.output().warn(text))?;
+    let change = asked.find(&run, &wanted)?;
     check_size("document", change.revision.product.size, || {
         format!("git handoff doc get {} {}", quoted(&parameters.run), quoted(&parameters.name))
     })?;
     let mut content = Vec::new();
-    doc::get::give(&repository, &view, &asked, &change, &mut content)?;
+    repository.give_document(&run, &change, &mut content)?;
     let (content, encoding) = Encoding::write(content);
-    Ok(json!({
-        "schema": "git-handoff.document-content/1",
-        "run": parameters.run,
-        "document": doc::value(&change),
-        "content": content,
-        "encoding": encoding,
-    }))
+    Ok(DocumentContent {
+        schema: "git-handoff.document-content/1",
+        run: parameters.run.clone(),
+        document: DocumentShown::of(&change),
+        content,
+        encoding,
+    })
 }
 
-fn list(call: &Call, parameters: &List) -> Result<Value, Failure> {
-    Ok(doc::list::value(&doc::view(&call.repository()?, &parameters.run)?))
+/// A document with its bytes.
+#[derive(Serialize)]
+struct DocumentContent {
+    schema: &'static str,
+    run: String,
+    document: DocumentShown,
+    content: String,
+    encoding: &'static str,
 }
 
-fn log(call: &Call, parameters: &Log) -> Result<Value, Failure> {
-    let name = doc::name(&parameters.name)?;
-    let view = doc::view(&call.repository()?, &parameters.run)?;
-    Ok(doc::log::value(&view, &name, &document::log(&view, &name)?))
+fn list(call: &Call, parameters: &List) -> Result<Documents, Failure> {
+    Ok(call.repository()?.documents(&parameters.run)?)
+}
+
+fn log(call: &Call, parameters: &Log) -> Result<DocumentLog, Failure> {
+    Ok(call.repository()?.document_log(&parameters.run, &parameters.name)?)
 }

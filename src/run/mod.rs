@@ -2,7 +2,9 @@
 
 pub mod coordinate;
 pub mod document;
+pub mod documents;
 pub mod list;
+pub mod steer;
 pub mod submit;
 pub mod target;
 
@@ -12,7 +14,7 @@ mod vetted;
 mod view;
 
 pub use open::{Error, NewEntry, OpenRun, closed};
-pub use proven::{Denied, open_proven, unfinished_marks};
+pub use proven::{Denied, unfinished_marks};
 pub use target::Target;
 pub use vetted::{Blob, Vetted};
 pub use view::{View, view};

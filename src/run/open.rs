@@ -82,7 +82,7 @@ impl OpenRun {
     /// Opens a run of this repository for recording.
     ///
     /// The caller has made sure that the chain verifies as far as it goes and that the writer's key may append.
-    pub fn open(writer: Writer, run: &RunId) -> Result<Self, Error> {
+    pub(super) fn unverified(writer: Writer, run: &RunId) -> Result<Self, Error> {
         let view = view(&writer.store, run, &format::run_ref(run))?.ok_or_else(|| Error::Unknown(run.clone()))?;
         let mut artifacts = BTreeMap::new();
         for path in view.plan.artifacts.keys() {

@@ -30,35 +30,36 @@ struct Kept {
     commit: Oid,
 }
 
-/// Opens a run of this repository for recording, if it verifies as far as it goes and our key may append to it.
-///
-/// A sealed one of ours is opened as well: nothing can be recorded on it, and what a crash after the seal left out can be put right.
-pub fn open_proven(writer: &Writer, run: &RunId) -> Result<OpenRun, Denied> {
-    let key = writer.signer.fingerprint();
-    let mark = read(&writer.store, run);
-    match continuable_on(&writer.store, run, &format::run_ref(run), &key, mark.as_ref()) {
-        Ok(proven) => {
-            let now = Mark { commit: proven.commit, key };
-            if mark.as_ref() != Some(&now) {
-                // Without one, all is verified again the next time.
-                let _ = keep(&writer.store, run, now);
-            }
-            Ok(OpenRun::of(writer, proven)?)
-        }
-        Err(refusal) => {
-            let opened = OpenRun::open(writer.clone(), run)?;
-            match refusal {
-                Refusal::Sealed(_) => {
-                    let _ = fs::remove_file(path(&writer.store, run));
-                    Ok(opened)
+impl OpenRun {
+    /// Opens a run of this repository for recording, if it verifies as far as it goes and our key may append to it.
+    ///
+    /// The only way to one: what was not verified cannot be appended to. A sealed one of ours is opened as well: nothing can be
+    /// recorded on it, and what a crash after the seal left out can be put right.
+    pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
+        let key = writer.signer.fingerprint();
+        let mark = read(&writer.store, run);
+        match continuable_on(&writer.store, run, &format::run_ref(run), &key, mark.as_ref()) {
+            Ok(proven) => {
+                let now = Mark { commit: proven.commit, key };
+                if mark.as_ref() != Some(&now) {
+                    // Without one, all is verified again the next time.
+                    let _ = keep(&writer.store, run, now);
                 }
-                refusal => Err(refusal.into()),
+                Ok(Self::of(writer, proven)?)
+            }
+            Err(refusal) => {
+                let opened = Self::unverified(writer.clone(), run)?;
+                match refusal {
+                    Refusal::Sealed(_) => {
+                        let _ = fs::remove_file(path(&writer.store, run));
+                        Ok(opened)
+                    }
+                    refusal => Err(refusal.into()),
+                }
             }
         }
     }
-}
 
-impl OpenRun {
     /// Opens a run as it was verified.
     fn of(writer: &Writer, proven: Continuable) -> Result<Self, Error> {
         let entries = proven.entries();

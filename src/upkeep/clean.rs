@@ -12,7 +12,7 @@ use crate::git::store::{self, Store};
 use crate::ledger::chain::Writer;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
-use crate::run::{self, OpenRun, View};
+use crate::run::{self, View};
 use crate::worker::host::Host;
 use crate::worker::workspace::{self, Workspace};
 
@@ -104,8 +104,7 @@ pub fn clean(writer: &Writer, host: &Host, run: &RunId, request: Request) -> Res
         if request.discard {
             cleaned.notes.extend(recover::discard(host, run, left, view.state.submitted.base)?);
         } else {
-            let open = OpenRun::open(writer.clone(), run)?;
-            cleaned.notes.extend(recover::clear(&open, host)?);
+            cleaned.notes.extend(recover::clear(run, &view.state, host)?);
         }
         for piece in &mut worktrees {
             piece.removed = matches!(&piece.what, What::Worktree { path, .. } if !path.exists());

@@ -125,6 +125,9 @@ pub enum Error {
     /// A run could not be mended.
     #[error(transparent)]
     Run(#[from] run::Error),
+    /// A run that was to be mended is none that may be appended to.
+    #[error(transparent)]
+    Denied(#[from] run::Denied),
     /// A chain could not be read.
     #[error(transparent)]
     Chain(#[from] chain::Error),

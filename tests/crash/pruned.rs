@@ -101,7 +101,7 @@ fn a_run_beside_eager_housekeeping_ends_whole() {
 fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
     ground.submit("r", &[item("a", "true")]);
     let writer = writer(ground);
-    let mut open = OpenRun::open(writer.clone(), &RunId::parse("r").unwrap()).unwrap();
+    let mut open = OpenRun::open(&writer, &RunId::parse("r").unwrap()).unwrap();
     let mut batch = writer.store.batch();
     let oid = batch.write_blob(b"text").unwrap();
     let kept = batch.keep().unwrap();

@@ -146,7 +146,7 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
     for (mend, code) in [(&["run", "r"][..], 4), (&["run"], 4), (&["close", "r"], 0)] {
         let ground = Ground::new();
         ground.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
-        let mut open = OpenRun::open(writer(&ground), &RunId::parse("r").unwrap()).unwrap();
+        let mut open = OpenRun::open(&writer(&ground), &RunId::parse("r").unwrap()).unwrap();
         open.record(&[NewEntry::Plain(run::closed("the process dies after this"))]).unwrap();
         let refused = ground.env.handoff(["retry", "r/a"]).exit(1);
         assert!(refused.stderr.contains("error: "), "{refused}");
@@ -197,7 +197,7 @@ fn stranded() -> (Ground, OpenRun) {
     let mut once = item("once", "true");
     once["maxAttempts"] = serde_json::json!(1);
     ground.submit("r", &[again, once, after("next", &["once"], "true")]);
-    let mut open = OpenRun::open(writer(&ground), &RunId::parse("r").unwrap()).unwrap();
+    let mut open = OpenRun::open(&writer(&ground), &RunId::parse("r").unwrap()).unwrap();
     let head = open.head().clone();
     let output = ground.env.handoff(["run", "r"]);
     let fired: Vec<_> = ground.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();

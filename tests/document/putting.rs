@@ -151,8 +151,8 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let schemas = Schemas { known: known.collect(), checker: Some(program_path().into()) };
         document::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
     };
-    let mut conductor = OpenRun::open(writer.clone(), &run).unwrap();
-    let mut other = OpenRun::open(writer.clone(), &run).unwrap();
+    let mut conductor = OpenRun::open(&writer, &run).unwrap();
+    let mut other = OpenRun::open(&writer, &run).unwrap();
     // Other bytes; then the same bytes, which are not of the wanted schema any more.
     for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
         let before = conductor.state.documents.latest(&key).unwrap().product.sha256;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use git_handoff::engine::decide::{LONGEST_WAIT, Limits, Schedule, left_waiting, lost_with};
+use git_handoff::engine::decide::{LONGEST_WAIT, Limits, Schedule, left_waiting};
 use git_handoff::model::entry::{Again, Event, Outcome};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::model::time::Moment;
+use git_handoff::run::steer::lost_with;
 use proptest::prelude::*;
 
 use super::{Made, dropped, ended, fired, reconciled, submitted};

@@ -7,9 +7,9 @@ use git_handoff::model::format;
 use git_handoff::model::name::FilePath;
 use git_handoff::run::Vetted;
 use git_handoff::run::document;
+use git_handoff::run::documents;
 
 use super::super::gate;
-use super::get::Asked;
 use super::{Ending, Failure, Output, Repository};
 
 /// Show what changed between two revisions of a document
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 /// Prints a patch from one to the other.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let name = super::name(&arguments.name)?;
+    let name = documents::name(&arguments.name)?;
     let view = super::vetted(repository, &arguments.run, arguments.terms, output)?;
     let to = document::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
@@ -57,8 +57,7 @@ fn tree(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) ->
         return Ok(repository.store.empty_tree());
     }
     let change = document::find(view, name, Some(number))?;
-    let asked = Asked { run: view.run.as_str(), name: name.as_str(), revision: None, expect: None };
-    super::get::give(repository, view, &asked, &change, &mut io::sink())?;
+    repository.give_document(view, &change, &mut io::sink())?;
     let link = view.links.iter().find(|link| link.commit == change.commit);
     link.map(|link| link.tree).ok_or_else(Failure::bug)
 }

@@ -1,8 +1,6 @@
 //! `git handoff doc list`
 
-use git_handoff::run::View;
-use git_handoff::run::document::{self, Change};
-use serde_json::{Value, json};
+use git_handoff::run::documents::DocumentShown;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -16,30 +14,22 @@ pub(crate) struct Arguments {
 
 /// Prints one line a document.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let view = super::view(repository, &arguments.run)?;
-    let documents = document::list(&view);
+    let answer = repository.documents(&arguments.run)?;
     if output.json {
-        output.value(&value(&view));
+        output.value(&answer);
         return Ok(Ending::Done);
     }
-    let row = |change: &Change| {
-        let revision = &change.revision;
+    let row = |document: &DocumentShown| {
         vec![
-            change.name.to_string(),
-            format!("revision {}", revision.number),
-            revision.is(),
-            table::size(revision.product.size),
-            change.at.to_string(),
-            revision.author.to_string(),
+            document.name.to_string(),
+            format!("revision {}", document.revision),
+            document.is(),
+            table::size(document.size),
+            document.at.to_string(),
+            document.author.to_string(),
         ]
     };
-    let rows: Vec<Vec<String>> = documents.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = answer.documents.iter().map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
-}
-
-/// Returns the documents of a run as `doc list --json` has them.
-pub(crate) fn value(view: &View) -> Value {
-    let documents: Vec<Value> = document::list(view).iter().map(super::value).collect();
-    json!({ "schema": "git-handoff.documents/1", "run": view.run, "documents": documents })
 }

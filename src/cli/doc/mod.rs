@@ -6,10 +6,7 @@ pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod put;
 
-use git_handoff::model::name::FilePath;
-use git_handoff::run::document::Change;
-use git_handoff::run::{Vetted, View};
-use serde_json::{Value, json};
+use git_handoff::run::Vetted;
 
 use super::{Ending, Failure, Output, gate};
 use git_handoff::repository::Repository;
@@ -46,16 +43,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
 }
 
-/// Reads the name of a document.
-pub(crate) fn name(text: &str) -> Result<FilePath, Failure> {
-    FilePath::parse_document(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a document's name: {e}")))
-}
-
-/// Reads a run, ours or a fetched one.
-pub(crate) fn view(repository: &Repository, run: &str) -> Result<View, Failure> {
-    Ok(Target::find(&repository.store, run)?.view(&repository.store)?)
-}
-
 /// Takes a run through the gate, ours or a fetched one.
 pub(crate) fn vetted(
     repository: &Repository,
@@ -64,22 +51,4 @@ pub(crate) fn vetted(
     output: &mut Output,
 ) -> Result<Vetted, Failure> {
     gate::vetted(&Target::find(&repository.store, run)?, terms, repository, output)
-}
-
-/// Returns a revision as JSON answers have it.
-pub(crate) fn value(change: &Change) -> Value {
-    let Change { name, revision, at, commit } = change;
-    json!({
-        "name": name,
-        "revision": revision.number,
-        "sha256": revision.product.sha256,
-        "oid": revision.product.oid,
-        "size": revision.product.size,
-        "schema": revision.schema.as_ref().map(ToString::to_string),
-        "previous": revision.previous,
-        "author": revision.author,
-        "entry": revision.entry,
-        "at": at,
-        "commit": commit,
-    })
 }

@@ -1,17 +1,10 @@
 //! `git handoff doc put`
 
-use super::super::context;
 use std::path::PathBuf;
 
-use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::Product;
-use git_handoff::model::name::RunId;
-use git_handoff::model::quote::quoted;
-use git_handoff::model::schema::Schema;
-use git_handoff::run::document::{self, Change, Error, InsteadOf, Put};
-use serde_json::{Value, json};
+use git_handoff::run::documents::NewRevision;
 
-use super::super::steer;
+use super::super::context;
 use super::{Ending, Failure, Output, Repository};
 
 /// Put a file on a run as the next revision of a document
@@ -37,71 +30,18 @@ pub(crate) struct Arguments {
 
 /// Puts it there, and prints the revision.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let asked = Asked {
+    let asked = NewRevision {
         run: &arguments.run,
         name: &arguments.name,
         schema: arguments.schema.as_deref(),
         if_match: arguments.if_match.as_deref(),
     };
-    let (run, change) = put(repository, &asked, || context::save(repository, &arguments.file))?;
+    let put = repository.put_document(&asked, || context::save(repository, &arguments.file))?;
     if output.json {
-        output.value(&value(&run, &change));
+        output.value(&put);
     } else {
-        let (number, digest) = (change.revision.number, change.revision.product.sha256);
-        output.line(&format!("{run}: {} revision {number} {digest}", change.name));
+        let document = &put.document;
+        output.line(&format!("{}: {} revision {} {}", put.run, document.name, document.revision, document.sha256));
     }
     Ok(Ending::Done)
-}
-
-/// Which document is put where, and as what.
-pub(crate) struct Asked<'a> {
-    /// The run.
-    pub(crate) run: &'a str,
-    /// The document's name.
-    pub(crate) name: &'a str,
-    /// What it is.
-    pub(crate) schema: Option<&'a str>,
-    /// What it must follow: a digest, or `none`.
-    pub(crate) if_match: Option<&'a str>,
-}
-
-/// Puts a document on a run; `bytes` writes it into the repository, once everything else is in order.
-pub(crate) fn put(
-    repository: &Repository,
-    asked: &Asked<'_>,
-    bytes: impl FnOnce() -> Result<Product, Failure>,
-) -> Result<(RunId, Change), Failure> {
-    let name = super::name(asked.name)?;
-    let schema: Option<Schema> = asked.schema.map(str::parse).transpose()?;
-    let instead_of = asked.if_match.map(read_match).transpose()?;
-    let (mut open, item) = steer::open(asked.run, repository)?;
-    if item.is_some() {
-        return Err(Failure::usage("a document is put on a run, not on an item".into()));
-    }
-    let put = Put { name, product: bytes()?, schema, instead_of };
-    let change = document::put(&mut open, &put, &repository.schemas()).map_err(|error| {
-        let look = match error {
-            Error::Changed { found: Some(_), .. } => {
-                format!("log {} {}", quoted(asked.run), quoted(asked.name))
-            }
-            Error::Changed { found: None, .. } => format!("list {}", quoted(asked.run)),
-            other => return Failure::from(other),
-        };
-        Failure::from(error).hint(format!("git handoff doc {look}"))
-    })?;
-    Ok((open.id().clone(), change))
-}
-
-/// Returns what was put, as answers have it.
-pub(crate) fn value(run: &RunId, change: &Change) -> Value {
-    json!({ "schema": "git-handoff.document/1", "run": run, "document": super::value(change) })
-}
-
-fn read_match(text: &str) -> Result<InsteadOf, Failure> {
-    if text == "none" {
-        return Ok(InsteadOf::Nothing);
-    }
-    let digest: Option<Digest> = text.parse().or_else(|_| format!("sha256:{text}").parse()).ok();
-    let digest = digest.ok_or_else(|| Failure::usage(format!("{text:?} is neither a SHA-256 nor `none`")))?;
-    Ok(InsteadOf::Revision(digest))
 }

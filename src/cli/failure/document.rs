@@ -1,10 +1,12 @@
 //! What putting and getting documents can fail of.
 
+use git_handoff::git::store;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
 use git_handoff::plan::schemas::Unfit;
 use git_handoff::run::document::Error;
+use git_handoff::run::documents;
 
 use super::Failure;
 
@@ -38,6 +40,38 @@ impl From<Error> for Failure {
             Error::Illegal(..) => failure,
             Error::Run(inner) => inner.into(),
             Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<documents::Error> for Failure {
+    fn from(error: documents::Error) -> Self {
+        match error {
+            documents::Error::Name { .. } | documents::Error::Match(_) | documents::Error::OnItem => {
+                Self::usage(error.to_string())
+            }
+            documents::Error::Schema(inner) => inner.into(),
+            documents::Error::Steer(inner) => inner.into(),
+            documents::Error::Target(inner) => inner.into(),
+            documents::Error::Document { run, name, source } => {
+                let (run, name) = (quoted(&run), quoted(&name));
+                let hint = match &source {
+                    Error::Changed { found: Some(_), .. } | Error::Drift { .. } => {
+                        Some(format!("git handoff doc log {run} {name}"))
+                    }
+                    Error::Changed { found: None, .. } => Some(format!("git handoff doc list {run}")),
+                    Error::Store(store::Error::Missing(oid)) => {
+                        Some(format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it"))
+                    }
+                    Error::Altered { .. } | Error::Store(_) => Some(format!("git handoff verify {run}")),
+                    _ => None,
+                };
+                let failure = Self::from(source);
+                match hint {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            }
         }
     }
 }

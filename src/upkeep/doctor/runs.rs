@@ -102,7 +102,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
         }
     }
     if fix {
-        let open = OpenRun::open(writer.clone(), run)?;
+        let open = OpenRun::open(writer, run)?;
         open.mend()?;
         open.mend_seal()?;
     }

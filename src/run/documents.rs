@@ -1,0 +1,251 @@
+//! What is done with the documents of a run: put, got, listed.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::document::{self, Change, InsteadOf, Put};
+use super::steer;
+use super::target::{self, Target};
+use super::{Vetted, View};
+use crate::model::digest::{Digest, Oid};
+use crate::model::document::Author;
+use crate::model::entry::Product;
+use crate::model::name::{FilePath, NameError, RunId};
+use crate::model::schema::{Schema, SchemaError, Wanted};
+use crate::model::time::Moment;
+use crate::repository::Repository;
+
+/// A revision of a document with the entry that introduced it, as answers have it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DocumentShown {
+    /// The document.
+    pub name: FilePath,
+    /// The number of the revision; the first is 1.
+    pub revision: u64,
+    /// Its digest.
+    pub sha256: Digest,
+    /// The blob that holds it.
+    pub oid: Oid,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it claims to be.
+    pub schema: Option<String>,
+    /// The digest of the revision before it.
+    pub previous: Option<Digest>,
+    /// Who put it there: an item, or somebody.
+    pub author: Author,
+    /// The number of the entry.
+    pub entry: u64,
+    /// When it was recorded.
+    pub at: Moment,
+    /// The commit of the entry.
+    pub commit: Oid,
+}
+
+impl DocumentShown {
+    /// Returns what it claims to be, for people.
+    pub fn is(&self) -> String {
+        self.schema.clone().unwrap_or_else(|| "without a schema".to_owned())
+    }
+
+    /// Answers a revision.
+    pub fn of(change: &Change) -> Self {
+        let Change { name, revision, at, commit } = change;
+        Self {
+            name: name.clone(),
+            revision: revision.number,
+            sha256: revision.product.sha256,
+            oid: revision.product.oid,
+            size: revision.product.size,
+            schema: revision.schema.as_ref().map(ToString::to_string),
+            previous: revision.previous,
+            author: revision.author.clone(),
+            entry: revision.entry,
+            at: *at,
+            commit: *commit,
+        }
+    }
+}
+
+/// A document that was put: what `doc put --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct DocumentPut {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// The revision.
+    pub document: DocumentShown,
+}
+
+/// The documents of a run, each at its highest revision: what `doc list --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Documents {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// In order of name.
+    pub documents: Vec<DocumentShown>,
+}
+
+/// The revisions of a document: what `doc log --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct DocumentLog {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// The document.
+    pub name: FilePath,
+    /// Newest first.
+    pub revisions: Vec<DocumentShown>,
+}
+
+/// Which document is put where, and as what: as people write it.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRevision<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// The document's name.
+    pub name: &'a str,
+    /// What it is.
+    pub schema: Option<&'a str>,
+    /// What it must follow: a digest, or `none`.
+    pub if_match: Option<&'a str>,
+}
+
+/// Which revision is read, and what it is expected to be: as people write it.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedRevision<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// The document's name.
+    pub name: &'a str,
+    /// The revision; without a number, the highest.
+    pub revision: Option<u64>,
+    /// The schema.
+    pub expect: Option<&'a str>,
+}
+
+impl WantedRevision<'_> {
+    /// Reads the name, and the schema if one is expected.
+    pub fn read(&self) -> Result<(FilePath, Option<Wanted>), Error> {
+        Ok((name(self.name)?, self.expect.map(str::parse).transpose()?))
+    }
+
+    /// Finds the revision in a run, and refuses one that is not what is expected.
+    pub fn find(&self, run: &Vetted, (name, wanted): &(FilePath, Option<Wanted>)) -> Result<Change, Error> {
+        let asked = |source| Error::Document { run: self.run.to_owned(), name: self.name.to_owned(), source };
+        let change = document::find(run, name, self.revision).map_err(asked)?;
+        if let Some(wanted) = wanted {
+            document::expect(run, &change, wanted).map_err(asked)?;
+        }
+        Ok(change)
+    }
+}
+
+impl Repository {
+    /// Puts a document on a run as its next revision; `bytes` writes it into the repository, once everything else is in order.
+    pub fn put_document<E: From<Error>>(
+        &self,
+        asked: &NewRevision<'_>,
+        bytes: impl FnOnce() -> Result<Product, E>,
+    ) -> Result<DocumentPut, E> {
+        let name = name(asked.name)?;
+        let schema: Option<Schema> = asked.schema.map(str::parse).transpose().map_err(Error::from)?;
+        let instead_of = asked.if_match.map(read_match).transpose()?;
+        let (mut open, item) = self.open_run(asked.run).map_err(Error::from)?;
+        if item.is_some() {
+            return Err(Error::OnItem.into());
+        }
+        let put = Put { name, product: bytes()?, schema, instead_of };
+        let change = document::put(&mut open, &put, &self.schemas()).map_err(|source| {
+            E::from(Error::Document { run: asked.run.to_owned(), name: asked.name.to_owned(), source })
+        })?;
+        let document = DocumentShown::of(&change);
+        Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document })
+    }
+
+    /// Lists the documents of a run, ours or a fetched one, each at its highest revision.
+    pub fn documents(&self, run: &str) -> Result<Documents, Error> {
+        let view = self.view(run)?;
+        let documents = document::list(&view).iter().map(DocumentShown::of).collect();
+        Ok(Documents { schema: "git-handoff.documents/1", run: view.run, documents })
+    }
+
+    /// Lists the revisions of a document, newest first.
+    pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, Error> {
+        let name = name(document)?;
+        let view = self.view(run)?;
+        let changes = document::log(&view, &name).map_err(|source| Error::Document {
+            run: run.to_owned(),
+            name: document.to_owned(),
+            source,
+        })?;
+        let revisions = changes.iter().rev().map(DocumentShown::of).collect();
+        Ok(DocumentLog { schema: "git-handoff.document-log/1", run: view.run, name, revisions })
+    }
+
+    /// Copies the bytes of a revision, if they are those that were recorded.
+    pub fn give_document(&self, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
+        document::give(&self.store, run, change, out).map_err(|source| Error::Document {
+            run: run.run.to_string(),
+            name: change.name.to_string(),
+            source,
+        })
+    }
+
+    fn view(&self, run: &str) -> Result<View, Error> {
+        Ok(Target::find(&self.store, run)?.view(&self.store)?)
+    }
+}
+
+/// Reads the name of a document.
+pub fn name(text: &str) -> Result<FilePath, Error> {
+    FilePath::parse_document(text).map_err(|source| Error::Name { name: text.to_owned(), source })
+}
+
+fn read_match(text: &str) -> Result<InsteadOf, Error> {
+    if text == "none" {
+        return Ok(InsteadOf::Nothing);
+    }
+    let digest: Option<Digest> = text.parse().or_else(|_| format!("sha256:{text}").parse()).ok();
+    digest.map(InsteadOf::Revision).ok_or_else(|| Error::Match(text.to_owned()))
+}
+
+/// Why nothing was done with a document.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No document can be called that.
+    #[error("{name:?} cannot be a document's name: {source}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Why.
+        source: NameError,
+    },
+    /// Nothing can follow that.
+    #[error("{0:?} is neither a SHA-256 nor `none`")]
+    Match(String),
+    /// It is said of an item.
+    #[error("a document is put on a run, not on an item")]
+    OnItem,
+    /// Nothing can be of that schema.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The document is not put, or not given.
+    #[error("{source}")]
+    Document {
+        /// The run, as it was asked for.
+        run: String,
+        /// The document.
+        name: String,
+        /// Why.
+        source: document::Error,
+    },
+    /// The run cannot be changed.
+    #[error(transparent)]
+    Steer(#[from] steer::Error),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+}

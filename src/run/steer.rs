@@ -1,0 +1,289 @@
+//! What an operator decides about a run, also while it is being driven: cancel, retry, close.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde::Serialize;
+
+use super::target::{self, Target};
+use super::{Denied, NewEntry, OpenRun, View, closed};
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::ledger::chain;
+use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
+use crate::model::name::{ItemId, RunId};
+use crate::model::state::{Phase, RunState};
+use crate::repository::{self, Repository};
+
+/// What was recorded: what `cancel`, `retry` and `close` print.
+#[derive(Clone, Debug, Serialize)]
+pub struct Steered {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// How many entries were recorded.
+    pub entries: u64,
+    /// Whether the run is sealed now.
+    pub sealed: bool,
+}
+
+impl Steered {
+    fn of(open: &OpenRun, entries: u64) -> Self {
+        Self { schema: "git-handoff.steer/1", run: open.id().clone(), entries, sealed: open.state.sealed }
+    }
+}
+
+impl Repository {
+    /// Opens a run of this repository that can be changed, and says which item a text names, and where it stands.
+    pub fn open_run(&self, text: &str) -> Result<(OpenRun, Option<usize>), Error> {
+        let (target, rest) = Target::with_rest(&self.store, text)?;
+        refuse_foreign(&target)?;
+        if is_sealed(&self.store, &target.reference) {
+            return Err(Error::Sealed(target.run));
+        }
+        let open = OpenRun::open(&self.writer()?, &target.run)?;
+        if open.state.sealed {
+            return Err(Error::Sealed(target.run));
+        }
+        let item = rest.map(|rest| target::item_of(open.id(), &open.state, rest)).transpose()?;
+        Ok((open, item))
+    }
+
+    /// Cancels a run, which seals it, or one item of it with all that waits for it.
+    pub fn cancel(&self, text: &str, reason: &str) -> Result<Steered, Error> {
+        let (mut open, item) = self.open_run(text)?;
+        let Some(at) = item else { return cancel_run(&mut open, reason) };
+        loop {
+            let item = open.state.graph.item(at).id.clone();
+            if open.state.items[at].phase.is_terminal() {
+                return Err(Error::Ended { item, status: open.state.status(at) });
+            }
+            let mut entries = vec![cancelled(&open, at, reason)];
+            for lost in lost_with(&open.state, at) {
+                entries.push(NewEntry::Plain(Event::ItemSkipped(ItemDropped {
+                    item: open.state.graph.item(lost).id.clone(),
+                    attempt: open.state.items[lost].attempts,
+                    reason: format!("it depends on {:?}, which was cancelled", item.as_str()),
+                })));
+            }
+            let links = open.record(&entries)?;
+            // Whoever drives the run may have dispatched or ended the item in between: then it is looked at anew.
+            if !links.is_empty() && open.state.items[at].phase == Phase::Cancelled {
+                return Ok(Steered::of(&open, links.len() as u64));
+            }
+        }
+    }
+
+    /// Gives an item that failed, was skipped or was cancelled another round of attempts.
+    pub fn retry(&self, text: &str) -> Result<Steered, Error> {
+        let (mut open, item) = self.open_run(text)?;
+        let at = item.ok_or(Error::NoItem)?;
+        loop {
+            let entries = asked_again(&open, at)?;
+            let links = open.record(&entries)?;
+            // Otherwise somebody else asked for it, or ended the run, in between: then that is what is to be told.
+            if !links.is_empty() {
+                return Ok(Steered::of(&open, links.len() as u64));
+            }
+        }
+    }
+
+    /// Seals a run that has settled as it is.
+    pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
+        let (mut open, item) = self.open_run(run)?;
+        if item.is_some() {
+            return Err(Error::WholeRun);
+        }
+        if !open.state.is_settled() {
+            let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
+            return Err(Error::NotSettled { run: open.id().clone(), left });
+        }
+        let before = open.head().entries;
+        // A run that can still grow does not end because it is done, but because somebody says so.
+        let by_itself = open.state.seals_itself() && open.state.rules.is_empty();
+        let ended = open.state.is_ended() || by_itself;
+        open.seal((!ended).then(|| closed(reason)))?;
+        Ok(Steered::of(&open, open.head().entries - before))
+    }
+}
+
+fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
+    let before = open.head().entries;
+    // Whoever drives the run may end items in between: what is still open is looked at anew until nothing is.
+    loop {
+        while !open.state.is_settled() {
+            let waiting: Vec<NewEntry> = (0..open.state.items.len())
+                .filter(|at| !open.state.items[*at].phase.is_terminal())
+                .map(|at| cancelled(open, at, reason))
+                .collect();
+            open.record(&waiting)?;
+        }
+        let ended = open.state.is_ended();
+        let event = Event::RunCancelled(RunEnded { reason: reason.to_owned() });
+        match open.seal((!ended).then_some(event)) {
+            // An item was asked for again in between.
+            Err(super::Error::Illegal(_)) if !open.state.is_settled() => {}
+            other => {
+                other?;
+                break;
+            }
+        }
+    }
+    if open.state.cancelled.is_none() {
+        return Err(Error::Sealed(open.id().clone()));
+    }
+    Ok(Steered::of(open, open.head().entries - before))
+}
+
+/// Returns the entries that ask for an item again, or says why it cannot be.
+fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
+    if open.state.sealed {
+        return Err(Error::Sealed(open.id().clone()));
+    }
+    let item = || open.state.graph.item(at).id.clone();
+    let phase = open.state.items[at].phase;
+    if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
+        return Err(Error::NotLost { item: item(), status: open.state.status(at) });
+    }
+    if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
+        let (run, on) = (open.id().clone(), open.state.graph.item(lost).id.clone());
+        return Err(Error::Blocked { run, item: item(), on, status: open.state.status(lost) });
+    }
+    let again = |at: usize| {
+        NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+            item: open.state.graph.item(at).id.clone(),
+            attempt: open.state.items[at].attempts,
+            reason: Again::Operator,
+            detail: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            not_before: None,
+        }))
+    };
+    Ok(again_with(open, at).into_iter().map(again).collect())
+}
+
+/// Returns an item and everything that was skipped because of it and of nothing else, in the order in which it can wait.
+fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
+    let state = &open.state;
+    let mut again = vec![at];
+    let mut next = 0;
+    while let Some(&on) = again.get(next) {
+        next += 1;
+        for &dependent in state.graph.dependents(on) {
+            let still_lost = state
+                .blocked_by(dependent)
+                .any(|other| state.items[other].phase.is_terminal() && !again.contains(&other));
+            if state.items[dependent].phase == Phase::Skipped && !still_lost && !again.contains(&dependent) {
+                again.push(dependent);
+            }
+        }
+    }
+    again
+}
+
+/// Returns everything that waits for an item directly or through others, in the order in which it is lost.
+pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
+    let mut lost = Vec::new();
+    let mut seen = BTreeSet::from([at]);
+    let mut next = VecDeque::from([at]);
+    while let Some(on) = next.pop_front() {
+        for &dependent in state.graph.dependents(on) {
+            if state.items[dependent].phase == Phase::Waiting && seen.insert(dependent) {
+                lost.push(dependent);
+                next.push_back(dependent);
+            }
+        }
+    }
+    lost
+}
+
+fn cancelled(open: &OpenRun, at: usize, reason: &str) -> NewEntry {
+    NewEntry::Plain(Event::ItemCancelled(ItemDropped {
+        item: open.state.graph.item(at).id.clone(),
+        attempt: open.state.items[at].attempts,
+        reason: reason.to_owned(),
+    }))
+}
+
+/// Returns whether a chain ends with a seal. What cannot be read is for others to find fault with.
+fn is_sealed(store: &Store, reference: &str) -> bool {
+    let tip = refs::read(store, reference).ok().flatten();
+    let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
+    entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
+}
+
+/// Refuses a run that was fetched, and one that is sealed.
+pub fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Error> {
+    refuse_foreign(target)?;
+    if view.state.sealed { Err(Error::Sealed(target.run.clone())) } else { Ok(()) }
+}
+
+fn refuse_foreign(target: &Target) -> Result<(), Error> {
+    if target.is_own() { Ok(()) } else { Err(Error::Foreign(target.run.clone())) }
+}
+
+/// Why a run is not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is somebody else's.
+    #[error("the run {:?} was fetched; it can only be changed where it is driven", .0.as_str())]
+    Foreign(RunId),
+    /// It is over.
+    #[error("the run {:?} is sealed; nothing can follow", .0.as_str())]
+    Sealed(RunId),
+    /// The item is not under way any more.
+    #[error("{item:?} is {status} already")]
+    Ended {
+        /// The item.
+        item: ItemId,
+        /// How it stands.
+        status: &'static str,
+    },
+    /// The item is not one to ask for again.
+    #[error("{item:?} is {status}; only what failed, was skipped or was cancelled can be retried")]
+    NotLost {
+        /// The item.
+        item: ItemId,
+        /// How it stands.
+        status: &'static str,
+    },
+    /// Something that the item waits for is to be asked for first.
+    #[error("{item:?} depends on {on:?}, which is {status}")]
+    Blocked {
+        /// The run.
+        run: RunId,
+        /// The item.
+        item: ItemId,
+        /// What it waits for.
+        on: ItemId,
+        /// How that stands.
+        status: &'static str,
+    },
+    /// Items are still under way.
+    #[error("the run {:?} has {left} item{} that did not end yet", run.as_str(), if *left == 1 { "" } else { "s" })]
+    NotSettled {
+        /// The run.
+        run: RunId,
+        /// How many.
+        left: usize,
+    },
+    /// It is said of no item.
+    #[error("say which item: RUN/ITEM")]
+    NoItem,
+    /// It is said of an item.
+    #[error("only a whole run can be closed")]
+    WholeRun,
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// It is not one that we may append to.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// It could not be recorded.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}
