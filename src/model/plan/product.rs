@@ -1,0 +1,291 @@
+//! What items hand over: the kinds of products, how a plan selects and declares them, and what a run calls them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::model::json::JsonPath;
+use crate::model::name::{FilePath, NameError};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::read::{Fields, wrong_type};
+use crate::model::schema::{Schema, SchemaError, Wanted};
+
+/// Which product of a source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub enum Selector {
+    /// The change it made to the worktree.
+    Patch,
+    /// A file it left under `outputs/`.
+    Output {
+        /// The file's path below `outputs/`.
+        path: FilePath,
+    },
+    /// A document of the run.
+    Document {
+        /// The document's name.
+        name: FilePath,
+        /// The schema that the revision must be of.
+        schema: Option<Wanted>,
+    },
+}
+
+impl Selector {
+    /// The key under which a run's records hold this product.
+    pub fn product_key(&self) -> ProductKey {
+        match self {
+            Self::Patch => ProductKey::Patch,
+            Self::Output { path } => ProductKey::Output(path.clone()),
+            Self::Document { name, .. } => ProductKey::Document(name.clone()),
+        }
+    }
+
+    /// The selector as it is written in a plan.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Patch => json!({ "kind": "patch" }),
+            Self::Output { path } => json!({ "kind": "output", "path": path }),
+            Self::Document { name, schema: None } => json!({ "kind": "document", "name": name }),
+            Self::Document { name, schema: Some(schema) } => {
+                json!({ "kind": "document", "name": name, "schema": schema.as_str() })
+            }
+        }
+    }
+}
+
+impl TryFrom<Value> for Selector {
+    type Error = SelectorError;
+
+    fn try_from(value: Value) -> Result<Self, SelectorError> {
+        let mut problems = Problems::default();
+        let selector = read_selector(&value, &JsonPath::root(), &mut problems);
+        match (selector, problems.into_iter().next()) {
+            (Some(selector), None) => Ok(selector),
+            (_, problem) => Err(SelectorError(problem.map_or_else(String::new, |it| it.message))),
+        }
+    }
+}
+
+impl From<Selector> for Value {
+    fn from(selector: Selector) -> Self {
+        selector.to_json()
+    }
+}
+
+/// A product that an item or a shape declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Produced {
+    /// Which product.
+    pub select: Selector,
+    /// Its type, compared with what a consumer's shape takes; `type` in JSON.
+    pub kind_of_type: Option<String>,
+    /// For a document, the file below `outputs/` that holds it.
+    pub path: Option<FilePath>,
+    /// For a document, what it claims to be.
+    pub schema: Option<Schema>,
+}
+
+/// A document that an item declares to hand over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The document.
+    pub name: FilePath,
+    /// The file below `outputs/` that becomes its next revision.
+    pub path: FilePath,
+    /// What it claims to be.
+    pub schema: Option<Schema>,
+}
+
+impl Produced {
+    /// The declaration as it is written in a plan.
+    pub fn to_json(&self) -> Value {
+        let mut produced = self.select.to_json();
+        if let Some(path) = &self.path {
+            produced["path"] = json!(path);
+        }
+        if let Some(schema) = &self.schema {
+            produced["schema"] = json!(schema.to_string());
+        }
+        if let Some(name) = &self.kind_of_type {
+            produced["type"] = json!(name);
+        }
+        produced
+    }
+}
+
+impl Serialize for Produced {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+/// The name of a product in a run's records: `patch`, `outputs/<path>` or `documents/<name>`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum ProductKey {
+    /// The change to the worktree.
+    Patch,
+    /// A file under `outputs/`.
+    Output(FilePath),
+    /// A document of the run.
+    Document(FilePath),
+}
+
+impl fmt::Display for ProductKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Patch => f.write_str("patch"),
+            Self::Output(path) => write!(f, "outputs/{path}"),
+            Self::Document(name) => write!(f, "documents/{name}"),
+        }
+    }
+}
+
+impl FromStr for ProductKey {
+    type Err = ProductKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ProductKeyError> {
+        if text == "patch" {
+            return Ok(Self::Patch);
+        }
+        match text.split_once('/') {
+            Some(("outputs", path)) => Ok(Self::Output(FilePath::parse(path)?)),
+            Some(("documents", name)) => Ok(Self::Document(FilePath::parse_document(name)?)),
+            _ => Err(ProductKeyError::Kind(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for ProductKey {
+    type Error = ProductKeyError;
+
+    fn try_from(text: String) -> Result<Self, ProductKeyError> {
+        text.parse()
+    }
+}
+
+impl From<ProductKey> for String {
+    fn from(key: ProductKey) -> Self {
+        key.to_string()
+    }
+}
+
+/// Reads a need's selector.
+pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
+    let kind = selector_kind(value, at, problems)?;
+    let known: &[&str] = match kind {
+        Kind::Patch => &["kind"],
+        Kind::Output => &["kind", "path"],
+        Kind::Document => &["kind", "name", "schema"],
+    };
+    let fields = Fields::of(value, at.clone(), known, problems)?;
+    selector(kind, &fields, problems)
+}
+
+/// Reads a list of declared products; one that is wrong is reported and left out.
+pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Produced> {
+    let mut products = Vec::new();
+    for (index, value) in list.iter().enumerate() {
+        products.extend(read_produced(value, &at.index(index), problems));
+    }
+    products
+}
+
+fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Produced> {
+    let kind = selector_kind(value, at, problems)?;
+    let known: &[&str] = match kind {
+        Kind::Patch => &["kind", "type"],
+        Kind::Output => &["kind", "path", "type"],
+        Kind::Document => &["kind", "name", "schema", "path", "type"],
+    };
+    let fields = Fields::of(value, at.clone(), known, problems)?;
+    let kind_of_type = fields.text("type", problems).map(str::to_owned);
+    if kind != Kind::Document {
+        let select = selector(kind, &fields, problems)?;
+        return Some(Produced { select, kind_of_type, path: None, schema: None });
+    }
+    let path = name(&fields, "path", FilePath::parse, problems);
+    let schema = schema(&fields, problems);
+    let name = name(&fields, "name", FilePath::parse_document, problems)?;
+    // What it is stands beside: a selector says what is wanted.
+    let select = Selector::Document { name, schema: None };
+    Some(Produced { select, kind_of_type, path: Some(path?), schema })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Patch,
+    Output,
+    Document,
+}
+
+fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Kind> {
+    let Value::Object(map) = value else {
+        problems.push_with(|| wrong_type(at, "an object", value));
+        return None;
+    };
+    let kind = match map.get("kind").and_then(Value::as_str) {
+        Some("patch") => return Some(Kind::Patch),
+        Some("output") => return Some(Kind::Output),
+        Some("document") => return Some(Kind::Document),
+        other => other,
+    };
+    let message = "a selector's `kind` is \"patch\", \"output\" or \"document\"";
+    let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
+    problems.push_near(problem, kind.unwrap_or_default(), ["patch", "output", "document"]);
+    None
+}
+
+fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {
+    match kind {
+        Kind::Patch => Some(Selector::Patch),
+        Kind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
+        Kind::Document => {
+            let schema = schema(fields, problems);
+            let name = name(fields, "name", FilePath::parse_document, problems)?;
+            Some(Selector::Document { name, schema })
+        }
+    }
+}
+
+/// Reads a selector's required path or name.
+fn name<E: std::fmt::Display>(
+    fields: &Fields<'_>,
+    key: &str,
+    parse: fn(&str) -> Result<FilePath, E>,
+    problems: &mut Problems,
+) -> Option<FilePath> {
+    let message = match fields.get(key).map(|value| value.as_str().map(parse)) {
+        Some(Some(Ok(name))) => return Some(name),
+        Some(Some(Err(error))) => error.to_string(),
+        Some(None) => format!("the selector's `{key}` must be a string"),
+        None => format!("the selector lacks its `{key}`"),
+    };
+    problems.push(Problem::new(Code::BadSelector, &fields.at(key), message));
+    None
+}
+
+/// Reads a document's optional schema: what it is, or what is wanted.
+fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Problems) -> Option<T> {
+    let read: Result<T, SchemaError> = fields.text("schema", problems)?.parse();
+    read.map_err(|error| problems.push(Problem::new(Code::BadSelector, &fields.at("schema"), error.to_string()))).ok()
+}
+
+/// Why a value selects no product.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SelectorError(String);
+
+/// Why a text names no product.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProductKeyError {
+    /// Neither `patch` nor below `outputs/` or `documents/`.
+    #[error("{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`")]
+    Kind(String),
+    /// The path or name is not valid.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
