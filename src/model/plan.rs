@@ -2,7 +2,7 @@
 
 mod product;
 
-pub use product::{Declared, Produced, ProductKey, ProductKeyError, Selector, SelectorError};
+pub use product::{Declared, Produced, ProductKey, ProductKeyError, ProductKind, Selector, SelectorError};
 pub(crate) use product::{read_products, read_selector};
 
 use serde::{Deserialize, Serialize};

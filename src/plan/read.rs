@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
-use crate::model::plan::{Item, Need, Plan, ProductKey, Selector, read_products, read_selector};
+use crate::model::plan::{Item, Need, Plan, Selector, read_products, read_selector};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{self, Fields};
@@ -149,10 +149,7 @@ pub(super) fn products(fields: &Fields<'_>, key: &str, problems: &mut Problems) 
         }
         keys.insert(key);
     }
-    let outputs = keys.iter().filter_map(|key| match key {
-        ProductKey::Output(path) => Some(path.as_str()),
-        ProductKey::Patch | ProductKey::Document(_) => None,
-    });
+    let outputs = keys.iter().filter_map(|key| key.output().map(FilePath::as_str));
     for (first, second) in clashes(outputs) {
         let message = format!("the outputs {first:?} and {second:?} cannot stand side by side");
         problems.push(Problem::new(Code::BadSelector, &at, message));

@@ -13,6 +13,45 @@ use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 use crate::model::schema::{Schema, SchemaError, Wanted};
 
+/// Lists the kinds, each with its word in plans, the fields of a selector of it, and those that a declaration has besides.
+macro_rules! product_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $word:literal, $selected:tt + $declared:tt;)*) => {
+        /// The kinds of products.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum ProductKind { $($(#[$doc])* $kind,)* }
+
+        impl ProductKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The word by which plans select it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$kind => $word,)* }
+            }
+
+            /// The fields of its selector.
+            fn selected(self) -> &'static [&'static str] {
+                match self { $(Self::$kind => product_kinds!(@fields $selected []),)* }
+            }
+
+            /// The fields of its declaration.
+            fn declared(self) -> &'static [&'static str] {
+                match self { $(Self::$kind => product_kinds!(@fields $selected $declared),)* }
+            }
+        }
+    };
+    (@fields [$($selected:literal),*] [$($declared:literal),*]) => { &["kind", $($selected,)* $($declared),*] };
+}
+
+product_kinds! {
+    /// The change to the worktree.
+    Patch = "patch", [] + ["type"];
+    /// A file under `outputs/`.
+    Output = "output", ["path"] + ["type"];
+    /// A document of the run.
+    Document = "document", ["name", "schema"] + ["path", "type"];
+}
+
 /// Which product of a source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
@@ -134,6 +173,16 @@ pub enum ProductKey {
     Document(FilePath),
 }
 
+impl ProductKey {
+    /// The path below `outputs/`, where it stands there.
+    pub fn output(&self) -> Option<&FilePath> {
+        match self {
+            Self::Output(path) => Some(path),
+            Self::Patch | Self::Document(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for ProductKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -176,12 +225,7 @@ impl From<ProductKey> for String {
 /// Reads a need's selector.
 pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
     let kind = selector_kind(value, at, problems)?;
-    let known: &[&str] = match kind {
-        Kind::Patch => &["kind"],
-        Kind::Output => &["kind", "path"],
-        Kind::Document => &["kind", "name", "schema"],
-    };
-    let fields = Fields::of(value, at.clone(), known, problems)?;
+    let fields = Fields::of(value, at.clone(), kind.selected(), problems)?;
     selector(kind, &fields, problems)
 }
 
@@ -196,14 +240,9 @@ pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Proble
 
 fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Produced> {
     let kind = selector_kind(value, at, problems)?;
-    let known: &[&str] = match kind {
-        Kind::Patch => &["kind", "type"],
-        Kind::Output => &["kind", "path", "type"],
-        Kind::Document => &["kind", "name", "schema", "path", "type"],
-    };
-    let fields = Fields::of(value, at.clone(), known, problems)?;
+    let fields = Fields::of(value, at.clone(), kind.declared(), problems)?;
     let kind_of_type = fields.text("type", problems).map(str::to_owned);
-    if kind != Kind::Document {
+    if kind != ProductKind::Document {
         let select = selector(kind, &fields, problems)?;
         return Some(Produced { select, kind_of_type, path: None, schema: None });
     }
@@ -215,35 +254,29 @@ fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
     Some(Produced { select, kind_of_type, path: Some(path?), schema })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Patch,
-    Output,
-    Document,
-}
-
-fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Kind> {
+fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProductKind> {
     let Value::Object(map) = value else {
         problems.push_with(|| wrong_type(at, "an object", value));
         return None;
     };
-    let kind = match map.get("kind").and_then(Value::as_str) {
-        Some("patch") => return Some(Kind::Patch),
-        Some("output") => return Some(Kind::Output),
-        Some("document") => return Some(Kind::Document),
-        other => other,
-    };
-    let message = "a selector's `kind` is \"patch\", \"output\" or \"document\"";
-    let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
-    problems.push_near(problem, kind.unwrap_or_default(), ["patch", "output", "document"]);
-    None
+    let word = map.get("kind").and_then(Value::as_str);
+    let words = || ProductKind::ALL.iter().map(|kind| kind.as_str());
+    let kind = ProductKind::ALL.iter().copied().find(|kind| Some(kind.as_str()) == word);
+    if kind.is_none() {
+        let mut known: Vec<String> = words().map(|word| format!("{word:?}")).collect();
+        let last = known.pop().expect("there are kinds");
+        let message = format!("a selector's `kind` is {} or {last}", known.join(", "));
+        let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
+        problems.push_near(problem, word.unwrap_or_default(), words());
+    }
+    kind
 }
 
-fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {
+fn selector(kind: ProductKind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {
     match kind {
-        Kind::Patch => Some(Selector::Patch),
-        Kind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
-        Kind::Document => {
+        ProductKind::Patch => Some(Selector::Patch),
+        ProductKind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
+        ProductKind::Document => {
             let schema = schema(fields, problems);
             let name = name(fields, "name", FilePath::parse_document, problems)?;
             Some(Selector::Document { name, schema })
