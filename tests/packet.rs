@@ -86,12 +86,9 @@ fn tells_apart(rule: &str, wrong: &[Value], right: &[Value]) {
 }
 
 #[test]
-fn the_documentation_has_every_rule_and_every_word() {
+fn the_documentation_has_every_rule() {
     let text = include_str!("../docs/packet.md");
     for (id, name) in packet::RULES {
         assert!(text.contains(&format!("| {id} | `{name}` |")), "docs/packet.md lacks {id} {name}");
-    }
-    for (_, name, words) in packet::vocabulary::LISTS {
-        assert!(text.contains(&format!("- **{name}**: {words}\n")), "docs/packet.md has other {name}");
     }
 }

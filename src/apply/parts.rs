@@ -7,7 +7,6 @@ use crate::git::checked;
 use crate::git::merge::Scratch;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
-use crate::model::graph::Graph;
 use crate::model::name::ItemId;
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::state::Phase;
@@ -38,32 +37,14 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
         };
     }
     let done = |at: &usize| state.items[*at].phase == Phase::Done && has_patch(*at);
-    Ok(in_order(&state.graph).into_iter().filter(done).collect())
-}
-
-/// Returns all positions, dependencies first; what is free to go first goes in plan order.
-fn in_order(graph: &Graph) -> Vec<usize> {
-    let count = graph.items().len();
-    let mut missing: Vec<usize> = (0..count).map(|at| graph.dependencies(at).len()).collect();
-    let mut free: BTreeSet<usize> = (0..count).filter(|at| missing[*at] == 0).collect();
-    let mut order = Vec::with_capacity(count);
-    while let Some(at) = free.pop_first() {
-        order.push(at);
-        for &next in graph.dependents(at) {
-            missing[next] -= 1;
-            if missing[next] == 0 {
-                free.insert(next);
-            }
-        }
-    }
-    order
+    Ok(state.graph.order().into_iter().filter(done).collect())
 }
 
 /// Reads the patches of the chosen items, and of those whose patches they were given.
 pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usize]) -> Result<Parts, Error> {
     let given: BTreeSet<usize> = chosen.iter().flat_map(|at| given(run, *at)).collect();
     let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
-    let order = in_order(&run.state.graph).into_iter().filter(wanted);
+    let order = run.state.graph.order().into_iter().filter(wanted);
     order.map(|at| Ok((at, part(store, scratch, run, at, chosen.contains(&at))?))).collect()
 }
 

@@ -6,7 +6,6 @@ use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{
     Cause, Event, Exit, InputRef, ItemReconciled, Outcome, Product, RunSealed, Transcript, VerifiedBy,
 };
-use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::ProductKey;
@@ -345,11 +344,7 @@ impl<'a> Item<'a> {
         let layout = self.view.state.layout();
         let mut hints = Vec::new();
         if let Some(key) = self.products().keys().next() {
-            let path = match key {
-                ProductKey::Patch => layout.patch(self.id()),
-                ProductKey::Output(path) => layout.output(self.id(), path),
-                ProductKey::Document(name) => format::document_path(name),
-            };
+            let path = layout.product(self.id(), key);
             let what = format!("{}/{}:{key}", self.view.run, self.id());
             hints.push(format!("git handoff cat {}", quoted(&what)));
             hints.push(format!("git show {}", quoted(&format!("{}:{path}", self.reference))));

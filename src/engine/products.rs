@@ -6,7 +6,7 @@ use super::attempt::{Job, Verdict};
 use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
-use crate::model::plan::ProductKey;
+use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
 use crate::worker::capture::{self, Captured};
@@ -22,10 +22,17 @@ pub(super) fn take(workspace: &Workspace, host: &Host, job: &Job) -> Result<Take
         capture::Error::Refused(why) => Verdict::failed(why),
         error => Verdict::failed(format!("the products could not be taken: {}", in_words(&error))),
     })?;
-    let documents = documents(host, job, &captured)?;
-    let outputs = captured.outputs.into_iter().map(|(path, product)| (ProductKey::Output(path), product));
-    let patch = captured.patch.map(|patch| (ProductKey::Patch, patch));
-    let products: BTreeMap<ProductKey, Product> = outputs.chain(patch).chain(documents).collect();
+    let mut products = BTreeMap::new();
+    for kind in ProductKind::ALL {
+        match kind {
+            ProductKind::Patch => products.extend(captured.patch.map(|patch| (ProductKey::Patch, patch))),
+            ProductKind::Output => {
+                let outputs = captured.outputs.iter();
+                products.extend(outputs.map(|(path, product)| (ProductKey::Output(path.clone()), *product)));
+            }
+            ProductKind::Document => products.extend(documents(host, job, &captured)?),
+        }
+    }
     match job.promised.iter().find(|key| !products.contains_key(key)) {
         Some(key) => Err(Verdict::failed(format!("the product {key} is missing, which the item declares"))),
         None => Ok((products, captured.kept)),

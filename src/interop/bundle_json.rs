@@ -141,20 +141,16 @@ fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), String>)
     if let Event::ItemReconciled(e) = event {
         let status = if e.status == Outcome::Done { "done" } else { "failed" };
         entry.insert("status".into(), status.into());
-        let named = |(key, product): (&ProductKey, &Product)| {
-            (key.to_string(), product_reference(&view.run, &e.item, key, &product.sha256))
-        };
-        // A document that an item hands over is there as its output.
-        let known = e.products.iter().filter(|(key, _)| !matches!(key, ProductKey::Document(_)));
-        let (patch, outputs): (BTreeMap<_, _>, BTreeMap<_, _>) = known.map(named).partition(|(key, _)| key == "patch");
-        if let Some(patch) = patch.get("patch") {
-            entry.insert("resultRef".into(), json!(patch));
+        let reference = |key, product: &Product| json!(product_reference(&view.run, &e.item, key, &product.sha256));
+        if let Some((key, patch)) = e.products.get_key_value(&ProductKey::Patch) {
+            entry.insert("resultRef".into(), reference(key, patch));
         }
+        // A document that an item hands over is there as its output.
+        let outputs = e.products.iter();
+        let outputs: Map<String, Value> =
+            outputs.filter_map(|(key, product)| Some((key.output()?.to_string(), reference(key, product)))).collect();
         if !outputs.is_empty() {
-            let paths = outputs.into_iter().map(|(key, reference)| {
-                (key.strip_prefix("outputs/").unwrap_or(&key).to_owned(), Value::String(reference))
-            });
-            entry.insert("outputRefs".into(), Value::Object(paths.collect()));
+            entry.insert("outputRefs".into(), Value::Object(outputs));
         }
     }
     entry

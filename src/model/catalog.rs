@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::model::json::JsonPath;
-use crate::model::plan::Produced;
+use crate::model::plan::{Produced, read_products};
 use crate::model::problems::Problems;
-use crate::model::read::{Fields, read_products};
+use crate::model::read::Fields;
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::digest::Digest;
 use super::json::MAX_SAFE_INTEGER;
 use super::name::{FilePath, ItemId, RunId, ThreadId, encode_segment};
+use super::plan::{ProductKey, ProductKind};
 
 /// The format version that every entry carries as `v`.
 pub const VERSION: u64 = 1;
@@ -186,6 +187,25 @@ impl Layout {
     /// Returns the folder of the item's outputs.
     pub fn outputs(self, item: &ItemId) -> String {
         self.item(item) + "/outputs"
+    }
+
+    /// Returns the path of one product of an item.
+    pub fn product(self, item: &ItemId, key: &ProductKey) -> String {
+        match key {
+            ProductKey::Patch => self.patch(item),
+            ProductKey::Output(path) => self.output(item, path),
+            ProductKey::Document(name) => document_path(name),
+        }
+    }
+
+    /// Returns where the products of an item stand that are its alone, and give way to those of its next attempt: files, and
+    /// folders with a slash at the end.
+    pub fn products(self, item: &ItemId) -> impl Iterator<Item = String> {
+        ProductKind::ALL.iter().filter_map(move |kind| match kind {
+            ProductKind::Patch => Some(self.patch(item)),
+            ProductKind::Output => Some(self.outputs(item) + "/"),
+            ProductKind::Document => None,
+        })
     }
 
     /// Returns the path of one output.

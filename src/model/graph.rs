@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::illegal::Illegal;
 use super::name::ItemId;
+use super::order::{stuck, topological};
 use super::plan::{Item, Plan};
 
 /// The items of a run, the plan's in its order and then those added later, with the edges between them in both directions.
@@ -62,7 +63,9 @@ impl Graph {
             }
             waits_for.push(dependencies);
         }
-        if let Some(at) = circle(&waits_for, &new) {
+        let among_new = |on: &Vec<ItemId>| on.iter().filter_map(|on| new.get(on).copied()).collect();
+        let edges: Vec<Vec<usize>> = waits_for.iter().map(among_new).collect();
+        if let Some(at) = stuck(&edges) {
             return Err(Illegal::Circle(items[at].id.clone()));
         }
         let first = self.items.len();
@@ -103,30 +106,13 @@ impl Graph {
         &self.dependents[at]
     }
 
+    /// Returns all positions, each after those that it waits for, otherwise in their order.
+    pub fn order(&self) -> Vec<usize> {
+        topological(&self.dependencies)
+    }
+
     /// Returns the edges to items that do not exist.
     pub fn dangling(&self) -> &[(usize, ItemId)] {
         &self.dangling
     }
-}
-
-/// Returns one of the new items that are in a circle or behind one, if there is one.
-fn circle(waits_for: &[Vec<ItemId>], new: &HashMap<&ItemId, usize>) -> Option<usize> {
-    let mut blocked_by = vec![0; waits_for.len()];
-    let mut dependents = vec![Vec::new(); waits_for.len()];
-    for (at, on) in waits_for.iter().enumerate() {
-        for on in on.iter().filter_map(|on| new.get(on)) {
-            blocked_by[at] += 1;
-            dependents[*on].push(at);
-        }
-    }
-    let mut free: Vec<usize> = (0..waits_for.len()).filter(|at| blocked_by[*at] == 0).collect();
-    while let Some(on) = free.pop() {
-        for &at in &dependents[on] {
-            blocked_by[at] -= 1;
-            if blocked_by[at] == 0 {
-                free.push(at);
-            }
-        }
-    }
-    blocked_by.iter().position(|left| *left > 0)
 }

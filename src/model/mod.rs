@@ -21,6 +21,7 @@ pub mod log_event;
 pub mod log_name;
 pub mod manifest;
 pub mod name;
+pub mod order;
 pub mod packet;
 pub mod place;
 pub mod plan;

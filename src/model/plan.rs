@@ -1,5 +1,10 @@
 //! A plan as data: items, what each needs, and what each hands over.
 
+mod product;
+
+pub use product::{Declared, Produced, ProductKey, ProductKeyError, ProductKind, Selector, SelectorError};
+pub(crate) use product::{read_products, read_selector};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,56 +12,131 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::model::format;
-use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
-use crate::model::problems::Problems;
-use crate::model::read::read_selector;
 use crate::model::rule::Rule;
-use crate::model::schema::{Schema, Wanted};
 
-/// A DAG of work items, as its author wrote it, with the defaults filled in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// The id of the run that it becomes.
-    pub id: RunId,
-    /// The queue that the run is placed on.
-    pub queue: String,
-    /// The revision that every attempt starts from; `HEAD` when absent.
-    pub base: Option<String>,
-    /// Whether items may be added after it is submitted.
-    pub open_ended: bool,
-    /// Its own rules; a queue may add some, see [`crate::model::rule`].
-    pub rules: Vec<Rule>,
-    /// Files to seal at submit: path to the file to read.
-    pub artifacts: BTreeMap<FilePath, String>,
-    /// The nodes, in the author's order.
-    pub items: Vec<Item>,
+/// The fields of a plan: `name: type = "name in JSON", presence, reader [, as what is written];`, the whole of what the tool knows of one.
+///
+/// From these tables come the data (here), what is written of it (here), what is known of it when it is read, and how it is read
+/// (`plan::draft`). They stand in the order in which the fields are read, and so in which what is wrong with them is reported.
+///
+/// The presence is `optional`, `required`, whose absence is reported before anything is read, or `late`, in whose turn it is.
+/// What a reader gives is the drafted form of the type (`plan::draft`). What has no value is not written.
+macro_rules! plan_fields {
+    ($then:ident $($more:tt)*) => { $then! { $($more)*
+        /// A DAG of work items, as its author wrote it, with the defaults filled in.
+        #[derive(Clone, Debug, PartialEq)]
+        Plan read as Draft (
+            /// The id of the run that it becomes.
+            id: RunId
+        ) {
+            /// The queue that the run is placed on.
+            queue: String = "queue", optional, read::text_or("default");
+            /// Its own rules; a queue may add some, see [`crate::model::rule`].
+            rules: Vec<Rule> = "rules", optional, read::rules;
+            /// The revision that every attempt starts from; `HEAD` when absent.
+            base: Option<String> = "base", optional, read::text;
+            /// Whether items may be added after it is submitted.
+            open_ended: bool = "openEnded", optional, read::boolean;
+            /// Files to seal at submit: path to the file to read.
+            artifacts: BTreeMap<FilePath, String> = "artifacts", optional, read::artifacts;
+            /// The nodes, in the author's order.
+            items: Vec<Item> = "items", late, read::items;
+        }
+    } };
 }
 
-/// One node of the plan.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Item {
-    /// The id, unique in the run.
-    pub id: ItemId,
-    /// The registered way to run it.
-    pub executor: String,
-    /// What the executor is given, as written.
-    pub inputs: Map<String, Value>,
-    /// The items that must be done before, as written; see [`Item::dependencies`].
-    pub depends_on: Vec<ItemId>,
-    /// Keys of which no other running item may hold one.
-    pub resource_locks: Vec<String>,
-    /// The registered shape that describes its inputs and products.
-    pub subagent_shape: Option<String>,
-    /// Input keys bound to products.
-    pub needs: BTreeMap<FilePath, Need>,
-    /// The products it declares.
-    pub produces: Option<Vec<Produced>>,
-    /// Seconds after which an attempt is ended.
-    pub timeout: Option<u64>,
-    /// How often it is dispatched at most.
-    pub max_attempts: Option<u32>,
+/// The fields of an item, as [`plan_fields`].
+macro_rules! item_fields {
+    ($then:ident $($more:tt)*) => { $then! { $($more)*
+        /// One node of the plan.
+        #[derive(Clone, Debug, PartialEq)]
+        Item read as DraftItem (
+            /// The id, unique in the run.
+            id: ItemId
+        ) {
+            /// What the executor is given, as written.
+            inputs: Map<String, Value> = "inputs", optional, read::object;
+            /// The products it declares.
+            produces: Option<Vec<Produced>> = "produces", optional, read::products;
+            /// How often it is dispatched at most.
+            max_attempts: Option<u32> = "maxAttempts", optional, read::integer(1..=100);
+            /// The registered way to run it.
+            executor: String = "executor", required, read::text;
+            /// The items that must be done before, as written; see [`Item::dependencies`].
+            depends_on: Vec<ItemId> = "depends_on", optional, read::strings, as Item::dependencies;
+            /// Keys of which no other running item may hold one.
+            resource_locks: Vec<String> = "resourceLocks", optional, read::locks;
+            /// The registered shape that describes its inputs and products.
+            subagent_shape: Option<String> = "subagentShape", optional, read::text;
+            /// Input keys bound to products.
+            needs: BTreeMap<FilePath, Need> = "needs", optional, read::needs;
+            /// Seconds after which an attempt is ended.
+            timeout: Option<u64> = "timeout", optional, read::integer(1..=read::MAX_TIMEOUT);
+        }
+    } };
 }
+
+/// The fields of a need, as [`plan_fields`].
+macro_rules! need_fields {
+    ($then:ident $($more:tt)*) => { $then! { $($more)*
+        /// A binding of an input key to a product.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        Need read as DraftNeed {
+            /// Where the product comes from.
+            from: Source = "from", required, read::string;
+            /// Which of its products.
+            select: Selector = "select", required, read::selector;
+        }
+    } };
+}
+
+pub(crate) use {item_fields, need_fields, plan_fields};
+
+/// Declares the data of a table of fields, and the names that are known.
+macro_rules! declared {
+    ($(#[$doc:meta])* $name:ident read as $draft:ident $(($(#[$id_doc:meta])* $id:ident: $id_type:ty))? {
+        $($(#[$about:meta])* $field:ident: $type:ty = $key:literal, $presence:ident, $read:expr $(, as $write:path)?;)*
+    }) => {
+        $(#[$doc])*
+        pub struct $name {
+            $($(#[$id_doc])* pub $id: $id_type,)?
+            $($(#[$about])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// The names of its fields in JSON, that of its id first.
+            pub(crate) const FIELDS: &'static [&'static str] = &[$(stringify!($id),)? $($key),*];
+        }
+    };
+}
+
+/// Writes the data of a table of fields.
+macro_rules! written {
+    ($(#[$doc:meta])* $name:ident read as $draft:ident $(($(#[$id_doc:meta])* $id:ident: $id_type:ty))? {
+        $($(#[$about:meta])* $field:ident: $type:ty = $key:literal, $presence:ident, $read:expr $(, as $write:path)?;)*
+    }) => {
+        impl $name {
+            /// The fields that have a value, defaults included, under their names in JSON.
+            fn written(&self) -> Value {
+                let mut fields = Map::new();
+                $(fields.insert(stringify!($id).to_owned(), json!(self.$id));)?
+                $(fields.insert($key.to_owned(), json!(written!(@value self.$field $(, $write(self))?)));)*
+                fields.retain(|_, value| !value.is_null());
+                Value::Object(fields)
+            }
+        }
+    };
+    (@value $as_it_is:expr) => { $as_it_is };
+    (@value $as_it_is:expr, $written:expr) => { $written };
+}
+
+plan_fields!(declared);
+item_fields!(declared);
+item_fields!(written);
+need_fields!(declared);
+need_fields!(written);
 
 impl Item {
     /// All items that must be done before: `depends_on`, then the producers of its needs in the
@@ -103,46 +183,14 @@ impl Item {
     /// What has no default of its own (shape, products, timeout, attempts) stands only if set.
     /// Reading the result as an item gives the same result again.
     pub fn to_json(&self) -> Value {
-        let needs: Map<String, Value> =
-            self.needs.iter().map(|(key, need)| (key.to_string(), need.to_json())).collect();
-        let mut item = json!({
-            "id": self.id.as_str(),
-            "executor": self.executor,
-            "inputs": self.inputs,
-            "depends_on": self.dependencies(),
-            "resourceLocks": self.resource_locks,
-            "needs": needs,
-        });
-        if let Some(shape) = &self.subagent_shape {
-            item["subagentShape"] = json!(shape);
-        }
-        if let Some(produces) = &self.produces {
-            item["produces"] = produces.iter().map(Produced::to_json).collect();
-        }
-        if let Some(timeout) = self.timeout {
-            item["timeout"] = json!(timeout);
-        }
-        if let Some(attempts) = self.max_attempts {
-            item["maxAttempts"] = json!(attempts);
-        }
-        item
+        self.written()
     }
-}
-
-/// A binding of an input key to a product.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Need {
-    /// Where the product comes from.
-    pub from: Source,
-    /// Which of its products.
-    pub select: Selector,
 }
 
 impl Need {
     /// The binding as it is written in a plan.
     pub fn to_json(&self) -> Value {
-        json!({ "from": self.from.to_string(), "select": self.select.to_json() })
+        self.written()
     }
 }
 
@@ -194,172 +242,29 @@ impl From<Source> for String {
     }
 }
 
-/// Which product of a source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
-pub enum Selector {
-    /// The change it made to the worktree.
-    Patch,
-    /// A file it left under `outputs/`.
-    Output {
-        /// The file's path below `outputs/`.
-        path: FilePath,
-    },
-    /// A document of the run.
-    Document {
-        /// The document's name.
-        name: FilePath,
-        /// The schema that the revision must be of.
-        schema: Option<Wanted>,
-    },
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
 
-impl Selector {
-    /// The key under which a run's records hold this product.
-    pub fn product_key(&self) -> ProductKey {
-        match self {
-            Self::Patch => ProductKey::Patch,
-            Self::Output { path } => ProductKey::Output(path.clone()),
-            Self::Document { name, .. } => ProductKey::Document(name.clone()),
-        }
+    use super::*;
+
+    /// Returns the first cells of the rows below a heading of a table.
+    fn rows(text: &'static str, heading: &str) -> BTreeSet<&'static str> {
+        let (_, table) = text.split_once(heading).expect("the documentation has the table");
+        let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+        rows.filter_map(|row| row.strip_prefix("| `")?.split('`').next()).collect()
     }
 
-    /// The selector as it is written in a plan.
-    pub fn to_json(&self) -> Value {
-        match self {
-            Self::Patch => json!({ "kind": "patch" }),
-            Self::Output { path } => json!({ "kind": "output", "path": path }),
-            Self::Document { name, schema: None } => json!({ "kind": "document", "name": name }),
-            Self::Document { name, schema: Some(schema) } => {
-                json!({ "kind": "document", "name": name, "schema": schema.as_str() })
-            }
+    #[test]
+    fn the_documentation_has_every_field() {
+        let text = include_str!("../../docs/format.md");
+        for (heading, fields) in [("| field of a plan |", Plan::FIELDS), ("| field of an item |", Item::FIELDS)] {
+            assert_eq!(
+                rows(text, heading),
+                fields.iter().copied().collect(),
+                "docs/format.md has other fields: {heading}"
+            );
+            assert_eq!(fields[0], "id", "a rule's item has all fields but the first");
         }
     }
-}
-
-impl TryFrom<Value> for Selector {
-    type Error = SelectorError;
-
-    fn try_from(value: Value) -> Result<Self, SelectorError> {
-        let mut problems = Problems::default();
-        let selector = read_selector(&value, &JsonPath::root(), &mut problems);
-        match (selector, problems.into_iter().next()) {
-            (Some(selector), None) => Ok(selector),
-            (_, problem) => Err(SelectorError(problem.map_or_else(String::new, |it| it.message))),
-        }
-    }
-}
-
-impl From<Selector> for Value {
-    fn from(selector: Selector) -> Self {
-        selector.to_json()
-    }
-}
-
-/// A product that an item or a shape declares.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Produced {
-    /// Which product.
-    pub select: Selector,
-    /// Its type, compared with what a consumer's shape takes; `type` in JSON.
-    pub kind_of_type: Option<String>,
-    /// For a document, the file below `outputs/` that holds it.
-    pub path: Option<FilePath>,
-    /// For a document, what it claims to be.
-    pub schema: Option<Schema>,
-}
-
-/// A document that an item declares to hand over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// The document.
-    pub name: FilePath,
-    /// The file below `outputs/` that becomes its next revision.
-    pub path: FilePath,
-    /// What it claims to be.
-    pub schema: Option<Schema>,
-}
-
-impl Produced {
-    /// The declaration as it is written in a plan.
-    pub fn to_json(&self) -> Value {
-        let mut produced = self.select.to_json();
-        if let Some(path) = &self.path {
-            produced["path"] = json!(path);
-        }
-        if let Some(schema) = &self.schema {
-            produced["schema"] = json!(schema.to_string());
-        }
-        if let Some(name) = &self.kind_of_type {
-            produced["type"] = json!(name);
-        }
-        produced
-    }
-}
-
-/// The name of a product in a run's records: `patch`, `outputs/<path>` or `documents/<name>`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum ProductKey {
-    /// The change to the worktree.
-    Patch,
-    /// A file under `outputs/`.
-    Output(FilePath),
-    /// A document of the run.
-    Document(FilePath),
-}
-
-impl fmt::Display for ProductKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Patch => f.write_str("patch"),
-            Self::Output(path) => write!(f, "outputs/{path}"),
-            Self::Document(name) => write!(f, "documents/{name}"),
-        }
-    }
-}
-
-impl FromStr for ProductKey {
-    type Err = ProductKeyError;
-
-    fn from_str(text: &str) -> Result<Self, ProductKeyError> {
-        if text == "patch" {
-            return Ok(Self::Patch);
-        }
-        match text.split_once('/') {
-            Some(("outputs", path)) => Ok(Self::Output(FilePath::parse(path)?)),
-            Some(("documents", name)) => Ok(Self::Document(FilePath::parse_document(name)?)),
-            _ => Err(ProductKeyError::Kind(text.to_owned())),
-        }
-    }
-}
-
-impl TryFrom<String> for ProductKey {
-    type Error = ProductKeyError;
-
-    fn try_from(text: String) -> Result<Self, ProductKeyError> {
-        text.parse()
-    }
-}
-
-impl From<ProductKey> for String {
-    fn from(key: ProductKey) -> Self {
-        key.to_string()
-    }
-}
-
-/// Why a value selects no product.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SelectorError(String);
-
-/// Why a text names no product.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProductKeyError {
-    /// Neither `patch` nor below `outputs/` or `documents/`.
-    #[error("{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`")]
-    Kind(String),
-    /// The path or name is not valid.
-    #[error(transparent)]
-    Name(#[from] NameError),
 }

@@ -40,6 +40,11 @@ pub fn is_unprintable(c: char) -> bool {
     }
 }
 
+/// Returns whether a character is written out where a text is quoted exactly: what is never printed, and what is not seen.
+pub fn is_written_out(c: char) -> bool {
+    is_unprintable(c) || is_invisible(c)
+}
+
 /// Returns a text of one or more lines as it may be printed, with U+FFFD for what may not.
 pub fn lines(text: &str) -> String {
     text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect()
@@ -58,7 +63,7 @@ pub fn written_out(text: &str) -> String {
             '\n' => safe.push_str("\\n"),
             '\t' => safe.push_str("\\t"),
             '\r' => safe.push_str("\\r"),
-            c if is_unprintable(c) || is_invisible(c) => safe.extend(c.escape_unicode()),
+            c if is_written_out(c) => safe.extend(c.escape_unicode()),
             c => safe.push(c),
         }
     }
@@ -78,7 +83,7 @@ pub fn beginning(text: &str, most: usize) -> String {
 pub fn json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unprintable(c) || is_invisible(c) {
+        if is_written_out(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(safe, "\\u{unit:04x}").expect("writing to a string does not fail");
             }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::printable::{is_invisible, is_unprintable};
+use super::printable::is_written_out;
 
 /// Returns a word as a POSIX shell must be given it; one that is safe as it is stays so.
 ///
@@ -12,19 +12,19 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    if word.chars().any(|c| is_unprintable(c) || is_invisible(c) || c == '\n') {
-        return written_out(word);
+    if word.chars().any(|c| is_written_out(c) || c == '\n') {
+        return byte_for_byte(word);
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Returns a word in which nothing hides or steers a terminal, as shells with `$'…'` read it, byte for byte.
-fn written_out(word: &str) -> String {
+fn byte_for_byte(word: &str) -> String {
     let mut quoted = String::from("$'");
     for c in word.chars() {
         match c {
             '\'' | '\\' => quoted.extend(['\\', c]),
-            c if is_unprintable(c) || is_invisible(c) || c == '\n' => {
+            c if is_written_out(c) || c == '\n' => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                     write!(quoted, "\\{byte:03o}").expect("writing to a string does not fail");
                 }
@@ -39,6 +39,7 @@ fn written_out(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::printable::is_unprintable;
 
     #[test]
     fn a_shell_reads_back_what_was_meant() {

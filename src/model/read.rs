@@ -2,14 +2,10 @@
 
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use crate::model::json::JsonPath;
-use crate::model::name::FilePath;
-use crate::model::plan::{Produced, Selector};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::model::schema::SchemaError;
 
 /// The fields of one object.
 ///
@@ -149,105 +145,4 @@ pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem 
     };
     let message = format!("expected {wanted}, found {found}");
     Problem::new(Code::WrongType, at, message)
-}
-
-/// Reads a need's selector.
-pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
-    let kind = selector_kind(value, at, problems)?;
-    let known: &[&str] = match kind {
-        Kind::Patch => &["kind"],
-        Kind::Output => &["kind", "path"],
-        Kind::Document => &["kind", "name", "schema"],
-    };
-    let fields = Fields::of(value, at.clone(), known, problems)?;
-    selector(kind, &fields, problems)
-}
-
-/// Reads a list of declared products; one that is wrong is reported and left out.
-pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Produced> {
-    let mut products = Vec::new();
-    for (index, value) in list.iter().enumerate() {
-        products.extend(read_produced(value, &at.index(index), problems));
-    }
-    products
-}
-
-fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Produced> {
-    let kind = selector_kind(value, at, problems)?;
-    let known: &[&str] = match kind {
-        Kind::Patch => &["kind", "type"],
-        Kind::Output => &["kind", "path", "type"],
-        Kind::Document => &["kind", "name", "schema", "path", "type"],
-    };
-    let fields = Fields::of(value, at.clone(), known, problems)?;
-    let kind_of_type = fields.text("type", problems).map(str::to_owned);
-    if kind != Kind::Document {
-        let select = selector(kind, &fields, problems)?;
-        return Some(Produced { select, kind_of_type, path: None, schema: None });
-    }
-    let path = name(&fields, "path", FilePath::parse, problems);
-    let schema = schema(&fields, problems);
-    let name = name(&fields, "name", FilePath::parse_document, problems)?;
-    // What it is stands beside: a selector says what is wanted.
-    let select = Selector::Document { name, schema: None };
-    Some(Produced { select, kind_of_type, path: Some(path?), schema })
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Patch,
-    Output,
-    Document,
-}
-
-fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Kind> {
-    let Value::Object(map) = value else {
-        problems.push_with(|| wrong_type(at, "an object", value));
-        return None;
-    };
-    let kind = match map.get("kind").and_then(Value::as_str) {
-        Some("patch") => return Some(Kind::Patch),
-        Some("output") => return Some(Kind::Output),
-        Some("document") => return Some(Kind::Document),
-        other => other,
-    };
-    let message = "a selector's `kind` is \"patch\", \"output\" or \"document\"";
-    let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
-    problems.push_near(problem, kind.unwrap_or_default(), ["patch", "output", "document"]);
-    None
-}
-
-fn selector(kind: Kind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {
-    match kind {
-        Kind::Patch => Some(Selector::Patch),
-        Kind::Output => Some(Selector::Output { path: name(fields, "path", FilePath::parse, problems)? }),
-        Kind::Document => {
-            let schema = schema(fields, problems);
-            let name = name(fields, "name", FilePath::parse_document, problems)?;
-            Some(Selector::Document { name, schema })
-        }
-    }
-}
-
-/// Reads a selector's required path or name.
-fn name<E: std::fmt::Display>(
-    fields: &Fields<'_>,
-    key: &str,
-    parse: fn(&str) -> Result<FilePath, E>,
-    problems: &mut Problems,
-) -> Option<FilePath> {
-    let message = match fields.get(key).map(|value| value.as_str().map(parse)) {
-        Some(Some(Ok(name))) => return Some(name),
-        Some(Some(Err(error))) => error.to_string(),
-        Some(None) => format!("the selector's `{key}` must be a string"),
-        None => format!("the selector lacks its `{key}`"),
-    };
-    problems.push(Problem::new(Code::BadSelector, &fields.at(key), message));
-    None
-}
-
-/// Reads a document's optional schema: what it is, or what is wanted.
-fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Problems) -> Option<T> {
-    let read: Result<T, SchemaError> = fields.text("schema", problems)?.parse();
-    read.map_err(|error| problems.push(Problem::new(Code::BadSelector, &fields.at("schema"), error.to_string()))).ok()
 }

@@ -5,8 +5,8 @@
 
 pub mod auto;
 pub mod facts;
-pub mod vocabulary;
 
+mod data;
 mod freshness;
 mod quote;
 mod recovery;
@@ -16,6 +16,7 @@ mod schema;
 mod stem;
 mod token;
 mod untrusted;
+mod vocabulary;
 mod words;
 
 pub use quote::quoted;

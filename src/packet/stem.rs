@@ -1,46 +1,18 @@
 //! Word forms: what is left of a word when its endings are taken off. Light, deterministic, for English.
 
-/// Forms that no rule leads to.
-const IRREGULAR: [(&str, &str); 32] = [
-    ("wrote", "write"),
-    ("written", "write"),
-    ("ran", "run"),
-    ("built", "build"),
-    ("done", "do"),
-    ("did", "do"),
-    ("does", "do"),
-    ("began", "begin"),
-    ("begun", "begin"),
-    ("sent", "send"),
-    ("made", "make"),
-    ("found", "find"),
-    ("took", "take"),
-    ("taken", "take"),
-    ("chose", "choose"),
-    ("chosen", "choose"),
-    ("drew", "draw"),
-    ("drawn", "draw"),
-    ("went", "go"),
-    ("gone", "go"),
-    ("goes", "go"),
-    ("kept", "keep"),
-    ("rewrote", "rewrite"),
-    ("rewritten", "rewrite"),
-    ("rebuilt", "rebuild"),
-    ("db", "database"),
-    ("databases", "database"),
-    ("repo", "repository"),
-    ("repos", "repository"),
-    ("auth", "authentication"),
-    ("config", "configuration"),
-    ("docs", "document"),
-];
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::data::PHRASES;
+
+/// Forms that no rule leads to, with the words that they are forms of.
+static IRREGULAR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| PHRASES.pairs("irregular forms").collect());
 
 /// Returns what is common to the forms of a word: `migrate`, `migrating`, `migrations` give the same.
 pub(super) fn stem(word: &str) -> String {
     let word = word.to_lowercase().replace('\u{2019}', "'");
     let word = word.strip_suffix("'s").unwrap_or(&word);
-    let word = IRREGULAR.iter().find(|(form, _)| *form == word).map_or(word, |(_, base)| base);
+    let word = IRREGULAR.get(word).copied().unwrap_or(word);
     if !word.is_ascii() || word.len() < 4 {
         return word.to_owned();
     }

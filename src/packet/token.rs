@@ -1,36 +1,15 @@
 //! The row `resume_token`: is it a plain continuity marker, and not used yet?
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::data::CREDENTIALS;
 use super::quote::quoted;
 use super::{Row, Terms};
 use crate::model::credential;
 use crate::model::packet::{Packet, marker};
 use crate::model::printable::written_out;
-
-/// What credentials look like that stand alone in a token, besides the shapes of [`credential`].
-const SHAPES: [(&str, &str); 9] = [
-    ("bearer-token", r"(?i)^\s*(?:bearer|basic)[\s:]"),
-    ("jwt", r"^eyJ[A-Za-z0-9_-]{8,}"),
-    ("signed-url", r"(?i)^[a-z][a-z0-9+.-]*://"),
-    ("signed-url", r"(?i)[?&](?:x-amz-|x-goog-|sig(?:nature)?=|token=|expires=)"),
-    ("cookie", r"(?i)^(?:set-cookie|cookie)\s*:|^[a-z0-9_.-]+=[^;\s]+(?:;|$)"),
-    (
-        "api-key",
-        r"(?x)^(?: (?:sk|pk|rk)_(?:live|test)_ | sk-(?:proj|ant|or|live|test)- | glpat- | npm_[A-Za-z0-9]{20} | pypi- | hf_[A-Za-z0-9]{16}
-            | dop_v1_ | shp(?:at|ca|pa|ss)_ | ya29 | AGE-SECRET-KEY- | ghp_ | gho_ | ghu_ | ghs_ | ghr_ | github_pat_ | xox[abeoprs]- )",
-    ),
-    (
-        "labelled-secret",
-        r"(?ix)^(?: bearer | basic | jwt | secret | passw(?:or)?d | pwd | api[_-]?key | auth[_-]?token | access[_-]?token | access[_-]?key
-            | refresh[_-]?token | id[_-]?token | session[_-]?(?:id|token)? | cookie | csrf(?:[_-]?token)? | token | private[_-]?key )
-            [_-]+ (.+)$",
-    ),
-    ("aws-access-key-id", r"^(?:AKIA|ASIA)[A-Z0-9]{12,}"),
-    ("opaque-secret", r"[A-Za-z0-9]{32,}"),
-];
 
 /// The shortest part behind a label that is taken for a secret if it mixes letters and digits.
 const SHORTEST_SECRET: usize = 8;
@@ -99,14 +78,14 @@ fn malformed(token: &str) -> Option<&'static str> {
 
 /// Returns the name of the credential that a token looks like.
 fn credential_shape(token: &str) -> Option<&'static str> {
-    static COMPILED: OnceLock<Vec<Regex>> = OnceLock::new();
-    let compiled = COMPILED.get_or_init(|| {
-        SHAPES.iter().map(|(_, pattern)| Regex::new(pattern).expect("the patterns in this file are valid")).collect()
+    static SHAPES: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+        let compiled = |(name, pattern)| (name, Regex::new(pattern).expect("a test compiles every pattern"));
+        CREDENTIALS.pairs("shapes").map(compiled).collect()
     });
     if let Some((_, name)) = credential::find(token.as_bytes()).into_iter().next() {
         return Some(name);
     }
-    for ((name, _), pattern) in SHAPES.iter().zip(compiled) {
+    for (name, pattern) in SHAPES.iter() {
         let Some(found) = pattern.captures(token) else { continue };
         let holds = match *name {
             "labelled-secret" => found.get(1).is_some_and(|rest| is_secret(rest.as_str())),

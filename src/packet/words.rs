@@ -1,9 +1,10 @@
 //! Texts as clauses of words: what names something is told from what is only said.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::data::{NAMES, PHRASES};
 use super::stem::stem;
 use super::vocabulary::{List, on};
 
@@ -153,9 +154,8 @@ impl Splitter {
             .split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}' | '-')))
             .filter(|part| !part.is_empty())
         {
-            let prefixed = ["re-", "un-", "non-", "de-", "co-", "pre-", "post-"]
-                .iter()
-                .any(|p| part.to_lowercase().starts_with(p));
+            let lower = part.to_lowercase();
+            let prefixed = PHRASES.section("prefixes").iter().any(|prefix| lower.starts_with(prefix));
             let parts: Vec<&str> =
                 if prefixed { vec![part] } else { part.split('-').filter(|part| !part.is_empty()).collect() };
             for word in parts {
@@ -241,26 +241,16 @@ fn is_dotfile(chunk: &str) -> bool {
 
 /// Returns what a chunk is that names something by its form.
 fn kind_of(text: &str) -> Option<Kind> {
-    static FORMS: OnceLock<Vec<(Kind, Regex)>> = OnceLock::new();
-    let forms = FORMS.get_or_init(|| {
-        let form = |kind, pattern: &str| (kind, Regex::new(pattern).expect("the patterns in this file are valid"));
-        vec![
-            form(Kind::Path, r"^[a-z][a-z0-9+.-]*://\S+$"),
-            form(Kind::Path, r"^(?:\.{0,2}|~)/\S+$|^[^/\s]+/$|^[^/\s]+/[^/\s]+/\S*$"),
-            form(Kind::Path, r"^(?:src|lib|libs|docs?|tests?|bin|app|cmd|pkg|crates|scripts|config|examples|benches|migrations|\S*[._0-9]\S*)/\S+$"),
-            form(Kind::Path, r"^[^/\s]+/\S*[._0-9]\S*$"),
-            form(Kind::Path, r"^\.[A-Za-z][\w.-]+$|^[\w-][\w.-]*\.(?:[A-Za-z][A-Za-z0-9]{1,4}|[a-z])$"),
-            form(Kind::Number, r"^[#]?[0-9][0-9.,:–-]*%?$"),
-            form(Kind::Identifier, r"^--?[A-Za-z][\w-]*(?:=\S+)?$|^[@#][\w-]+$|^[A-Za-z_][\w:.]*\(\)$"),
-            form(Kind::Identifier, r"^[A-Za-z0-9]*_[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_]*$|^\w+(?:::\w+)+$|^[A-Z_]+_[A-Z_0-9]+$"),
-            form(Kind::Identifier, r"^[a-z]+[A-Z]\w*$|^[A-Z][a-z0-9]+[A-Z]\w*$"),
-            form(Kind::Identifier, r"^[A-Za-z][A-Za-z.]*-?[0-9][\w.-]*$|^[\w]+-[\w-]*[0-9][\w-]*$|^[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]{5,}$"),
-        ]
+    static FORMS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
+        let sections = [(Kind::Path, "path"), (Kind::Number, "number"), (Kind::Identifier, "identifier")];
+        let form = |pattern: &&str| Regex::new(pattern).expect("a test compiles every pattern");
+        let forms = |(kind, section)| NAMES.section(section).iter().map(move |pattern| (kind, form(pattern)));
+        sections.into_iter().flat_map(forms).collect()
     });
-    if ["e.g", "i.e", "a.k.a", "etc"].contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
+    if PHRASES.section("dotted").contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
         return None;
     }
-    let found = forms.iter().find(|(_, form)| form.is_match(text)).map(|(kind, _)| *kind)?;
+    let found = FORMS.iter().find(|(_, form)| form.is_match(text)).map(|(kind, _)| *kind)?;
     // `Stub/` and `and/or` are words with a stroke, `#12` is a reference.
     Some(if found == Kind::Number && text.starts_with('#') { Kind::Identifier } else { found })
 }

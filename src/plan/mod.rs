@@ -9,7 +9,7 @@ pub mod schemas;
 pub mod validate;
 
 mod draft;
-mod item;
+mod read;
 mod rule;
 
 pub(crate) use draft::{Draft, DraftItem, DraftNeed, ItemPath};
@@ -34,7 +34,7 @@ pub const MAX_PLAN_ITEMS: usize = 1 << 18;
 /// where it was submitted.
 pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
-    let draft = read(bytes, &mut problems);
+    let draft = draft(bytes, &mut problems);
     if let Some(draft) = &draft {
         let created = draft.rules.iter().filter_map(|rule| rule.create.as_ref());
         draft.items.iter().flatten().chain(created).for_each(|item| item.check_references(&mut problems));
@@ -49,7 +49,7 @@ pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
 pub fn parse_item(bytes: &[u8]) -> Result<Item, Problems> {
     let value = json::parse(bytes)?;
     let mut problems = Problems::default();
-    let item = item::read(&value, JsonPath::root(), &mut problems);
+    let item = read::item(&value, JsonPath::root(), &mut problems);
     if let Some(item) = &item {
         item.check_references(&mut problems);
     }
@@ -74,12 +74,12 @@ pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
 
 /// Reads as much of a plan as there is; `None`, and every field missing in the draft, comes with a
 /// problem.
-pub(crate) fn read(bytes: &[u8], problems: &mut Problems) -> Option<Draft> {
+pub(crate) fn draft(bytes: &[u8], problems: &mut Problems) -> Option<Draft> {
     if bytes.len() > MAX_PLAN_BYTES {
         let message = format!("the plan has {} bytes; at most {MAX_PLAN_BYTES} are read", bytes.len());
         problems.push(Problem::new(Code::TooLarge, &JsonPath::root(), message));
         return None;
     }
     let value = json::read(bytes, problems)?;
-    draft::read(&value, problems)
+    read::plan(&value, problems)
 }

@@ -14,7 +14,7 @@ use crate::model::problems::Problems;
 use crate::model::read::{Fields, string};
 use crate::model::rule::{Condition, Op, Rule, When, check_id};
 use crate::plan::draft::DraftItem;
-use crate::plan::item;
+use crate::plan::read;
 
 /// The most rules in one list; what is read of each takes more memory than the least that can be written.
 const MAX_RULES: usize = 10_000;
@@ -69,7 +69,7 @@ pub(crate) fn check_ids(known: &[DraftRule], new: &[DraftRule], problems: &mut P
 fn read_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> DraftRule {
     let mut draft = DraftRule { at: at.clone(), id: None, when: None, create: None, written: value.clone() };
     if let Some(create) = problems.under(Code::BadRule, |own| read_own(value, &mut draft, own)) {
-        draft.create = item::read_template(create, at.key("create"), draft.id.as_deref(), problems);
+        draft.create = read::template(create, at.key("create"), draft.id.as_deref(), problems);
     }
     draft
 }

@@ -86,7 +86,7 @@ impl ValidPlan {
 /// Validates the bytes of a plan against what is registered, and reports all problems at once.
 pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> {
     let mut problems = Problems::default();
-    let Some(draft) = read(bytes, &mut problems) else {
+    let Some(draft) = crate::plan::draft(bytes, &mut problems) else {
         return Err(problems);
     };
     check_run(&draft, catalog, &mut problems);
@@ -113,7 +113,7 @@ pub fn validate_extension(
     catalog: &Catalog,
 ) -> Result<Vec<Item>, Problems> {
     let mut problems = Problems::default();
-    let Some(mut draft) = read(bytes, &mut problems) else {
+    let Some(mut draft) = crate::plan::draft(bytes, &mut problems) else {
         return Err(problems);
     };
     if !draft.artifacts.is_empty() {
@@ -127,9 +127,12 @@ pub fn validate_extension(
         problems.push(Problem::new(Code::UnknownField, &at, message));
         draft.rules.clear();
     }
-    draft.artifacts.clone_from(&submitted.artifacts);
+    let artifacts = submitted.artifacts.iter();
+    draft.artifacts = artifacts.map(|(path, file)| (path.to_string(), Some(file.clone()))).collect();
     let added = draft.items.len();
-    draft.items.extend(existing.iter().map(|item| Some(item.clone().into())));
+    // What is written of an item is read as the same item, and nothing can be wrong with it.
+    let known = existing.iter();
+    draft.items.extend(known.map(|item| read::item(&item.to_json(), JsonPath::root(), &mut Problems::default())));
     check_items(&Scope { draft: &draft, added, created: Vec::new() }, catalog, &mut problems);
     draft.items.truncate(added);
     match draft.finish() {
@@ -180,11 +183,11 @@ impl<'d> Scope<'d> {
 /// Checks what concerns the run as a whole.
 fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     let queues = &catalog.queues;
-    if !queues.contains(&draft.queue) {
+    if let Some(queue) = draft.queue.as_ref().filter(|queue| !queues.contains(*queue)) {
         let at = JsonPath::root().key("queue");
-        let message = format!("no queue {:?} is registered here", draft.queue);
+        let message = format!("no queue {queue:?} is registered here");
         let problem = Problem::new(Code::UnknownQueue, &at, message);
-        problems.push_near(problem, &draft.queue, queues.iter().map(String::as_str));
+        problems.push_near(problem, queue, queues.iter().map(String::as_str));
     }
     let folders = [(&catalog.inputs_dir, "inputs"), (&catalog.outputs_dir, "outputs")];
     for (folder, key) in folders {

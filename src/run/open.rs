@@ -14,7 +14,7 @@ use crate::model::extension;
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::plan::{Item, ProductKey, Selector, Source};
+use crate::model::plan::{Item, Selector, Source};
 use crate::model::state::{Illegal, RunState};
 
 use super::submit;
@@ -279,15 +279,10 @@ impl OpenRun {
                 edits.push((layout.manifest(item), Edit::Bytes(manifest.canonical())));
             }
             if let Event::ItemReconciled(e) = &event {
-                edits.push((layout.patch(item), Edit::Remove));
-                edits.push((layout.outputs(item), Edit::Remove));
+                let before = layout.products(item);
+                edits.extend(before.map(|path| (path.trim_end_matches('/').to_owned(), Edit::Remove)));
                 for (key, product) in &e.products {
-                    let path = match key {
-                        ProductKey::Patch => layout.patch(item),
-                        ProductKey::Output(path) => layout.output(item, path),
-                        ProductKey::Document(name) => format::document_path(name),
-                    };
-                    edits.push((path, Edit::Blob(product.oid)));
+                    edits.push((layout.product(item, key), Edit::Blob(product.oid)));
                 }
             }
             let at = self.state.graph.position(item).expect("the event was applied to the state");

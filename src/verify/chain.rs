@@ -47,12 +47,8 @@ fn check_names(entry: &Entry, findings: &mut Findings) {
     let names: Vec<&FilePath> = match &entry.event {
         Event::RunSubmitted(e) => e.artifacts.keys().collect(),
         Event::ItemReconciled(e) => {
-            let outputs = e.products.keys().filter_map(|key| match key {
-                ProductKey::Output(path) => Some(path),
-                // Documents have names that hold for the whole run; the replay keeps them apart.
-                ProductKey::Patch | ProductKey::Document(_) => None,
-            });
-            outputs.collect()
+            // Documents have names that hold for the whole run; the replay keeps them apart.
+            e.products.keys().filter_map(ProductKey::output).collect()
         }
         _ => return,
     };

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::format::{self, Layout};
-use crate::model::plan::ProductKey;
 use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects};
@@ -52,14 +51,9 @@ impl Accounted {
             }
             Event::ItemReconciled(e) => {
                 paths.set.insert(layout.state(&e.item), None);
-                paths.go = vec![layout.patch(&e.item), layout.outputs(&e.item) + "/"];
+                paths.go = layout.products(&e.item).collect();
                 for (key, product) in &e.products {
-                    let path = match key {
-                        ProductKey::Patch => layout.patch(&e.item),
-                        ProductKey::Output(path) => layout.output(&e.item, path),
-                        ProductKey::Document(name) => format::document_path(name),
-                    };
-                    paths.set.insert(path, Some(product.oid));
+                    paths.set.insert(layout.product(&e.item, key), Some(product.oid));
                 }
             }
             Event::ItemRetried(_) | Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::ItemCancelled(_) => {

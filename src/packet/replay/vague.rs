@@ -1,9 +1,13 @@
 //! R1 to R6: is there something concrete to act on?
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use crate::packet::Finding;
+use crate::packet::data::PHRASES;
 use crate::packet::quote::quoted;
 use crate::packet::stem::stem;
-use crate::packet::vocabulary::{List, VAGUE_PAIRS, is_none, is_placeholder};
+use crate::packet::vocabulary::{List, is_none, is_placeholder};
 use crate::packet::words::{Kind, Word, clauses};
 
 /// How many words must say something for a verb that says nothing.
@@ -84,11 +88,9 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
 }
 
 fn is_lead(word: &Word) -> bool {
-    let lead = [
-        "please", "just", "now", "next", "also", "so", "we", "i", "you", "should", "must", "need", "to", "will", "and",
-        "let", "us", "can", "have",
-    ];
-    word.kind == Kind::Plain && lead.iter().any(|lead| stem(lead) == word.stem)
+    static LEADS: LazyLock<HashSet<String>> =
+        LazyLock::new(|| PHRASES.section("lead words").iter().map(|word| stem(word)).collect());
+    word.kind == Kind::Plain && LEADS.contains(&word.stem)
 }
 
 fn is_verb(word: &Word) -> bool {
@@ -98,9 +100,9 @@ fn is_verb(word: &Word) -> bool {
 fn vague_verb(words: &[&Word]) -> Option<String> {
     let first = words.first()?;
     if let Some(second) = words.get(1) {
-        let pair = |(a, b): &&(&str, &str)| first.text.eq_ignore_ascii_case(a) && second.text.eq_ignore_ascii_case(b);
-        if VAGUE_PAIRS.iter().any(|known| pair(&known)) {
-            return Some(format!("{} {}", first.text, second.text));
+        let pair = format!("{} {}", first.text, second.text);
+        if PHRASES.section("vague pairs").iter().any(|known| known.eq_ignore_ascii_case(&pair)) {
+            return Some(pair);
         }
     }
     // "add" and "write" say what to do; "do" and "make" say nothing.
@@ -129,8 +131,7 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
 }
 
 fn is_unit(word: &Word) -> bool {
-    ["hour", "hours", "minute", "minutes", "day", "days", "week", "weeks", "h", "min", "pm", "am", "utc"]
-        .contains(&word.text.to_lowercase().as_str())
+    PHRASES.section("units").contains(&word.text.to_lowercase().as_str())
 }
 
 fn named<'a>(words: impl Iterator<Item = &'a Word>) -> String {

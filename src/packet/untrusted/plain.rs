@@ -1,12 +1,15 @@
 //! A text in a form in which hiding does not help: no case, no accents, no look-alikes, no invisible characters, one space
 //! where any room was; with the way back to what stands there.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::model::printable::is_invisible;
+use crate::packet::data::LOOK_ALIKES;
 
 /// A text in plain form.
 pub(super) struct Plain {
@@ -77,35 +80,33 @@ fn tag(c: char) -> Option<char> {
 
 /// Returns the Latin letter or ASCII sign that a character looks like.
 fn look_alike(c: char) -> char {
-    match c {
-        'а' | 'α' | 'ɑ' => 'a',
-        'ь' | 'в' => 'b',
-        'с' | 'ϲ' => 'c',
-        'ԁ' => 'd',
-        'е' | 'ε' | 'є' => 'e',
-        'ɡ' => 'g',
-        'һ' | 'н' => 'h',
-        'і' | 'ι' | 'ı' => 'i',
-        'ј' => 'j',
-        'к' | 'κ' => 'k',
-        'ӏ' | 'ⅼ' => 'l',
-        'м' => 'm',
-        'ո' => 'n',
-        'о' | 'ο' | 'σ' | 'օ' => 'o',
-        'р' | 'ρ' => 'p',
-        'ԛ' => 'q',
-        'г' => 'r',
-        'ѕ' => 's',
-        'т' | 'τ' => 't',
-        'υ' | 'ս' => 'u',
-        'ν' | 'ѵ' => 'v',
-        'ԝ' | 'ω' => 'w',
-        'х' | 'χ' => 'x',
-        'у' | 'γ' => 'y',
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
-        '\u{2018}' | '\u{2019}' | '\u{2032}' => '\'',
-        '\u{201c}' | '\u{201d}' => '"',
-        '\u{2044}' | '\u{2215}' => '/',
-        other => other,
+    static LATIN: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
+        let code = |code: &str| code.strip_prefix("U+").and_then(|hex| u32::from_str_radix(hex, 16).ok());
+        let character = move |written: &str| code(written).and_then(char::from_u32).expect("it is a code point");
+        let letter = |latin: &str| latin.chars().next().expect("an entry begins with a letter");
+        let entry = |(latin, others): (&'static str, &'static str)| {
+            others.split(' ').map(move |other| (character(other), letter(latin)))
+        };
+        LOOK_ALIKES.pairs("look-alikes").flat_map(entry).collect()
+    });
+    LATIN.get(&c).copied().unwrap_or(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn nothing_looks_like_two_letters() {
+        let mut seen = BTreeSet::new();
+        for (letter, others) in LOOK_ALIKES.pairs("look-alikes") {
+            assert_eq!(letter.len(), 1, "{letter:?} is not one letter or sign of ASCII");
+            assert!(others.split(' ').all(|other| seen.insert(other)), "one of {others} stands twice");
+        }
+        assert_eq!(look_alike('\u{430}'), 'a');
+        assert_eq!(look_alike('\u{2212}'), '-');
+        assert_eq!(look_alike('\u{44d}'), '\u{44d}');
     }
 }

@@ -1,11 +1,11 @@
 //! Who waits for whom: ids, references and cycles. Nothing here recurses.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::model::json::JsonPath;
 use crate::model::name::fold;
+use crate::model::order::topological;
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::DraftItem;
@@ -59,26 +59,7 @@ impl Graph {
 
     /// The positions in an order in which all can be run, as near to the author's as possible.
     pub(super) fn order(&self) -> Vec<usize> {
-        let mut blocked_by: Vec<usize> = self.waits_for.iter().map(Vec::len).collect();
-        let mut dependents = vec![Vec::new(); self.waits_for.len()];
-        for (at, waits_for) in self.waits_for.iter().enumerate() {
-            for &to in waits_for {
-                dependents[to].push(at);
-            }
-        }
-        let free = blocked_by.iter().enumerate().filter(|(_, count)| **count == 0);
-        let mut free: BinaryHeap<_> = free.map(|(at, _)| Reverse(at)).collect();
-        let mut order = Vec::with_capacity(blocked_by.len());
-        while let Some(Reverse(at)) = free.pop() {
-            order.push(at);
-            for &dependent in &dependents[at] {
-                blocked_by[dependent] -= 1;
-                if blocked_by[dependent] == 0 {
-                    free.push(Reverse(dependent));
-                }
-            }
-        }
-        order
+        topological(&self.waits_for)
     }
 
     /// The position of the item that an edge leads to; reports that there is none.

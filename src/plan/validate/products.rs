@@ -76,7 +76,7 @@ impl<'d> Declared<'d> {
         // A shape is known here only; that a file becomes a document is for the plan to say, where everybody reads it.
         let by_shape = by_shape.filter(|product| !matches!(product.select, Selector::Document { .. }));
         // The item's own word comes last, and so replaces its shape's.
-        let by_item = item.produces.iter().flatten();
+        let by_item = item.produces.iter();
         let products = by_shape.chain(by_item);
         let mut declared = BTreeMap::new();
         for product in products {
@@ -88,7 +88,7 @@ impl<'d> Declared<'d> {
         }
         Self {
             products: declared,
-            unread: item.products_unread || item.subagent_shape.is_some() && shape(item, catalog).is_none(),
+            unread: item.produces.unread || item.subagent_shape.is_some() && shape(item, catalog).is_none(),
         }
     }
 }
@@ -103,10 +103,10 @@ fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft, problems: &
         problems.push(edge.problem(Code::BadSelector, "select", message));
         return;
     };
-    if !draft.artifacts.contains_key(path) {
+    if !draft.artifacts.contains_key(path.as_str()) {
         let message = format!("the plan has no artifact {:?}", path.as_str());
         let problem = edge.problem(Code::UndeclaredProduct, "select", message);
-        problems.push_near(problem, path.as_str(), draft.artifacts.keys().map(AsRef::as_ref));
+        problems.push_near(problem, path.as_str(), draft.artifacts.keys().map(String::as_str));
     }
 }
 
@@ -159,7 +159,7 @@ fn check_document_names(scope: &Scope<'_>, problems: &mut Problems) {
     let mut writers: BTreeMap<&str, &DraftItem> = BTreeMap::new();
     // Those that are not new come first, so that the first writer is blamed last.
     for item in scope.known_items().chain(scope.new_items()) {
-        for product in item.produces.iter().flatten() {
+        for product in item.produces.iter() {
             if let Selector::Document { name, .. } = &product.select {
                 writers.entry(name.as_str()).or_insert(item);
             }

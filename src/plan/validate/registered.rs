@@ -72,7 +72,7 @@ impl<'d> DocumentSchemas<'d> {
     /// Looks at each whether documents can be held against it.
     fn look_up(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> Self {
         let schemas = Schemas { known: catalog.schemas.clone(), checker: catalog.checker.clone() };
-        let named = items.flat_map(|item| item.produces.iter().flatten()).filter_map(|product| product.schema.as_ref());
+        let named = items.flat_map(|item| item.produces.iter()).filter_map(|product| product.schema.as_ref());
         let named: BTreeSet<&Schema> = named.collect();
         let unfit = named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&schemas, schema).err()?)));
         Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
@@ -80,7 +80,7 @@ impl<'d> DocumentSchemas<'d> {
 
     /// Checks that the documents that an item makes can be held against what it says they are.
     fn check(&self, item: &DraftItem, problems: &mut Problems) {
-        for (index, product) in item.produces.iter().flatten().enumerate() {
+        for (index, product) in item.produces.iter().enumerate() {
             let Some((schema, unfit)) = product.schema.as_ref().and_then(|schema| self.unfit.get_key_value(schema))
             else {
                 continue;

@@ -1,0 +1,128 @@
+//! What the rules go by, in plain files: one entry a line below the heading of its `[section]`; a line that begins with `#` is a
+//! comment. Each file is read once.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// The word lists that `docs/packet.md` repeats.
+pub(super) static WORDS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/words.txt")));
+/// Phrases, and words that only one place asks for.
+pub(super) static PHRASES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/phrases.txt")));
+/// What names something by its form: patterns.
+pub(super) static NAMES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/names.txt")));
+/// What credentials look like: names with patterns.
+pub(super) static CREDENTIALS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/credentials.txt")));
+/// What no packet may ask: patterns, and what stands for parts of them.
+pub(super) static UNTRUSTED_PATTERNS: LazyLock<Data> =
+    LazyLock::new(|| Data::read(include_str!("data/untrusted-patterns.txt")));
+/// What spares a passage that one of those patterns finds.
+pub(super) static UNTRUSTED_WORDS: LazyLock<Data> =
+    LazyLock::new(|| Data::read(include_str!("data/untrusted-words.txt")));
+/// Letters, each with the code points of what looks like it.
+pub(super) static LOOK_ALIKES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/look-alikes.txt")));
+
+/// The entries of a file, by section, in their order.
+pub(super) struct Data {
+    sections: BTreeMap<&'static str, Vec<&'static str>>,
+}
+
+impl Data {
+    fn read(text: &'static str) -> Self {
+        let mut sections: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut section = "";
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                Some(heading) => section = heading,
+                None => sections.entry(section).or_default().push(line),
+            }
+        }
+        Self { sections }
+    }
+
+    /// Returns the entries of a section. The files are part of the program, so one that is asked for is there.
+    pub(super) fn section(&self, name: &str) -> &[&'static str] {
+        self.sections.get(name).expect("the file has the section")
+    }
+
+    /// Returns the entries of a section whose first word is set apart from what follows.
+    pub(super) fn pairs(&self, name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.section(name)
+            .iter()
+            .map(|entry| entry.split_once(' ').expect("the entry is a word and what belongs to it"))
+    }
+
+    /// Returns every section with its entries.
+    pub(super) fn sections(&self) -> impl Iterator<Item = (&'static str, &[&'static str])> {
+        self.sections.iter().map(|(name, entries)| (*name, entries.as_slice()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use regex::Regex;
+
+    use super::*;
+
+    const UNORDERED: [(&str, &LazyLock<Data>); 4] = [
+        ("words", &WORDS),
+        ("phrases", &PHRASES),
+        ("untrusted-words", &UNTRUSTED_WORDS),
+        ("look-alikes", &LOOK_ALIKES),
+    ];
+    const ORDERED: [(&str, &LazyLock<Data>); 3] =
+        [("names", &NAMES), ("credentials", &CREDENTIALS), ("untrusted-patterns", &UNTRUSTED_PATTERNS)];
+
+    fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
+        let files = UNORDERED.into_iter().chain(ORDERED);
+        files.flat_map(|(file, data)| data.sections().map(move |(section, entries)| (file, section, entries)))
+    }
+
+    #[test]
+    fn no_entry_stands_outside_a_section_or_twice_in_one() {
+        for (file, section, entries) in all() {
+            assert!(!section.is_empty(), "{file} has entries before its first heading");
+            let distinct: BTreeSet<_> = entries.iter().collect();
+            assert_eq!(distinct.len(), entries.len(), "[{section}] of {file} has an entry twice");
+            let ends = |entry: &&&str| entry.trim() != **entry;
+            assert_eq!(entries.iter().find(ends), None, "[{section}] of {file} has room around an entry");
+        }
+    }
+
+    #[test]
+    fn lists_whose_order_means_nothing_are_sorted() {
+        for (file, data) in UNORDERED {
+            for (section, entries) in data.sections() {
+                assert!(entries.is_sorted(), "[{section}] of {file} is not sorted");
+            }
+        }
+    }
+
+    #[test]
+    fn no_heading_stands_twice() {
+        for text in [
+            include_str!("data/words.txt"),
+            include_str!("data/phrases.txt"),
+            include_str!("data/names.txt"),
+            include_str!("data/credentials.txt"),
+            include_str!("data/untrusted-patterns.txt"),
+            include_str!("data/untrusted-words.txt"),
+            include_str!("data/look-alikes.txt"),
+        ] {
+            let headings = text.lines().filter(|line| line.starts_with('[') && line.ends_with(']'));
+            let headings: Vec<_> = headings.collect();
+            assert_eq!(headings.iter().collect::<BTreeSet<_>>().len(), headings.len(), "{headings:?}");
+            assert_eq!(headings.len(), Data::read(text).sections.len(), "a section of {headings:?} is empty");
+        }
+    }
+
+    #[test]
+    fn every_pattern_compiles_by_itself() {
+        let credentials = CREDENTIALS.pairs("shapes").map(|(_, pattern)| pattern);
+        let others = [&NAMES, &UNTRUSTED_PATTERNS].into_iter().flat_map(|data| data.sections());
+        for pattern in others.flat_map(|(_, entries)| entries).copied().chain(credentials) {
+            assert!(Regex::new(pattern).is_ok(), "{pattern} is no pattern");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Reads the fields of a plan, each from the object it stands in, and reports everything that is wrong with it.
+//!
+//! Which field is read by which of these stands in the tables of [`crate::model::plan`].
+
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use crate::model::json::JsonPath;
+use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
+use crate::model::plan::{Item, Need, Plan, Selector, read_products, read_selector};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::read::{self, Fields};
+use crate::plan::MAX_PLAN_ITEMS;
+use crate::plan::draft::{Draft, DraftItem, DraftNeed, DraftProducts, ItemPath};
+use crate::plan::rule::{DraftRule, check_ids, read_rules};
+
+/// The longest timeout, in seconds: what fits a clock in nanoseconds many times over.
+pub(super) const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
+
+/// Reads the object of a plan.
+pub(super) fn plan(value: &Value, problems: &mut Problems) -> Option<Draft> {
+    let fields = Fields::of(value, JsonPath::root(), Plan::FIELDS, problems)?;
+    let id = id(&fields, RunId::parse, problems);
+    Some(Draft::read(&fields, id, problems))
+}
+
+/// Reads an item, which is `None` only if it is no object.
+pub(super) fn item(value: &Value, at: JsonPath, problems: &mut Problems) -> Option<DraftItem> {
+    let fields = Fields::of(value, at.clone(), Item::FIELDS, problems)?;
+    let id = id(&fields, ItemId::parse, problems);
+    Some(DraftItem::read(&fields, ItemPath(at), id, problems))
+}
+
+/// Reads what a rule creates: an item that has no id of its own and goes by the rule's.
+pub(super) fn template(value: &Value, at: JsonPath, rule: Option<&str>, problems: &mut Problems) -> Option<DraftItem> {
+    let fields = Fields::of(value, at.clone(), &Item::FIELDS[1..], problems)?;
+    Some(DraftItem::read(&fields, ItemPath(at), rule.map(str::to_owned), problems))
+}
+
+/// Reads the id of a plan or an item, and keeps it if it is at least a string.
+fn id<T>(fields: &Fields<'_>, parse: fn(&str) -> Result<T, NameError>, problems: &mut Problems) -> Option<String> {
+    let at = fields.at("id");
+    let id = read::string(fields.required("id", problems)?, &at, problems)?;
+    if let Err(error) = parse(id) {
+        let code = match error {
+            NameError::Reserved => Code::ReservedId,
+            _ => Code::BadId,
+        };
+        problems.push(Problem::new(code, &at, error.to_string()));
+    }
+    Some(id.to_owned())
+}
+
+pub(super) fn text(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Option<String> {
+    fields.text(key, problems).map(str::to_owned)
+}
+
+/// Makes a reader of a text that has a default.
+pub(super) fn text_or(default: &str) -> impl Fn(&Fields<'_>, &str, &mut Problems) -> Option<String> {
+    move |fields, key, problems| Some(fields.text(key, problems).unwrap_or(default).to_owned())
+}
+
+pub(super) fn string(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Option<String> {
+    fields.string(key, problems).map(str::to_owned)
+}
+
+/// Reads `true` or `false`; `false` if absent.
+pub(super) fn boolean(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> bool {
+    fields.boolean(key, problems).unwrap_or(false)
+}
+
+/// Makes a reader of an integer within a range.
+pub(super) fn integer<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&Fields<'_>, &str, &mut Problems) -> Option<T> {
+    move |fields, key, problems| fields.integer(key, &range, problems).and_then(|number| T::try_from(number).ok())
+}
+
+/// Reads an object of any JSON; an empty one if absent.
+pub(super) fn object(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Option<Map<String, Value>> {
+    match fields.get(key) {
+        Some(_) => fields.object(key, problems).cloned(),
+        None => Some(Map::new()),
+    }
+}
+
+/// Reads a list of strings.
+pub(super) fn strings(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
+    let list = fields.list(key, problems).unwrap_or_default();
+    let at = fields.at(key);
+    let strings = list.iter().enumerate();
+    strings.map(|(index, value)| read::string(value, &at.index(index), problems).map(str::to_owned)).collect()
+}
+
+pub(super) fn locks(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
+    let list = fields.list(key, problems).unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    let mut locks = Vec::new();
+    for (index, value) in list.iter().enumerate() {
+        let at = fields.at(key).index(index);
+        let Some(lock) = read::text(value, &at, problems) else {
+            continue;
+        };
+        if seen.insert(lock) {
+            locks.push(Some(lock.to_owned()));
+        } else {
+            let message = format!("the lock key {lock:?} stands here twice");
+            problems.push(Problem::new(Code::DuplicateLock, &at, message));
+        }
+    }
+    locks
+}
+
+pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> BTreeMap<String, DraftNeed> {
+    let Some(map) = fields.object(key, problems) else {
+        return BTreeMap::new();
+    };
+    let at = fields.at(key);
+    let mut needs = BTreeMap::new();
+    for (key, value) in map {
+        file_key(key, &at, problems);
+        if let Some(need) = Fields::of(value, at.key(key), Need::FIELDS, problems) {
+            needs.insert(key.clone(), DraftNeed::read(&need, problems));
+        }
+    }
+    report_clashes(map, &at, problems);
+    needs
+}
+
+pub(super) fn selector(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Option<Selector> {
+    fields.get(key).and_then(|select| read_selector(select, &fields.at(key), problems))
+}
+
+pub(super) fn products(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> DraftProducts {
+    let known_problems = problems.len();
+    let Some(list) = fields.list(key, problems) else {
+        return DraftProducts { read: None, unread: problems.len() > known_problems };
+    };
+    let at = fields.at(key);
+    let products = read_products(list, &at, problems);
+    let mut keys = BTreeSet::new();
+    for product in &products {
+        let key = product.select.product_key();
+        if keys.contains(&key) {
+            let message = format!("{key} stands here twice");
+            problems.push(Problem::new(Code::BadSelector, &at, message));
+        }
+        keys.insert(key);
+    }
+    let outputs = keys.iter().filter_map(|key| key.output().map(FilePath::as_str));
+    for (first, second) in clashes(outputs) {
+        let message = format!("the outputs {first:?} and {second:?} cannot stand side by side");
+        problems.push(Problem::new(Code::BadSelector, &at, message));
+    }
+    DraftProducts { read: Some(products), unread: problems.len() > known_problems }
+}
+
+pub(super) fn rules(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<DraftRule> {
+    let rules = fields.get(key).map_or_else(Vec::new, |rules| read_rules(rules, &fields.at(key), problems));
+    check_ids(&[], &rules, problems);
+    rules
+}
+
+pub(super) fn artifacts(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> BTreeMap<String, Option<String>> {
+    let Some(map) = fields.object(key, problems) else {
+        return BTreeMap::new();
+    };
+    let at = fields.at(key);
+    let mut artifacts = BTreeMap::new();
+    for (key, value) in map {
+        let path = file_key(key, &at, problems);
+        let file = read::text(value, &at.key(key), problems);
+        artifacts.extend(path.zip(file).map(|(path, file)| (path.into(), Some(file.to_owned()))));
+    }
+    report_clashes(map, &at, problems);
+    artifacts
+}
+
+/// Reads the items, one for each element of the list.
+pub(super) fn items(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<DraftItem>> {
+    let Some(list) = fields.list(key, problems) else {
+        return Vec::new();
+    };
+    if list.len() > MAX_PLAN_ITEMS {
+        let message = format!("{} items; at most {MAX_PLAN_ITEMS} are read", list.len());
+        problems.push(Problem::new(Code::TooManyItems, &fields.at(key), message));
+        return Vec::new();
+    }
+    if list.is_empty() {
+        let message = "a plan has at least one item";
+        problems.push(Problem::new(Code::NoItems, &fields.at(key), message));
+    }
+    let items = list.iter().enumerate();
+    items.map(|(index, value)| item(value, fields.at(key).index(index), problems)).collect()
+}
+
+/// Checks a key that becomes a file.
+fn file_key(key: &str, at: &JsonPath, problems: &mut Problems) -> Option<FilePath> {
+    let path = FilePath::parse(key);
+    if let Err(error) = &path {
+        let problem = Problem::new(Code::BadInputKey, &at.key(key), error.to_string());
+        problems.push(problem);
+    }
+    path.ok()
+}
+
+/// Reports the keys that cannot be files of one folder together.
+fn report_clashes(map: &Map<String, Value>, at: &JsonPath, problems: &mut Problems) {
+    // What is no path at all was reported, and could have any length.
+    let paths = map.keys().filter(|key| FilePath::parse(key).is_ok());
+    for (first, second) in clashes(paths.map(String::as_str)) {
+        let message = format!("the keys {first:?} and {second:?} cannot be files side by side everywhere");
+        problems.push(Problem::new(Code::BadInputKey, &at.key(&second), message));
+    }
+}
