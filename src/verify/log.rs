@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gix::objs::Kind;
-use serde_json::json;
 
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format::{self, Layout};
 use crate::model::log_name::LogName;
+use crate::model::log_record::Record;
 use crate::model::name::{RunId, ThreadId};
 
 use super::objects::{Fault, Objects, each};
@@ -172,7 +172,7 @@ impl Log {
                     return Err(contradiction());
                 }
                 said.first = Some(e.first);
-                said.records.extend(record(entry));
+                said.records.extend(Record::of(entry).map(|record| record.canonical()));
             }
             (Subject::Run(run), Event::LogSealed(e)) => {
                 let said = self.runs.entry(run.clone()).or_default();
@@ -180,7 +180,7 @@ impl Log {
                     return Err(contradiction());
                 }
                 said.sealed = Some(e.clone());
-                said.records.extend(record(entry));
+                said.records.extend(Record::of(entry).map(|record| record.canonical()));
             }
             (_, other) => return Err(about(other.kind())),
         }
@@ -278,26 +278,4 @@ fn stopped(stop: &Stop) -> String {
         Stop::Fault(fault) => format!("it could not be read to its first entry: {fault}"),
         Stop::TooLong | Stop::Strangers(_) => format!("it is too long to be read: more than {MOST} commits"),
     }
-}
-
-/// Returns the place of what an entry of a log says, in the log's tree.
-pub(super) fn place(entry: &Entry) -> String {
-    match &entry.about {
-        Subject::Run(run) => format::log_path(run),
-        Subject::Thread(thread) => format::log_thread_path(thread),
-    }
-}
-
-/// Returns the bytes that a log's tree holds of a run or thread after an entry.
-pub(super) fn record(entry: &Entry) -> Option<Vec<u8>> {
-    let about = entry.about.as_str();
-    let value = match &entry.event {
-        Event::LogSubmitted(e) => json!({ "run": about, "first": e.first }),
-        Event::LogSealed(e) => {
-            json!({ "run": about, "root": e.root, "entries": e.entries, "seal": e.seal, "commit": e.commit })
-        }
-        Event::LogThread(e) => json!({ "thread": about, "entries": e.entries, "last": e.last }),
-        _ => return None,
-    };
-    Some(format::canonical(&value))
 }
