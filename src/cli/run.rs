@@ -5,7 +5,7 @@ use git_handoff::run::list::ItemStatus;
 use std::path::Path;
 
 use git_handoff::engine::drive;
-use git_handoff::ledger::log;
+use git_handoff::ledger::log::{self, Record};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Item;
@@ -213,8 +213,9 @@ fn unsettled(repository: &Repository) -> Result<(Vec<RunId>, Vec<Failure>), Fail
             }
         };
         let ended = state.seals_itself() || state.is_ended();
-        let logged =
-            |own: &String| log::find(&repository.store, own, &run).map(|found| found.is_some_and(|r| r.root.is_some()));
+        let logged = |own: &String| {
+            log::find(&repository.store, own, run.clone()).map(|found| matches!(found, Some(Record::Sealed { .. })))
+        };
         let unlogged = match &own {
             Some(own) if state.sealed && state.submitted.writers.first() == Some(own) => !logged(own)?,
             _ => false,

@@ -5,65 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::git::codec::Decoded;
 use crate::git::race::{self, Lost};
 use crate::git::store::{Edit, Store};
 use crate::git::{history, refs, store};
-use crate::ledger::chain::{self, Draft, Head, Writer};
+use crate::ledger::chain::{self, Draft, Writer};
 use crate::ledger::sign;
-use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, LogSealed, LogSubmitted, LogThread};
+use crate::model::digest::Oid;
+use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::log_name::LogName;
-use crate::model::name::{RunId, ThreadId};
+use crate::model::log_record;
+pub use crate::model::log_record::Record;
+use crate::model::name::RunId;
 use crate::model::place::{self, Place};
-
-/// What a log's tree holds about a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
-    /// The run.
-    pub run: RunId,
-    /// The leaf hash of the run's entry 0, while the run is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<Digest>,
-    /// The run's root, once sealed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<Digest>,
-    /// The number of entries under the root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries: Option<u64>,
-    /// The leaf hash of the seal entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seal: Option<Digest>,
-    /// The commit of the seal entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<Oid>,
-}
-
-impl Record {
-    /// Returns the record of a run that was submitted.
-    pub fn submitted(run: RunId, first: Digest) -> Self {
-        Self { run, first: Some(first), root: None, entries: None, seal: None, commit: None }
-    }
-
-    /// Returns the record of a run that was sealed.
-    pub fn sealed(run: RunId, root: Digest, entries: u64, seal: Digest, commit: Oid) -> Self {
-        Self { run, first: None, root: Some(root), entries: Some(entries), seal: Some(seal), commit: Some(commit) }
-    }
-
-    fn event(&self, log: String) -> Option<Event> {
-        match self {
-            Self { root: Some(root), entries: Some(entries), seal: Some(seal), commit: Some(commit), .. } => {
-                Some(Event::LogSealed(LogSealed { log, root: *root, entries: *entries, seal: *seal, commit: *commit }))
-            }
-            Self { first: Some(first), .. } => Some(Event::LogSubmitted(LogSubmitted { log, first: *first })),
-            _ => None,
-        }
-    }
-}
 
 /// Returns the log that a key writes in this clone: one that had to make way for another clone's, once there is one.
 pub fn own(store: &Store, fingerprint: &str) -> Result<LogName, Error> {
@@ -123,17 +78,17 @@ pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> 
     refs::delete(store, &from.reference(), head).map_err(Error::Refs)
 }
 
-/// Returns what a writer's log holds about a run.
-pub fn find(store: &Store, fingerprint: &str, run: &RunId) -> Result<Option<Record>, Error> {
+/// Returns the last that a writer's log holds about a run or a thread.
+pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<Record>, Error> {
     let head = chain::tip(store, &own(store, fingerprint)?.reference())?;
-    record_at(store, &head, run)
+    head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
 }
 
 /// Returns the logs of a key here, our own and those fetched, that name a run. What others say in theirs takes no name from us.
 ///
 /// Of what was fetched counts the latest entry that the key signed: what somebody else put on top says nothing.
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
-    let mut named = Vec::new();
+    let (mut named, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
         let is_fetched = Place::fetched(&name).is_some_and(|(_, place)| place.kind == place::Kind::Log);
         let log = name.rsplit('/').next().and_then(LogName::decode).filter(|log| log.key() == fingerprint);
@@ -142,7 +97,7 @@ pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<St
         }
         let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };
         if let Some(tree) = tree
-            && record_in(store, tree, run)?.is_some()
+            && record_in(store, tree, &about)?.is_some()
         {
             named.push(name);
         }
@@ -162,72 +117,26 @@ fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
     key.is_some_and(|key| sign::fingerprint(&key) == fingerprint)
 }
 
-/// Appends a record to the writer's log unless it stands there already.
+/// Appends a record to the writer's log unless what stands there leaves nothing to say.
 pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
-    let fingerprint = writer.signer.fingerprint();
+    let (fingerprint, about) = (writer.signer.fingerprint(), record.about());
     race::run(|| {
         let name = own(&writer.store, &fingerprint)?.reference();
         let head = chain::tip(&writer.store, &name)?;
-        if let Some(known) = record_at(&writer.store, &head, &record.run)?
-            && (known == *record || known.root.is_some())
-        {
+        let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, &about))?;
+        if known.is_some_and(|known| known.covers(record)) {
             return Ok(());
         }
-        let event = record.event(fingerprint.clone()).ok_or(Error::Record)?;
-        let edits = vec![(format::log_path(&record.run), Edit::Bytes(format::canonical(record)))];
-        writer.append(&head, vec![Draft { about: record.run.clone().into(), event, edits }])?.publish()?;
-        Ok(())
-    })
-}
-
-/// What a log's tree holds about a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ThreadRecord {
-    /// The thread.
-    pub thread: ThreadId,
-    /// How many entries it has.
-    pub entries: u64,
-    /// The leaf hash of the last of them.
-    pub last: Digest,
-}
-
-/// Returns what a writer's log holds about a thread.
-pub fn find_thread(store: &Store, fingerprint: &str, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
-    thread_record_at(store, &chain::tip(store, &own(store, fingerprint)?.reference())?, thread)
-}
-
-/// Appends a thread's record to the writer's log unless it holds as much or more already.
-pub fn ensure_thread(writer: &Writer, record: &ThreadRecord) -> Result<(), Error> {
-    let fingerprint = writer.signer.fingerprint();
-    race::run(|| {
-        let name = own(&writer.store, &fingerprint)?.reference();
-        let head = chain::tip(&writer.store, &name)?;
-        let known = thread_record_at(&writer.store, &head, &record.thread)?;
-        if known.is_some_and(|known| known.entries >= record.entries) {
-            return Ok(());
-        }
-        let event = LogThread { log: fingerprint.clone(), entries: record.entries, last: record.last };
-        let edits = vec![(format::log_thread_path(&record.thread), Edit::Bytes(format::canonical(record)))];
-        let draft = Draft { about: record.thread.clone().into(), event: Event::LogThread(event), edits };
+        let edits = vec![(log_record::path(&about), Edit::Bytes(record.canonical()))];
+        let draft = Draft { about: about.clone(), event: record.event(fingerprint.clone()), edits };
         writer.append(&head, vec![draft])?.publish()?;
         Ok(())
     })
 }
 
-fn thread_record_at(store: &Store, head: &Head, thread: &ThreadId) -> Result<Option<ThreadRecord>, Error> {
-    let Some(tree) = head.tree else { return Ok(None) };
-    let Some(blob) = store.blob_at(tree, &format::log_thread_path(thread))? else { return Ok(None) };
-    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
-}
-
-fn record_at(store: &Store, head: &Head, run: &RunId) -> Result<Option<Record>, Error> {
-    head.tree.map_or(Ok(None), |tree| record_in(store, tree, run))
-}
-
-fn record_in(store: &Store, tree: Oid, run: &RunId) -> Result<Option<Record>, Error> {
-    let Some(blob) = store.blob_at(tree, &format::log_path(run))? else { return Ok(None) };
-    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
+fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Record>, Error> {
+    let Some(blob) = store.blob_at(tree, &log_record::path(about))? else { return Ok(None) };
+    Record::parse(&store.read_blob(blob)?).filter(|record| record.about() == *about).map(Some).ok_or(Error::Record)
 }
 
 /// What can go wrong with a repository log.
@@ -242,7 +151,7 @@ pub enum Error {
     /// The refs could not be listed.
     #[error("the refs could not be listed")]
     Refs(#[source] refs::Error),
-    /// What it holds about a run makes no sense.
+    /// What it holds about a run or a thread makes no sense.
     #[error("what the repository log holds about the run cannot be read")]
     Record,
 }

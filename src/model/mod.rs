@@ -19,6 +19,7 @@ pub mod json;
 pub mod judge;
 pub mod log_event;
 pub mod log_name;
+pub mod log_record;
 pub mod manifest;
 pub mod name;
 pub mod order;

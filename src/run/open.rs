@@ -257,7 +257,8 @@ impl OpenRun {
     }
 
     fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
-        let record = Record::sealed(self.run.clone(), sealed.root, sealed.entries, seal.hash, seal.commit);
+        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
+        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
         Ok(log::ensure(&self.writer, &record)?)
     }
 

@@ -72,7 +72,7 @@ pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Resul
     if writer.store.contains(base) && refs::read(&writer.store, &name)? != Some(base) {
         refs::set(&writer.store, &name, base)?;
     }
-    Ok(log::ensure(writer, &Record::submitted(run.clone(), first))?)
+    Ok(log::ensure(writer, &Record::Submitted { run: run.clone(), first })?)
 }
 
 /// Resolves a revision to the commit that a run will start from.

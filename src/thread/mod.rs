@@ -23,7 +23,7 @@ use crate::git::race::{Lost, Race};
 use crate::git::refs;
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
-use crate::ledger::log::{self, ThreadRecord};
+use crate::ledger::log::{self, Record};
 use crate::model::digest::Oid;
 use crate::model::entry::{Content, Event};
 use crate::model::format;
@@ -72,8 +72,8 @@ impl OpenThread {
         if sound.key != key {
             return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key, key });
         }
-        let known = log::find_thread(&writer.store, &key, thread)?;
-        if known.is_some_and(|known| known.entries > sound.entries) {
+        let known = log::find(&writer.store, &key, thread.clone())?;
+        if matches!(known, Some(Record::Thread { entries, .. }) if entries > sound.entries) {
             let name = format::thread_ref(thread);
             // The log is written after the ref: it knows more than was read here also where somebody appended meanwhile.
             let has_moved = refs::read(&writer.store, &name)?.is_some_and(|tip| tip != sound.commit);
@@ -105,7 +105,7 @@ impl OpenThread {
 /// Returns what a thread of this repository is at; none where there is none, and never where the log says that there was.
 pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, Error> {
     // The log is written after the ref, so it is read before it: what it knows of must be there by then.
-    let known = log::find_thread(&writer.store, &writer.signer.fingerprint(), thread)?;
+    let known = log::find(&writer.store, &writer.signer.fingerprint(), thread.clone())?;
     let tip = refs::read(&writer.store, &format::thread_ref(thread))?;
     if tip.is_none() && known.is_some() { Err(Error::Gone(thread.clone())) } else { Ok(tip) }
 }
@@ -175,8 +175,7 @@ pub(crate) fn publish(
 ) -> Result<Made, Error> {
     let (head, links) = appended.publish()?;
     let link = links.into_iter().next().expect("one draft makes one entry");
-    let record = ThreadRecord { thread: thread.clone(), entries: head.entries, last: link.hash };
-    log::ensure_thread(writer, &record)?;
+    log::ensure(writer, &Record::Thread { thread: thread.clone(), entries: head.entries, last: link.hash })?;
     let checkpoint = CheckpointId::new(link.entry.seq, link.hash);
     Ok(Made { thread: thread.clone(), checkpoint, link, content: content.clone() })
 }

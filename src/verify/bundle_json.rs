@@ -23,7 +23,7 @@ use crate::model::problems::Problems;
 use super::findings::{Findings, Verdict, counted};
 use super::report::{Facts, Judged, Report, State};
 use super::rows::Rows;
-use super::signature::{self, Signature, Signed};
+use super::signature::{self, Signature, Signed, Writers};
 use super::{Options, Signers};
 use reading::{Bundle, Manifest, Record, RootSignature};
 
@@ -186,7 +186,7 @@ fn signed(bundle: &Bundle<'_>, found: Digest, own: Option<&PublicKey>, options: 
     match (made, bundle.records.last()) {
         (Some((key, _)), Some(last)) => {
             let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key) };
-            signature::judge(std::iter::once(signed), None, options, None)
+            signature::judge(std::iter::once(signed), Writers::unknown(), "", options, None).row()
         }
         _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),
         _ if named.is_some_and(|named| known.contains_key(named)) => bad("the signature does not match the root"),

@@ -18,6 +18,7 @@ use super::Case;
 use super::findings::Findings;
 use super::objects::{Fault, Objects};
 use super::reader::Link;
+use super::run_chain::After;
 
 /// What was found, and how much was read to find it.
 pub(super) struct Tally<'a> {
@@ -60,7 +61,7 @@ pub(super) fn rules(
 pub(super) fn extend(
     case: &Case<'_>,
     state: &mut RunState,
-    link: &Link,
+    (link, after): (&Link, &After),
     e: &RunExtended,
     tally: Tally<'_>,
 ) -> Result<(), Unread> {
@@ -70,7 +71,7 @@ pub(super) fn extend(
     let mut items = Vec::with_capacity(e.items.len());
     for (id, digest) in &e.items {
         let whose = format!("entry {seq}: item.json of item {id}");
-        let held = link.definitions.get(id).cloned().unwrap_or_default();
+        let held = after.definitions.get(id).cloned().unwrap_or_default();
         let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
         let bytes = read(held, &whose, findings)?;
         if Digest::of(&bytes) != *digest {

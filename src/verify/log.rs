@@ -6,24 +6,22 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gix::objs::Kind;
-use serde_json::json;
 
-use crate::git::codec;
 use crate::git::store::Store;
-use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
 use crate::model::format::{self, Layout};
 use crate::model::log_name::LogName;
+use crate::model::log_record::Record;
 use crate::model::name::{RunId, ThreadId};
-use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects, each};
-use super::order::{self, End};
-use super::reader::{links, short, signer};
+use super::order::{self, Parents};
+use super::reader::{Back, Commit, Link, Stop, Walk, Walked};
+use super::signature::{Signed, Writers};
 use super::tree::{self, Accounted, Changes, Room};
 
-/// How many commits are decoded before they are looked at.
+/// How many entries are held against their trees at once.
 const BATCH: usize = 4096;
 
 /// A history of more commits than this is not read, and said to be too long: no log comes near it.
@@ -73,21 +71,21 @@ impl Log {
     pub(super) fn read(store: &Store, name: String, tip: Oid, lazy: bool) -> Self {
         let mut log = Self { broken: None, ..Self::unreadable(name, String::new()) };
         let mut reading = Reading { lazy, ..Reading::default() };
-        let (commits, stop) = line(store, tip);
+        let Walked { commits, stop, .. } = Walk::new(Back::ToRoot { strangers: MOST, commits: MOST }).read(store, tip);
         let wrong = match stop {
             None => reading.take(store, &commits, &mut log).err(),
             Some(Stop::Fault(fault @ Fault::Missing(_))) if lazy => {
                 log.unread = Some(fault.to_string());
                 return log;
             }
-            Some(stop) => Some(stop.to_string()),
+            Some(stop) => Some(stopped(&stop)),
         };
-        log.hear_out(store, &commits[reading.hashes.len()..]);
+        log.hear_out(&commits[reading.hashes.len()..]);
         let named = LogName::decode(log.name.rsplit('/').next().unwrap_or_default());
         let misnamed = !named.is_none_or(|named| named.fits(reading.hashes.into_iter()));
         log.unread = reading.unread;
         log.broken = match (wrong, reading.last) {
-            (Some(why), Some((last, _))) => Some(format!("{why}; what it says up to entry {} counts", last.seq)),
+            (Some(why), Some(last)) => Some(format!("{why}; what it says up to entry {} counts", last.entry.seq)),
             (None, _) if misnamed => Some("it has not the entry that its name says".to_owned()),
             (wrong, _) => wrong,
         };
@@ -143,15 +141,10 @@ impl Log {
     }
 
     /// Takes in what its key signed about threads in commits that are no sound part of it: each such entry is evidence by itself.
-    fn hear_out(&mut self, store: &Store, commits: &[Oid]) {
-        for batch in commits.chunks(BATCH) {
-            let said = each(store, batch, |objects, commit| {
-                let link = Link::read(objects, *commit).ok().filter(|link| link.signer == self.fingerprint)?;
-                let thread = link.entry.about.thread()?.clone();
-                if let Event::LogThread(said) = link.entry.event { Some((thread, said)) } else { None }
-            });
-            for (thread, said) in said.into_iter().flatten() {
-                self.told.entry(thread).or_default().push(said);
+    fn hear_out(&mut self, commits: &[Commit]) {
+        for link in commits.iter().flatten().filter(|link| link.signer.as_deref() == Ok(self.fingerprint.as_str())) {
+            if let (Subject::Thread(thread), Event::LogThread(said)) = (&link.entry.about, &link.entry.event) {
+                self.told.entry(thread.clone()).or_default().push(said.clone());
             }
         }
     }
@@ -179,7 +172,7 @@ impl Log {
                     return Err(contradiction());
                 }
                 said.first = Some(e.first);
-                said.records.extend(record(entry));
+                said.records.extend(Record::of(entry).map(|record| record.canonical()));
             }
             (Subject::Run(run), Event::LogSealed(e)) => {
                 let said = self.runs.entry(run.clone()).or_default();
@@ -187,7 +180,7 @@ impl Log {
                     return Err(contradiction());
                 }
                 said.sealed = Some(e.clone());
-                said.records.extend(record(entry));
+                said.records.extend(Record::of(entry).map(|record| record.canonical()));
             }
             (_, other) => return Err(about(other.kind())),
         }
@@ -197,10 +190,10 @@ impl Log {
 
 /// A log being read, from its first entry on.
 #[derive(Default)]
-struct Reading {
+struct Reading<'a> {
     lazy: bool,
-    /// The last sound entry, and the tree after it.
-    last: Option<(End, Oid)>,
+    /// The last sound entry.
+    last: Option<&'a Link>,
     /// The blobs of the tree after it.
     tree: HashMap<String, Oid>,
     /// The leaf hashes of all sound entries.
@@ -209,28 +202,16 @@ struct Reading {
     unread: Option<String>,
 }
 
-/// An entry as read.
-struct Link {
-    entry: Entry,
-    hash: Digest,
-    /// The tree after it.
-    tree: Oid,
-    parents: usize,
-    /// The fingerprint of the key that signed it.
-    signer: String,
-    /// The tree before it.
-    before: Option<Oid>,
-}
-
-impl Reading {
+impl<'a> Reading<'a> {
     /// Reads on as long as entries are sound; says what is wrong with the first that is not.
-    fn take(&mut self, store: &Store, commits: &[Oid], log: &mut Log) -> Result<(), String> {
+    fn take(&mut self, store: &Store, commits: &'a [Commit], log: &mut Log) -> Result<(), String> {
         for batch in commits.chunks(BATCH) {
-            let mut links: Vec<Link> = Vec::new();
+            let mut links: Vec<&Link> = Vec::new();
             let mut wrong = Ok(());
-            for read in each(store, batch, |objects, commit| Link::read(objects, *commit)) {
-                let before = links.last().map(Link::end).or(self.last);
-                match read.and_then(|link| link.follow(before, &log.fingerprint)) {
+            for commit in batch {
+                let before = links.last().copied().or(self.last);
+                let read = commit.as_deref().map_err(Clone::clone);
+                match read.and_then(|link| follows(link, before, &log.fingerprint).map(|()| link)) {
                     Ok(link) => links.push(link),
                     Err(why) => {
                         wrong = Err(why);
@@ -251,11 +232,11 @@ impl Reading {
             });
             let objects = Objects::new(store);
             for (link, changed) in links.into_iter().zip(changed) {
-                let (changes, accounted) = changed.unwrap_or_else(|| changes(&objects, &link));
+                let (changes, accounted) = changed.unwrap_or_else(|| changes(&objects, link));
                 self.fold(link.entry.seq, changes, &accounted)?;
                 log.hear(&link.entry)?;
                 self.hashes.push(link.hash);
-                self.last = Some(link.end());
+                self.last = Some(link);
             }
             wrong?;
         }
@@ -282,86 +263,19 @@ impl Reading {
     }
 }
 
-impl Link {
-    /// Reads a commit as an entry that somebody signed.
-    fn read(objects: &Objects, commit: Oid) -> Result<Self, String> {
-        let wrong = |why: &dyn std::fmt::Display| cut(format!("commit {}: {why}", short(commit)));
-        let raw = objects.read(commit, Kind::Commit).map_err(|fault| wrong(&fault))?;
-        let decoded = codec::decode(&raw).map_err(|error| wrong(&error))?;
-        let signer = signer(&decoded).map_err(|why| format!("entry {}: {why}", decoded.entry.seq))?;
-        let (parents, entry) = (decoded.parents.len(), decoded.entry);
-        Ok(Self { entry, hash: decoded.hash, tree: decoded.tree, parents, signer, before: None })
+/// Makes sure that an entry is signed by the log's own key and goes on from the one before.
+fn follows(link: &Link, before: Option<&Link>, owner: &String) -> Result<(), String> {
+    let key = Signed::of(link).key()?;
+    if let Some(fault) = order::faults(link, before, Parents::Counted).next() {
+        return Err(fault);
     }
-
-    fn end(&self) -> (End, Oid) {
-        (End::of(&self.entry, self.hash), self.tree)
-    }
-
-    /// Makes sure that it goes on from the entry before, signed by the log's own key.
-    fn follow(mut self, before: Option<(End, Oid)>, key: &str) -> Result<Self, String> {
-        let (end, tree) = before.unzip();
-        let parents = order::parents(&self.entry, end, self.parents);
-        if let Some(fault) = order::faults(&self.entry, end, parents).next() {
-            return Err(fault);
-        }
-        if self.signer != key {
-            return Err(format!("entry {} is signed by {}", self.entry.seq, self.signer));
-        }
-        self.before = tree;
-        Ok(self)
-    }
+    Writers::of_log(owner).refuses(link.entry.seq, key, None).map_or(Ok(()), Err)
 }
 
-/// Returns the commits behind a head along first parents, oldest first; and what keeps the first of them from being found.
-fn line(store: &Store, tip: Oid) -> (Vec<Oid>, Option<Stop>) {
-    let (objects, mut meter) = (Objects::new(store), Meter::default());
-    let (mut commits, mut stop) = (Vec::new(), None);
-    let mut next = Some(tip);
-    while let Some(commit) = next {
-        if commits.len() == MOST {
-            stop = Some(Stop::TooLong);
-            break;
-        }
-        match objects.commit(commit, &mut meter) {
-            Ok(raw) => next = links(&raw).1,
-            Err(fault) => {
-                stop = Some(Stop::Fault(fault));
-                break;
-            }
-        }
-        commits.push(commit);
+/// Says why a log could not be read to its first entry.
+fn stopped(stop: &Stop) -> String {
+    match stop {
+        Stop::Fault(fault) => format!("it could not be read to its first entry: {fault}"),
+        Stop::TooLong | Stop::Strangers(_) => format!("it is too long to be read: more than {MOST} commits"),
     }
-    commits.reverse();
-    (commits, stop)
-}
-
-/// Why a log could not be read to its first entry.
-#[derive(Debug, thiserror::Error)]
-enum Stop {
-    #[error("it could not be read to its first entry: {0}")]
-    Fault(Fault),
-    #[error("it is too long to be read: more than {MOST} commits")]
-    TooLong,
-}
-
-/// Returns the place of what an entry of a log says, in the log's tree.
-pub(super) fn place(entry: &Entry) -> String {
-    match &entry.about {
-        Subject::Run(run) => format::log_path(run),
-        Subject::Thread(thread) => format::log_thread_path(thread),
-    }
-}
-
-/// Returns the bytes that a log's tree holds of a run or thread after an entry.
-pub(super) fn record(entry: &Entry) -> Option<Vec<u8>> {
-    let about = entry.about.as_str();
-    let value = match &entry.event {
-        Event::LogSubmitted(e) => json!({ "run": about, "first": e.first }),
-        Event::LogSealed(e) => {
-            json!({ "run": about, "root": e.root, "entries": e.entries, "seal": e.seal, "commit": e.commit })
-        }
-        Event::LogThread(e) => json!({ "thread": about, "entries": e.entries, "last": e.last }),
-        _ => return None,
-    };
-    Some(format::canonical(&value))
 }

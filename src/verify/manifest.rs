@@ -23,10 +23,10 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     if let Some(cut_off) = case.cut_off() {
         return (cut_off, BTreeMap::new());
     }
-    let links = case.chain.links.iter();
-    let fired: Vec<(&ItemFired, &Held)> = links
-        .filter_map(|link| match &link.entry.event {
-            Event::ItemFired(fired) if !link.vouched => Some((fired, &link.manifest)),
+    let entries = case.chain.with_trees();
+    let fired: Vec<(&ItemFired, &Held)> = entries
+        .filter_map(|(link, after)| match &link.entry.event {
+            Event::ItemFired(fired) if !link.vouched => Some((fired, &after.manifest)),
             _ => None,
         })
         .collect();

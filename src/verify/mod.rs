@@ -29,6 +29,7 @@ mod report;
 mod revoked;
 mod root;
 mod rows;
+mod run_chain;
 mod signature;
 mod signers;
 mod thread;
@@ -43,11 +44,11 @@ pub use gate::{Admitted, Barred, Gate, Seen};
 pub use jiff::tz::TimeZone;
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
-pub use reader::Mark;
 pub use received::{Chain, received};
 pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
+pub use run_chain::Mark;
 pub use signers::{Signers, SignersError};
 pub use thread::{
     Ancestor, Examined, Sound, Standpoint, ThreadReport, Unsound, knows_key, sound_thread, thread, thread_at, tied_run,
@@ -65,8 +66,8 @@ use crate::model::time::Moment;
 
 use anchor::Anchor;
 use findings::Verdict;
-use reader::ReadChain;
 use report::{Facts, Judged};
+use run_chain::RunChain;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
 #[derive(Clone, Debug, Default)]
@@ -130,7 +131,7 @@ struct Case<'a> {
     run: &'a RunId,
     reference: &'a str,
     options: &'a Options,
-    chain: ReadChain,
+    chain: RunChain,
     /// Whether the repository is a partial clone: blobs may be elsewhere.
     lazy: bool,
     /// Whether it is partial or shallow: commits and trees may be elsewhere.
@@ -151,14 +152,14 @@ impl<'a> Case<'a> {
         mark: Option<&Mark>,
     ) -> Result<Self, Error> {
         let told = match resolve(store, reference)? {
-            Ok(tip) => ReadChain::read_on(store, tip, mark),
-            Err(why) => ReadChain::unreadable(why),
+            Ok(tip) => RunChain::read_on(store, tip, mark),
+            Err(why) => RunChain::unreadable(why),
         };
         Ok(Self::at(store, run, reference, options, told))
     }
 
     /// A run as a chain tells it, whichever ref leads there.
-    fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, chain: ReadChain) -> Self {
+    fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, chain: RunChain) -> Self {
         let lazy = history::is_partial(store);
         let shallow = history::is_lazy(store);
         Self { store, run, reference, options, chain, lazy, shallow }

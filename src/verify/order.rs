@@ -1,38 +1,39 @@
 //! What an entry must be after the one before it, in whatever chain.
 
-use crate::model::digest::Digest;
-use crate::model::entry::Entry;
-use crate::model::time::Moment;
+use super::reader::Link;
 
-/// What the next entry of a chain goes on from.
-#[derive(Clone, Copy)]
-pub(super) struct End {
-    pub(super) seq: u64,
-    at: Moment,
-    hash: Digest,
+/// What the parents of an entry are held against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parents {
+    /// Their number: the walk itself went along the first of them.
+    Counted,
+    /// The commit before, and what the entry names besides.
+    Named,
 }
 
-impl End {
-    /// Returns the end that an entry of this leaf hash makes.
-    pub(super) fn of(entry: &Entry, hash: Digest) -> Self {
-        Self { seq: entry.seq, at: entry.at, hash }
-    }
-}
-
-/// Returns what is wrong with the place of an entry: its number, its link, its parents where `parents` says so, its time.
-pub(super) fn faults(entry: &Entry, before: Option<End>, parents: Option<String>) -> impl Iterator<Item = String> {
-    let seq = entry.seq;
-    let due = before.map_or(0, |before| before.seq.saturating_add(1));
+/// Returns what is wrong with the place of an entry: its number, its link, its parents, its time.
+pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> impl Iterator<Item = String> {
+    let (entry, seq) = (&link.entry, link.entry.seq);
+    let due = before.map_or(0, |before| before.entry.seq.saturating_add(1));
     let number = (seq != due).then(|| format!("entry {seq} stands where entry {due} belongs"));
-    let link = (entry.prev != before.map(|before| before.hash))
+    let linked = (entry.prev != before.map(|before| before.hash))
         .then(|| format!("entry {seq} does not name the hash of the entry before it"));
     let time = before
-        .is_some_and(|before| entry.at < before.at)
+        .is_some_and(|before| entry.at < before.entry.at)
         .then(|| format!("entry {seq} is dated before the entry before it"));
-    [number, link, parents, time].into_iter().flatten()
+    number.into_iter().chain(linked).chain(strange(link, before, parents)).chain(time)
 }
 
-/// Returns what is wrong with the number of parents in a chain whose entries have no other than the entry before.
-pub(super) fn parents(entry: &Entry, before: Option<End>, count: usize) -> Option<String> {
-    (count != usize::from(before.is_some())).then(|| format!("entry {} has {count} parents", entry.seq))
+/// Returns what is wrong with an entry's parents.
+fn strange(link: &Link, before: Option<&Link>, parents: Parents) -> Option<String> {
+    let (seq, count) = (link.entry.seq, link.parents.len());
+    match parents {
+        Parents::Counted => {
+            (count != usize::from(before.is_some())).then(|| format!("entry {seq} has {count} parents"))
+        }
+        Parents::Named => {
+            let named = before.map(|before| before.commit).into_iter().chain(link.entry.event.further_parent());
+            (!named.eq(link.parents.iter().copied())).then(|| format!("entry {seq} has other parents than it says"))
+        }
+    }
 }

@@ -16,6 +16,7 @@ use super::growth;
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
 use super::reader::{Link, short};
+use super::run_chain::After;
 use super::tree::Held;
 use super::{Case, Options, State};
 
@@ -60,13 +61,13 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();
-    for link in case.chain.links.iter().skip(1) {
+    for (link, after) in case.chain.with_trees().skip(1) {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.see(&state, fired),
             Event::RunSealed(_) => growth::check_seal(case, &state, &mut findings),
             Event::RunExtended(extended) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
-                unread = growth::extend(case, &mut state, link, extended, tally).is_err();
+                unread = growth::extend(case, &mut state, (link, after), extended, tally).is_err();
                 if unread {
                     break;
                 }
@@ -79,7 +80,7 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
         } else if let Some((item, _)) = link.entry.event.item() {
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.vouched {
-                expected.push(Expected { item, link, bytes: state.items[at].canonical() });
+                expected.push(Expected { item, link, after, bytes: state.items[at].canonical() });
             }
         }
     }
@@ -168,7 +169,7 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
 fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findings) {
     let checked = each(case.store, expected, |objects, state| {
         let given = objects.hash(Kind::Blob, &state.bytes);
-        let stored = match &state.link.state {
+        let stored = match &state.after.state {
             Held::Blob(stored) if given == Some(*stored) => *stored,
             Held::Blob(_) | Held::Nothing => return Err(Wrong::Differs),
             Held::Unread(fault) => return Err(Wrong::Fault(fault.clone())),
@@ -192,6 +193,7 @@ fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findi
 struct Expected<'a> {
     item: &'a ItemId,
     link: &'a Link,
+    after: &'a After,
     bytes: Vec<u8>,
 }
 

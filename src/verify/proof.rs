@@ -19,7 +19,7 @@ use super::anchor::{self, Anchor};
 use super::findings::{Findings, Verdict};
 use super::report::{Facts, Judged, Report, Since};
 use super::rows::Rows;
-use super::signature::{self, Signature};
+use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
 use shown::{End, Shown};
@@ -276,12 +276,12 @@ impl<'p> Evidence<'p> {
     fn signatures(&self, options: &Options, held_since: Option<Moment>) -> Signature {
         let writers = self.first.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
         let signed = [&self.first, &self.last].into_iter().filter_map(|end| end.0.as_ref().ok());
-        let signed = signed.map(|(decoded, signer)| signature::Signed {
+        let signed = signed.map(|(decoded, signer)| Signed {
             seq: decoded.entry.seq,
             at: decoded.entry.at,
             signer: signer.as_deref(),
         });
-        let mut row = signature::judge(signed, Some(writers), options, held_since);
+        let mut row = signature::judge(signed, Writers::of_run(writers), "", options, held_since).row();
         if row.signers.is_empty() && row.verdict.state != State::Failed {
             row.verdict = Verdict::not_applicable("no entry could be read");
         }

@@ -1,21 +1,17 @@
-//! The commits behind a ref, read once: every entry with its place, its signer and its share of the tree.
-
-use std::collections::{BTreeMap, HashMap};
+//! The one reader of chains: the commits from a tip back, each decoded, hashed, and its signature checked.
+//!
+//! It knows nothing of runs, threads and logs. What a chain of each kind is besides its links stands where that kind is read:
+//! how far back it goes, and what is made of commits that are no entries, and of an end that comes too early.
 
 use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
 use crate::ledger::sign;
 use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event, RunSubmitted};
-use crate::model::format::{self, Layout};
-use crate::model::name::{FilePath, ItemId};
+use crate::model::entry::Entry;
 use crate::model::printable::cut;
 
-use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
-use super::order::{self, End};
-use super::tree::{self, Accounted, Changes, Held, Room};
 
 /// How many commits are read before they are decoded, unless so many bytes were read first.
 const BATCH: usize = 4096;
@@ -23,299 +19,208 @@ const BATCH: usize = 4096;
 /// The bytes of commits after which those that were read are decoded.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// A history with more commits than this that are no entries is not read further.
-const MOST_STRANGERS: usize = 100;
-
-/// A chain as far as it could be read.
-#[derive(Default)]
-pub(super) struct ReadChain {
-    /// The entries, oldest first; commits that are none are left out and found fault with.
-    pub(super) links: Vec<Link>,
-    /// What is wrong with the commits.
-    pub(super) findings: Findings,
-    /// Whether the walk ended before a first entry, for want of an object or because one is damaged.
-    pub(super) cut: bool,
-    /// What is wrong with the trees.
-    pub(super) tree_findings: Findings,
-    /// The blob at `plan.json` after entry 0.
-    pub(super) plan: Held,
-    /// The blob at `rules.json` after entry 0.
-    pub(super) rules: Held,
-    /// The blobs sealed at submit.
-    pub(super) artifacts: BTreeMap<FilePath, Held>,
-}
-
-/// One entry.
+/// One entry as it stands in a chain of whatever kind.
 pub(super) struct Link {
     pub(super) commit: Oid,
+    /// The tree after it.
     pub(super) tree: Oid,
-    pub(super) parents: usize,
+    /// The tree of the commit before it, whatever that is; none of the first that was read.
+    pub(super) before: Option<Oid>,
+    pub(super) parents: Vec<Oid>,
     pub(super) hash: Digest,
     pub(super) entry: Entry,
     /// The fingerprint of the key that made the signature, or what is wrong with it.
     pub(super) signer: Result<String, String>,
-    /// The blob at the item's `state.json` after the entry, where the entry is about an item.
-    pub(super) state: Held,
-    /// The blob at the item's `manifest.json` after the entry, where the entry dispatched it.
-    pub(super) manifest: Held,
-    /// The blobs at the `item.json` of the items that the entry added.
-    pub(super) definitions: BTreeMap<ItemId, Held>,
-    /// Whether a mark vouches for its signature and for what it did to the tree: neither is looked at then.
+    /// Whether whoever asked vouches for it, so that its signature was not checked.
     pub(super) vouched: bool,
-    before: Option<Oid>,
 }
 
-/// The commit up to which a run was found continuable before, by entries of one key.
-///
-/// It names a commit, and so all that came before it, byte for byte. Whether that may be believed is for whoever kept it to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// The commit of the last entry that was verified.
-    pub commit: Oid,
-    /// The fingerprint of the key that signed all entries.
-    pub key: String,
+/// A commit of a chain: an entry, or why it is none.
+pub(super) type Commit = Result<Box<Link>, String>;
+
+/// How a chain is read.
+#[derive(Clone, Copy)]
+pub(super) struct Walk {
+    pub(super) back: Back,
+    /// The commit up to which entries are vouched for.
+    pub(super) vouched: Option<Oid>,
+    /// What chains that are held beside this one come to.
+    pub(super) meter: Meter,
 }
 
-/// A commit of the walk, newest first.
-struct Step {
+/// How far back a chain is read, always along first parents, whatever git believes about them.
+#[derive(Clone, Copy)]
+pub(super) enum Back {
+    /// To the entry that goes on from none, whose parent is another chain's; or to the first commit that is no entry.
+    ToFirstEntry,
+    /// To the commit without a parent.
+    ToRoot {
+        /// So many commits that are no entries are passed over; with more of them, what is behind is not read.
+        strangers: usize,
+        /// So many commits are read.
+        commits: usize,
+    },
+}
+
+/// A chain as far as it could be read.
+pub(super) struct Walked {
+    /// The commits, oldest first.
+    pub(super) commits: Vec<Commit>,
+    /// What kept the walk from going on.
+    pub(super) stop: Option<Stop>,
+    /// What the commits come to, those of other chains that were counted before included.
+    pub(super) meter: Meter,
+}
+
+/// Why a walk ended too early.
+pub(super) enum Stop {
+    /// A commit could not be read.
+    Fault(Fault),
+    /// There are too many commits that are no entries: so many were read.
+    Strangers(usize),
+    /// There are too many commits.
+    TooLong,
+}
+
+/// A commit that was read.
+struct Got {
     commit: Oid,
     tree: Option<Oid>,
-    read: Result<Box<Read>, String>,
+    decoded: Result<Decoded, codec::Error>,
     vouched: bool,
 }
 
-/// What is kept of a commit that carries an entry.
-struct Read {
-    tree: Oid,
-    parents: usize,
-    hash: Digest,
-    entry: Entry,
-    signer: Result<String, String>,
+impl Walk {
+    /// A walk so far back, which nobody vouches for.
+    pub(super) fn new(back: Back) -> Self {
+        Self { back, vouched: None, meter: Meter::default() }
+    }
+
+    /// Reads the chain that ends at `tip`. Whatever that is, this ends and says what it found.
+    pub(super) fn read(self, store: &Store, tip: Oid) -> Walked {
+        let mut walking = Walking { walk: self, objects: Objects::new(store), next: Some(tip), stop: None, read: 0 };
+        let (mut commits, mut strangers) = (Vec::new(), 0);
+        let mut vouched = false;
+        while walking.goes_on() {
+            let batch = walking.batch(store, &mut vouched);
+            let signers = each(store, &batch, |_, got| got.signer());
+            for (got, signer) in batch.into_iter().zip(signers) {
+                let tree = got.tree;
+                let link = Link::new(got, signer);
+                strangers += usize::from(link.is_err());
+                commits.push((tree, link));
+            }
+            if let Back::ToRoot { strangers: most, .. } = self.back
+                && strangers > most
+                && walking.goes_on()
+            {
+                walking.stop = Some(Stop::Strangers(strangers));
+            }
+        }
+        commits.reverse();
+        let mut before = None;
+        let placed = |(tree, link): (Option<Oid>, Commit)| {
+            let before = std::mem::replace(&mut before, tree);
+            link.map(|mut link| {
+                link.before = before;
+                link
+            })
+        };
+        Walked { commits: commits.into_iter().map(placed).collect(), stop: walking.stop, meter: walking.walk.meter }
+    }
 }
 
-impl ReadChain {
-    /// Reads the chain that ends at `tip`. Whatever the ref points at, this ends and says what it found.
-    pub(super) fn read(from: &Store, tip: Oid) -> Self {
-        Self::read_on(from, tip, None)
+/// A walk on its way.
+struct Walking {
+    walk: Walk,
+    objects: Objects,
+    next: Option<Oid>,
+    stop: Option<Stop>,
+    /// How many commits were read.
+    read: usize,
+}
+
+impl Walking {
+    fn goes_on(&self) -> bool {
+        self.next.is_some() && self.stop.is_none()
     }
 
-    /// Reads like [`ReadChain::read`]; what a mark vouches for is decoded and put in order, and no more.
-    pub(super) fn read_on(from: &Store, tip: Oid, mark: Option<&Mark>) -> Self {
-        let mut chain = Self::default();
-        let mut steps = walk(from, tip, mark, &mut chain);
-        steps.reverse();
-        let mut before = None;
-        for step in steps {
-            let tree = step.tree;
-            match step.read {
-                Ok(read) => {
-                    let link = Link::new(step.commit, *read, before);
-                    chain.links.push(Link { vouched: step.vouched, ..link });
-                }
-                Err(why) => chain.findings.add(format!("commit {}: {why}", short(step.commit))),
+    /// Reads the next commits, newest first, and decodes them; `vouched` is whether they are vouched for.
+    fn batch(&mut self, store: &Store, vouched: &mut bool) -> Vec<Got> {
+        let (mut places, mut raws, mut decoded, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        while let Some(commit) = self.next
+            && places.len() < BATCH
+            && bytes < BATCH_BYTES
+        {
+            if matches!(self.walk.back, Back::ToRoot { commits, .. } if commits == self.read) {
+                self.stop = Some(Stop::TooLong);
+                break;
             }
-            before = tree;
+            let raw = match self.objects.commit(commit, &mut self.walk.meter) {
+                Ok(raw) => raw,
+                Err(fault) => {
+                    self.stop = Some(Stop::Fault(fault));
+                    break;
+                }
+            };
+            let (tree, parent) = tree_and_parent(&raw);
+            *vouched |= self.walk.vouched == Some(commit);
+            self.read += 1;
+            bytes += raw.len();
+            places.push((commit, tree, *vouched));
+            match self.walk.back {
+                // Only the entry says whether another comes before it.
+                Back::ToFirstEntry => {
+                    let entry = codec::decode(&raw);
+                    let goes_on = entry.as_ref().is_ok_and(|decoded| decoded.entry.prev.is_some());
+                    self.next = parent.filter(|_| goes_on);
+                    decoded.push(entry);
+                }
+                Back::ToRoot { .. } => {
+                    self.next = parent;
+                    raws.push(raw);
+                }
+            }
         }
-        if chain.cut {
-            // Without the entry before, and without the layout in entry 0, nothing can be said of any tree.
-            return chain;
-        }
-        let layout = Layout { fan_out: chain.submitted().is_some_and(|e| e.fan_out) };
-        let room = Room::default();
-        let changes = each(from, &chain.links, |objects, link| {
-            if link.is_passed_over() {
-                return Some(Changes::default());
-            }
-            room.left().then(|| room.take(link.changes(objects, layout)))
-        });
-        chain.fold(&Objects::new(from), layout, changes);
-        chain
+        decoded.extend(each(store, &raws, |objects, raw: &Vec<u8>| {
+            objects.take_turn(raw.len());
+            codec::decode(raw)
+        }));
+        let got = places.into_iter().zip(decoded);
+        got.map(|((commit, tree, vouched), decoded)| Got { commit, tree, decoded, vouched }).collect()
     }
+}
 
-    /// A chain of which nothing could be read.
-    pub(super) fn unreadable(why: String) -> Self {
-        let mut chain = Self::default();
-        chain.findings.add(why);
-        chain
-    }
-
-    /// Returns what entry 0 says, if it was read and is one.
-    pub(super) fn submitted(&self) -> Option<&RunSubmitted> {
-        match self.links.first().map(|link| &link.entry.event) {
-            Some(Event::RunSubmitted(e)) => Some(e),
-            _ => None,
-        }
-    }
-
-    /// Follows the tree through the entries, each with what it changed.
-    fn fold(&mut self, objects: &Objects, layout: Layout, changes: Vec<Option<Changes>>) {
-        let mut tree: HashMap<String, Held> = HashMap::new();
-        let mut passed_over = false;
-        for (link, changes) in self.links.iter_mut().zip(changes) {
-            if link.is_passed_over() {
-                passed_over = true;
-                continue;
-            }
-            let seq = link.entry.seq;
-            // What there was no room for is looked at now, one entry after the other.
-            let changes = changes.unwrap_or_else(|| link.changes(objects, layout));
-            for (_, fault) in &changes.faults {
-                self.tree_findings.fault(&format!("entry {seq}"), fault);
-            }
-            self.tree_findings.more(changes.problems.count - changes.problems.shown.len());
-            for problem in changes.problems.shown {
-                self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
-            }
-            let accounted = Accounted::by(&link.entry, layout, objects);
-            // Below a folder that cannot be read nobody knows what an entry set, until another sets it again.
-            for (folder, fault) in &changes.faults {
-                for path in accounted.set.keys().filter(|path| path.starts_with(folder.as_str())) {
-                    tree.insert(path.clone(), Held::Unread(fault.clone()));
-                }
-            }
-            for (path, blob) in changes.paths {
-                match blob {
-                    Some(blob) => tree.insert(path, Held::Blob(blob)),
-                    None => tree.remove(&path),
-                };
-            }
-            if passed_over && accounted.set.keys().any(|path| !tree.contains_key(path)) {
-                // What it left as it was may have been set by an entry that was passed over.
-                for (path, blob) in tree::changes(objects, None, link.tree, &accounted).paths {
-                    tree.entry(path).or_insert(blob.map_or(Held::Nothing, Held::Blob));
-                }
-            }
-            for (path, wanted) in accounted.set {
-                let wrong = match tree.get(&path) {
-                    None | Some(Held::Nothing) => true,
-                    Some(Held::Blob(found)) => wanted.is_some_and(|wanted| wanted != *found),
-                    Some(Held::Unread(_)) => false,
-                };
-                if wrong {
-                    self.tree_findings
-                        .add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
-                }
-            }
-            let held = |path: String| tree.get(&path).cloned().unwrap_or_default();
-            match &link.entry.event {
-                Event::RunExtended(e) => {
-                    let held = |item: &ItemId| (item.clone(), held(layout.definition(item)));
-                    link.definitions = e.items.keys().map(held).collect();
-                }
-                Event::ItemFired(e) => link.manifest = held(layout.manifest(&e.item)),
-                Event::RunSubmitted(e) => {
-                    self.plan = held(format::PLAN.to_owned());
-                    self.rules = held(format::RULES.to_owned());
-                    let held = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));
-                    self.artifacts = e.artifacts.keys().map(held).collect();
-                }
-                _ => {}
-            }
-            link.state = link.entry.event.item().map(|(item, _)| held(layout.state(item))).unwrap_or_default();
-        }
-    }
-
-    /// Adds what is wrong with the order of the entries, whoever they are about.
-    pub(super) fn check_order(&self, findings: &mut Findings) {
-        let mut last: Option<End> = None;
-        for link in &self.links {
-            // What the first of a chain that is cut off goes on from is not here.
-            if !self.cut || last.is_some() {
-                let parents = order::parents(&link.entry, last, link.parents);
-                order::faults(&link.entry, last, parents).for_each(|fault| findings.add(fault));
-            }
-            last = Some(End::of(&link.entry, link.hash));
+impl Got {
+    /// Returns the fingerprint of the key that signed the entry, or what is wrong with the signature.
+    fn signer(&self) -> Result<String, String> {
+        match &self.decoded {
+            Ok(decoded) if !self.vouched => signer(decoded),
+            _ => Err("its signature was not checked".to_owned()),
         }
     }
 }
 
 impl Link {
-    /// Returns what the entry changed in the tree.
-    fn changes(&self, objects: &Objects, layout: Layout) -> Changes {
-        tree::changes(objects, self.before, self.tree, &Accounted::by(&self.entry, layout, objects))
+    /// Reads a single commit, of which nothing is said but that somebody signed it or not.
+    pub(super) fn read(objects: &Objects, commit: Oid) -> Commit {
+        let raw = objects.commit(commit, &mut Meter::default()).map_err(|fault| fault.to_string())?;
+        let (tree, _) = tree_and_parent(&raw);
+        let got = Got { commit, tree, decoded: codec::decode(&raw), vouched: false };
+        let signer = got.signer();
+        Self::new(got, signer)
     }
 
-    fn new(commit: Oid, read: Read, before: Option<Oid>) -> Self {
-        let Read { tree, parents, hash, entry, signer } = read;
-        Self {
-            commit,
-            tree,
-            parents,
-            hash,
-            entry,
-            signer,
-            state: Held::Nothing,
-            manifest: Held::Nothing,
-            definitions: BTreeMap::new(),
-            vouched: false,
-            before,
-        }
-    }
-
-    /// Whether nothing of the tree after it is needed: what it says is vouched for, and no later entry rests on its blobs.
-    fn is_passed_over(&self) -> bool {
-        self.vouched && !matches!(self.entry.event, Event::RunSubmitted(_) | Event::RunExtended(_))
-    }
-}
-
-impl Read {
-    fn new(decoded: Decoded, vouched: Option<&Mark>) -> Self {
-        let signer = vouched.map_or_else(|| signer(&decoded), |mark| Ok(mark.key.clone()));
+    fn new(got: Got, signer: Result<String, String>) -> Commit {
+        let Got { commit, decoded, vouched, .. } = got;
+        let decoded = decoded.map_err(|error| cut(format!("commit {}: {error}", short(commit))))?;
         let Decoded { tree, parents, hash, entry, .. } = decoded;
-        Self { tree, parents: parents.len(), hash, entry, signer }
+        Ok(Box::new(Self { commit, tree, before: None, parents, hash, entry, signer, vouched }))
     }
-}
-
-/// Reads the commits from `tip` to the first, along first parents, whatever git believes about them.
-fn walk(from: &Store, tip: Oid, mark: Option<&Mark>, chain: &mut ReadChain) -> Vec<Step> {
-    let findings = &mut chain.findings;
-    let objects = Objects::new(from);
-    let mut steps = Vec::new();
-    let (mut strangers, mut meter) = (0, Meter::default());
-    let mut next = Some(tip);
-    let mut vouched = None;
-    while next.is_some() && strangers <= MOST_STRANGERS {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some(commit) = next
-            && batch.len() < BATCH
-            && bytes < BATCH_BYTES
-        {
-            match objects.commit(commit, &mut meter) {
-                Ok(raw) => {
-                    let (tree, parent) = links(&raw);
-                    next = parent;
-                    bytes += raw.len();
-                    vouched = vouched.or(mark.filter(|mark| mark.commit == commit));
-                    batch.push((commit, tree, raw, vouched));
-                }
-                Err(Fault::Kind(oid, kind, _)) => {
-                    findings.add(format!("object {} is a {kind}, not an entry", short(oid)));
-                    next = None;
-                }
-                Err(fault) => {
-                    findings.fault("the chain", &fault);
-                    chain.cut = true;
-                    next = None;
-                }
-            }
-        }
-        let read = each(from, &batch, |objects, (commit, tree, raw, vouched)| {
-            objects.take_turn(raw.len());
-            let read = codec::decode(raw).map(|decoded| Box::new(Read::new(decoded, *vouched)));
-            let read = read.map_err(|error| cut(error.to_string()));
-            Step { commit: *commit, tree: *tree, read, vouched: vouched.is_some() }
-        });
-        strangers += read.iter().filter(|step| step.read.is_err()).count();
-        steps.extend(read);
-    }
-    if next.is_some() {
-        findings.add(format!("{strangers} commits are no entries; the history before them was not read"));
-    }
-    steps
 }
 
 /// Finds tree and first parent in a commit that need not be an entry.
-pub(super) fn links(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
+pub(super) fn tree_and_parent(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
     let mut lines = raw.split(|b| *b == b'\n').map(|line| std::str::from_utf8(line).unwrap_or_default());
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.parse().ok();
     (field("tree "), field("parent "))

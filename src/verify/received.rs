@@ -2,18 +2,16 @@
 //!
 //! Only who holds the keys that may write a chain can make it longer here. What is wrong with it besides, its rows say.
 
-use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
-use crate::model::bounds::Meter;
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
-use crate::model::printable::cut;
 
-use super::objects::{Objects, each};
-use super::order::{self, End};
-use super::reader::{short, signer};
+use super::objects::Objects;
+use super::order::{self, Parents};
+use super::reader::{Back, Link, Stop, Walk, short};
+use super::signature::{Signed, Writers};
 
 /// What a ref is to hold the chain of.
 #[derive(Clone, Copy, Debug)]
@@ -26,60 +24,45 @@ pub enum Chain<'a> {
     Log(&'a LogName),
 }
 
-/// A commit and the entry in it.
-struct Link {
-    commit: Oid,
-    decoded: Decoded,
-}
-
 /// Says why the chain that ends at `tip` must not come to stand where `chain` belongs; an error is the first reason.
 ///
 /// Every commit is an entry, of this chain, in its place, linked to the one before; each is signed by a key that may write it:
 /// a run's by one that entry 0 names, a thread's by that of entry 0, a log's by the one that the log is named after; nothing
 /// follows a seal. It goes on from `known`, if there is one: a head that came through here before, whose signatures were checked.
 pub fn received(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: Oid) -> Result<(), String> {
-    let links = walk(store, tip)?;
-    let mut before: Option<&Link> = None;
+    let links = walk(store, known, tip)?;
+    let mut before = None;
     for link in &links {
         place(chain, link, before)?;
-        before = Some(link);
+        before = Some(&**link);
     }
     if let Chain::Log(name) = chain
-        && !name.fits(links.iter().map(|link| link.decoded.hash))
+        && !name.fits(links.iter().map(|link| link.hash))
     {
         return Err("it has not the entry that its name says".into());
     }
-    let checked = match known {
-        // A thread's first entry may have it as a parent that is another chain's, as git sees it.
-        Some(known) => match links.iter().position(|link| link.commit == known) {
-            Some(at) => at + 1,
-            None => return Err(format!("it begins anew on commit {}", short(known))),
-        },
-        None => 0,
-    };
-    signatures(store, chain, &links, checked)
+    // A thread's first entry may have it as a parent that is another chain's, as git sees it.
+    match known {
+        Some(known) if links.iter().all(|link| link.commit != known) => {
+            Err(format!("it begins anew on commit {}", short(known)))
+        }
+        _ => signatures(store, chain, &links),
+    }
 }
 
-/// Reads the entries, oldest first.
-fn walk(store: &Store, tip: Oid) -> Result<Vec<Link>, String> {
-    let objects = Objects::new(store);
-    let (mut links, mut meter) = (Vec::new(), Meter::default());
-    let mut next = Some(tip);
-    while let Some(commit) = next {
-        let raw = objects.commit(commit, &mut meter).map_err(|fault| fault.to_string())?;
-        let decoded = codec::decode(&raw).map_err(|error| cut(format!("commit {}: {error}", short(commit))))?;
-        // The parent of a first entry, if it has one, belongs to the chain that it was adopted or forked from.
-        next = decoded.entry.prev.and_then(|_| decoded.parents.first().copied());
-        links.push(Link { commit, decoded });
+/// Reads the entries, oldest first; those up to a commit are vouched for.
+fn walk(store: &Store, vouched: Option<Oid>, tip: Oid) -> Result<Vec<Box<Link>>, String> {
+    // The parent of a first entry, if it has one, belongs to the chain that it was adopted or forked from.
+    let walked = Walk { vouched, ..Walk::new(Back::ToFirstEntry) }.read(store, tip);
+    match walked.stop {
+        Some(Stop::Fault(fault)) => Err(fault.to_string()),
+        _ => walked.commits.into_iter().collect(),
     }
-    links.reverse();
-    Ok(links)
 }
 
 /// Holds an entry against the chain that it is to be of, and against the entry before it.
 fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), String> {
-    let Decoded { entry, parents, .. } = &link.decoded;
-    let Entry { seq, event, about, .. } = entry;
+    let Entry { seq, event, about, .. } = &link.entry;
     let first = before.is_none();
     let (of_it, belongs) = match chain {
         Chain::Run(run) => {
@@ -98,14 +81,10 @@ fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), Str
             None => format!("entry {seq} is of another, {:?}", about.as_str()),
         });
     }
-    let named = before.map(|before| before.commit).into_iter().chain(event.further_parent());
-    let strange = !named.eq(parents.iter().copied());
-    let strange = strange.then(|| format!("entry {seq} has other parents than it says"));
-    let end = before.map(|before| End::of(&before.decoded.entry, before.decoded.hash));
-    if let Some(fault) = order::faults(entry, end, strange).next() {
+    if let Some(fault) = order::faults(link, before, Parents::Named).next() {
         return Err(fault);
     }
-    match before.map(|before| &before.decoded.entry) {
+    match before.map(|before| &before.entry) {
         Some(Entry { seq: seal, event: Event::RunSealed(_), .. }) => {
             Err(format!("entry {seq} follows the seal, entry {seal}"))
         }
@@ -113,21 +92,19 @@ fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), Str
     }
 }
 
-/// Checks the signatures from an entry on, each by a key that may write the chain.
-fn signatures(store: &Store, chain: Chain<'_>, links: &[Link], from: usize) -> Result<(), String> {
+/// Makes sure that each entry that is not vouched for is signed by a key that may write the chain.
+fn signatures(store: &Store, chain: Chain<'_>, links: &[Box<Link>]) -> Result<(), String> {
     let Some(first) = links.first() else { return Err("it holds no entry".into()) };
-    let writers = match (chain, &first.decoded.entry.event) {
+    let writers = match (chain, &first.entry.event) {
         (Chain::Run(_), Event::RunSubmitted(e)) => e.writers.clone(),
         (Chain::Log(name), _) => vec![name.key().to_owned()],
-        _ => vec![signer(&first.decoded).map_err(|why| format!("entry 0: {why}"))?],
+        // Whose thread it is, nobody vouches for.
+        _ => vec![Signed::of(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned()],
     };
-    let unchecked = &links[from..];
-    for (link, key) in unchecked.iter().zip(each(store, unchecked, |_, link| signer(&link.decoded))) {
-        let seq = link.decoded.entry.seq;
-        let key = key.map_err(|why| format!("entry {seq}: {why}"))?;
-        if !writers.contains(&key) {
-            return Err(format!("entry {seq} is signed by {key}, which may not write there"));
-        }
+    let writers = Writers::of_place(&writers);
+    for link in links.iter().filter(|link| !link.vouched) {
+        let key = Signed::of(link).key()?;
+        writers.refuses(link.entry.seq, key, None).map_or(Ok(()), Err)?;
     }
     Ok(())
 }

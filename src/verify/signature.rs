@@ -1,8 +1,11 @@
 //! The row `signature`: every entry signed, by a writer, and by whom as far as the verifier knows.
+//!
+//! The signatures of runs, threads and proofs are judged here, and here it is said who may write what.
 
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
+use super::reader::Link;
 use super::signers::Standing;
 use super::{Case, Options, SignerSeen, State};
 
@@ -21,12 +24,86 @@ pub(super) struct Signed<'a> {
     pub(super) signer: Result<&'a str, &'a String>,
 }
 
+impl<'a> Signed<'a> {
+    /// The entry of a chain.
+    pub(super) fn of(link: &'a Link) -> Self {
+        Self { seq: link.entry.seq, at: link.entry.at, signer: link.signer.as_deref() }
+    }
+
+    /// Returns the key that signed it; an error says what is wrong with the signature.
+    pub(super) fn key(&self) -> Result<&'a str, String> {
+        self.signer.map_err(|why| format!("entry {}: {why}", self.seq))
+    }
+}
+
+/// Who may write a chain, and what is said of a key that may not.
+#[derive(Clone, Copy)]
+pub(super) struct Writers<'a> {
+    keys: Keys<'a>,
+    otherwise: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Keys<'a> {
+    /// Nobody can tell, so nobody is refused.
+    Any,
+    /// These.
+    These(&'a [String]),
+    /// Whichever is the first that signed.
+    First,
+}
+
+impl<'a> Writers<'a> {
+    /// What says who may write is not at hand.
+    pub(super) fn unknown() -> Self {
+        Self { keys: Keys::Any, otherwise: "" }
+    }
+
+    /// A run is written by those whom its entry 0 names.
+    pub(super) fn of_run(named: &'a [String]) -> Self {
+        Self { keys: Keys::These(named), otherwise: ", which is not among the run's writers" }
+    }
+
+    /// A thread is written by whoever began it.
+    pub(super) fn of_thread() -> Self {
+        Self { keys: Keys::First, otherwise: ", but the thread belongs to the key of its first entry" }
+    }
+
+    /// A log is written by the key that it is named after.
+    pub(super) fn of_log(owner: &'a String) -> Self {
+        Self { keys: Keys::These(std::slice::from_ref(owner)), otherwise: "" }
+    }
+
+    /// What comes from elsewhere is written by those who may write what it is to stand for here.
+    pub(super) fn of_place(keys: &'a [String]) -> Self {
+        Self { keys: Keys::These(keys), otherwise: ", which may not write there" }
+    }
+
+    /// Says that a key may not write the chain whose first good signature is by `first`; nothing where it may.
+    pub(super) fn refuses(&self, seq: u64, key: &str, first: Option<&str>) -> Option<String> {
+        let may = match self.keys {
+            Keys::Any => true,
+            Keys::These(keys) => keys.iter().any(|writer| writer == key),
+            Keys::First => first.is_none_or(|first| first == key),
+        };
+        (!may).then(|| format!("entry {seq} is signed by {key}{}", self.otherwise))
+    }
+}
+
+/// What is wrong with the signatures of a chain, and with the keys of those that are good.
+#[derive(Default)]
+pub(super) struct Judged {
+    pub(super) bad: Findings,
+    pub(super) distrusted: Findings,
+    /// The keys that signed, in order of appearance.
+    pub(super) signers: Vec<SignerSeen>,
+}
+
 /// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
 pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
     let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    let links = case.chain.links.iter();
-    let signed = links.map(|link| Signed { seq: link.entry.seq, at: link.entry.at, signer: link.signer.as_deref() });
-    let mut row = judge(signed, (!case.chain.cut).then_some(writers), case.options, held_since);
+    let writers = if case.chain.cut { Writers::unknown() } else { Writers::of_run(writers) };
+    let mut row = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since).row();
     if case.chain.links.is_empty() {
         row.verdict = Verdict::not_applicable("no entry could be read");
     } else if let (true, Some(cut_off)) = (row.verdict.state != State::Failed, case.cut_off()) {
@@ -35,45 +112,52 @@ pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
     row
 }
 
-/// Judges signatures; the writers are not known where entry 0 could not be read.
+/// Judges the signatures of a chain; `whose` stands before what is found.
 pub(super) fn judge<'a>(
     signed: impl Iterator<Item = Signed<'a>>,
-    writers: Option<&[String]>,
+    writers: Writers<'_>,
+    whose: &str,
     options: &Options,
     held_since: Option<Moment>,
-) -> Signature {
-    let mut bad = Findings::default();
-    let mut distrusted = Findings::default();
-    let mut signers: Vec<SignerSeen> = Vec::new();
-    for Signed { seq, at, signer } in signed {
-        let key = match signer {
+) -> Judged {
+    let mut judged = Judged::default();
+    for one in signed {
+        let key = match one.key() {
             Ok(key) => key,
             Err(why) => {
-                bad.add(format!("entry {seq}: {why}"));
+                judged.bad.add(format!("{whose}{why}"));
                 continue;
             }
         };
-        if writers.is_some_and(|writers| !writers.iter().any(|writer| writer == key)) {
-            bad.add(format!("entry {seq} is signed by {key}, which is not among the run's writers"));
+        let first = judged.signers.first().map(|first| first.fingerprint.as_str());
+        if let Some(refusal) = writers.refuses(one.seq, key, first) {
+            judged.bad.add(format!("{whose}{refusal}"));
         }
-        let (principal, distrust) = standing(options, key, at, held_since);
-        let own = options.own_key.as_deref() == Some(key) && options.signer.is_none();
-        let trusted = distrust.is_none() && (principal.is_some() || own);
-        match signers.iter_mut().find(|seen| seen.fingerprint == *key) {
+        let (principal, distrust) = standing(options, key, one.at, held_since);
+        let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_deref() == Some(key));
+        match judged.signers.iter_mut().find(|seen| seen.fingerprint == *key) {
             Some(seen) => seen.trusted &= trusted,
-            None => signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
+            None => judged.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
         }
         if let Some(why) = distrust {
-            distrusted.add(format!("entry {seq}: the key {key} {why}"));
+            judged.distrusted.add(format!("{whose}entry {}: the key {key} {why}", one.seq));
         }
     }
-    let distrust = bad.first().is_none() && distrusted.first().is_some();
-    bad.extend(&distrusted);
-    let mut verdict = bad.verdict(false, || detail(&signers));
-    if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
-        verdict.state = State::NotApplicable;
+    judged
+}
+
+impl Judged {
+    /// Sums up.
+    pub(super) fn row(self) -> Signature {
+        let Self { mut bad, distrusted, signers } = self;
+        let distrust = bad.first().is_none() && distrusted.first().is_some();
+        bad.extend(&distrusted);
+        let mut verdict = bad.verdict(false, || detail(&signers));
+        if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
+            verdict.state = State::NotApplicable;
+        }
+        Signature { verdict, signers, distrust }
     }
-    Signature { verdict, signers, distrust }
 }
 
 /// Returns whom the verifier knows the key as, and why it must not be trusted.
@@ -109,7 +193,7 @@ pub(super) fn standing(
     (principal, distrust)
 }
 
-pub(super) fn detail(signers: &[SignerSeen]) -> String {
+fn detail(signers: &[SignerSeen]) -> String {
     let one = |signer: &SignerSeen| match &signer.principal {
         Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
         None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),

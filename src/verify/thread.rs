@@ -8,7 +8,6 @@ mod content;
 mod earlier;
 mod lineage;
 mod reading;
-mod signature;
 mod ties;
 
 use crate::git::store::Store;
@@ -19,7 +18,7 @@ use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict, counted};
 use super::rows::ThreadRows;
-use super::signature::standing;
+use super::signature::{Judged, Signature, Signed, Writers, judge, standing};
 use super::{Error, Logs, Options, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
 use lineage::Lineage;
@@ -163,7 +162,7 @@ pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Option
     let walked = ThreadChain::read(store, thread, tip);
     let logs = Logs::default();
     let table = Table { store, home: store, logs: &logs, options, lazy: is_partial(store), shallow: false };
-    let signature = signature::row(&walked, options);
+    let signature = signed(&walked, options);
     let lineage = lineage::trace(&table, &walked);
     let chain = walked.findings.clone().verdict(false, String::new);
     let rows = [&chain, &signature.verdict, &lineage.verdict];
@@ -214,7 +213,7 @@ impl<'a> Table<'a> {
         }
         let entries = counted(walked.links.len(), "entry", "entries");
         let checkpoints = counted(walked.trail.checkpoints.len(), "checkpoint", "checkpoints");
-        let signature = signature::row(walked, self.options);
+        let signature = signed(walked, self.options);
         let lineage = lineage::trace(self, walked);
         let verdicts = ThreadRows {
             chain: chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
@@ -260,6 +259,20 @@ impl ThreadReport {
     pub fn accepted_unknown(&self) -> bool {
         self.lineage.iter().any(|ancestor| ancestor.accepted_unknown)
     }
+}
+
+/// The row `signature`: every entry signed, all by the key of the first, and by whom as far as the verifier knows.
+fn signed(walked: &ThreadChain, options: &Options) -> Signature {
+    let mut row = signatures(walked, options, "").row();
+    if walked.links.is_empty() {
+        row.verdict = Verdict::not_applicable("no entry could be read");
+    }
+    row
+}
+
+/// Judges every signature of a thread; `whose` stands before what is found.
+fn signatures(walked: &ThreadChain, options: &Options, whose: &str) -> Judged {
+    judge(walked.links.iter().map(Signed::of), Writers::of_thread(), whose, options, None)
 }
 
 /// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end, and a log that is broken

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::format::{self, Layout};
+use crate::model::log_record::{self, Record};
 use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects};
@@ -74,8 +75,8 @@ impl Accounted {
             | Event::ThreadRolledBack(_)
             | Event::ThreadResumed(_) => {}
             Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
-                let oid = super::log::record(entry).and_then(|bytes| objects.hash(gix::objs::Kind::Blob, &bytes));
-                paths.set.insert(super::log::place(entry), oid);
+                let oid = Record::of(entry).and_then(|record| objects.hash(gix::objs::Kind::Blob, &record.canonical()));
+                paths.set.insert(log_record::path(&entry.about), oid);
             }
         }
         paths

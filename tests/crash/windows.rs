@@ -6,7 +6,7 @@ use git_handoff::clock::Clock;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::ledger::chain::{self, Draft, Writer};
-use git_handoff::ledger::log;
+use git_handoff::ledger::log::{self, Record};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
@@ -168,8 +168,8 @@ fn an_attempt_that_a_dead_conductor_left_running_is_requeued_and_costs_the_item_
     assert_eq!(seen["next"].status, "done");
     let status = ground.env.handoff(["status", "r"]).success();
     assert!(status.contains("2 attempts, 1 crash"), "{status}");
-    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id()).unwrap();
-    assert!(record.unwrap().root.is_some());
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
+    assert!(matches!(record, Some(Record::Sealed { .. })));
     ground.is_clean();
     ground.is_intact("r");
 }
@@ -183,8 +183,8 @@ fn an_item_that_takes_its_conductor_with_it_too_often_fails_for_good() {
     assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
     assert!(seen["once"].reason.contains("the conductor died"), "{}", seen["once"].reason);
     assert_eq!(seen["next"].status, "skipped");
-    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id()).unwrap();
-    assert!(record.unwrap().root.is_none());
+    let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
+    assert!(matches!(record, Some(Record::Submitted { .. })));
     ground.is_clean();
     ground.ends_intact("r");
 }

@@ -2,7 +2,7 @@
 
 use git_handoff::anchor::Means;
 use git_handoff::anchor::{Error, Published, Sealing};
-use git_handoff::ledger::log;
+use git_handoff::ledger::log::{self, Record};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
@@ -79,18 +79,17 @@ fn sealings(names: &[String], repository: &Repository) -> Result<Vec<Sealing>, F
         if !named && !names.is_empty() {
             continue;
         }
-        let record = log::find(&repository.store, &fingerprint, &run)?;
-        let seal = record.and_then(|record| {
-            Some(Seal { root: record.root?, entries: record.entries?, seal: record.seal?, commit: record.commit? })
-        });
-        match seal {
-            Some(seal) => sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() }),
-            None if named => {
+        match log::find(&repository.store, &fingerprint, run.clone())? {
+            Some(Record::Sealed { run, root, entries, seal, commit }) => {
+                let seal = Seal { root, entries, seal, commit };
+                sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
+            }
+            _ if named => {
                 let message = format!("your log holds no seal of the run {:?}", run.as_str());
                 let hint = format!("git handoff verify {}", quoted(run.as_str()));
                 return Err(Failure::refused("not-sealed", message).hint(hint));
             }
-            None => {}
+            _ => {}
         }
     }
     Ok(sealings)

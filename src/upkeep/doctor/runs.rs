@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Error, Finding, Patient};
 use crate::engine::hold::{self, Hold};
 use crate::git::refs;
-use crate::ledger::log;
+use crate::ledger::log::{self, Record};
 use crate::model::format;
 use crate::model::format::{REFS, RUN_REFS};
 use crate::model::name::RunId;
@@ -78,12 +78,12 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     if view.state.submitted.writers.first() != Some(&own) {
         return Ok(missing);
     }
-    match log::find(store, &own, run)? {
+    match log::find(store, &own, run.clone())? {
         None => {
             let message = format!("the repository log does not name the run {:?}", run.as_str());
             missing.push(Finding::problem("log-missing", message));
         }
-        Some(record) if view.state.sealed && record.root.is_none() => {
+        Some(Record::Submitted { .. }) if view.state.sealed => {
             let message = format!("the repository log does not hold the root of the sealed run {:?}", run.as_str());
             missing.push(Finding::problem("seal-not-logged", message));
         }

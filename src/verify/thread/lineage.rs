@@ -6,8 +6,7 @@ use crate::model::bounds::Meter;
 use crate::model::entry::{Event, Origin};
 use crate::model::thread::Content;
 
-use super::signature::judge;
-use super::{Ancestor, Table, ThreadChain, anchor, earlier, ties};
+use super::{Ancestor, Table, ThreadChain, anchor, earlier, signatures, ties};
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::{Options, SignerSeen, State};
 
@@ -129,7 +128,7 @@ fn examine(
         }
         _ => wrong.bad.add(format!("commit {} is not {whose}", origin.commit)),
     }
-    let judged = judge(&source, options, &format!("{whose}: "));
+    let judged = signatures(&source, options, &format!("{whose}: "));
     wrong.bad.extend(&judged.bad);
     wrong.distrusted.extend(&judged.distrusted);
     let signer = judged.signers.into_iter().next();

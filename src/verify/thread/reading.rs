@@ -1,11 +1,10 @@
-//! The entries of a thread, read from the commits behind its ref.
+//! The entries of a thread, read from the commits behind its ref, and the checkpoints that they make.
 
 use gix::objs::Kind;
 
-use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
 use crate::model::bounds::Meter;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::entry::Entry;
 use crate::model::name::ThreadId;
 use crate::model::thread::Trail;
@@ -13,8 +12,8 @@ use crate::model::thread::Trail;
 use crate::verify::content::hash;
 use crate::verify::findings::Findings;
 use crate::verify::objects::{Fault, Objects};
-use crate::verify::order::{self, End};
-use crate::verify::reader::{short, signer};
+use crate::verify::order::{self, Parents};
+use crate::verify::reader::{Back, Link, Stop, Walk};
 use crate::verify::tree;
 
 /// A thread as far as it could be read.
@@ -32,17 +31,6 @@ pub(super) struct ThreadChain {
     pub(super) meter: Meter,
 }
 
-/// One entry.
-pub(super) struct Link {
-    pub(super) commit: Oid,
-    pub(super) tree: Oid,
-    pub(super) hash: Digest,
-    pub(super) entry: Entry,
-    /// The fingerprint of the key that made the signature, or what is wrong with it.
-    pub(super) signer: Result<String, String>,
-    parents: Vec<Oid>,
-}
-
 impl ThreadChain {
     /// Reads the chain that ends at `tip`. Whatever that is, this ends and says what it found.
     pub(super) fn read(store: &Store, thread: &ThreadId, tip: Oid) -> Self {
@@ -51,37 +39,24 @@ impl ThreadChain {
 
     /// Reads a chain like [`ThreadChain::read`], where others are held beside it.
     pub(super) fn read_after(store: &Store, thread: &ThreadId, tip: Oid, meter: Meter) -> Self {
-        let mut walked = Self { meter, ..Self::default() };
-        let objects = Objects::new(store);
-        let mut next = Some(tip);
-        while let Some(commit) = next {
-            let decoded = match objects.commit(commit, &mut walked.meter) {
-                Ok(raw) => codec::decode(&raw),
-                Err(fault) => {
-                    walked.findings.fault("the chain", &fault);
-                    break;
-                }
-            };
-            match decoded {
-                Ok(decoded) => {
-                    let link = Link::new(commit, decoded);
-                    // The parent of the first entry, if it has one, is the checkpoint that the thread began as.
-                    next = link.entry.prev.and_then(|_| link.parents.first().copied());
-                    walked.links.push(link);
-                }
-                Err(error) => {
-                    walked.findings.add(format!("commit {}: {error}", short(commit)));
-                    break;
-                }
+        // The parent of the first entry, if it has one, is the checkpoint that the thread began as.
+        let walked = Walk { meter, ..Walk::new(Back::ToFirstEntry) }.read(store, tip);
+        let mut chain = Self { meter: walked.meter, ..Self::default() };
+        if let Some(Stop::Fault(fault)) = &walked.stop {
+            chain.findings.fault("the chain", fault);
+        }
+        for commit in walked.commits {
+            match commit {
+                Ok(link) => chain.links.push(*link),
+                Err(why) => chain.findings.add(why),
             }
         }
-        walked.links.reverse();
         // Of a chain without its beginning, nothing can be said but that.
-        walked.cut = walked.findings.first().is_some();
-        if !walked.cut {
-            walked.check(thread, &objects);
+        chain.cut = chain.findings.first().is_some();
+        if !chain.cut {
+            chain.check(thread, &Objects::new(store));
         }
-        walked
+        chain
     }
 
     /// A thread of which nothing could be read.
@@ -93,19 +68,14 @@ impl ThreadChain {
 
     /// Holds every entry against the one before it, and its commit and tree against what it says.
     fn check(&mut self, thread: &ThreadId, objects: &Objects) {
-        let mut before: Option<&Link> = None;
+        let mut before = None;
         for link in &self.links {
-            let Entry { seq, event, about, .. } = &link.entry;
+            let Entry { seq, about, .. } = &link.entry;
             let findings = &mut self.findings;
             if about.thread() != Some(thread) {
                 findings.add(format!("entry {seq} is of another thread, {:?}", about.as_str()));
             }
-            let end = before.map(|before| End::of(&before.entry, before.hash));
-            order::faults(&link.entry, end, None).for_each(|fault| findings.add(fault));
-            let parents = before.map(|before| before.commit).into_iter().chain(event.further_parent());
-            if !parents.eq(link.parents.iter().copied()) {
-                findings.add(format!("entry {seq} has other parents than it says"));
-            }
+            order::faults(link, before, Parents::Named).for_each(|fault| findings.add(fault));
             if let Err(why) = self.trail.push(&link.entry, link.hash, link.commit) {
                 findings.add(format!("entry {seq}: {why}"));
             }
@@ -115,13 +85,6 @@ impl ThreadChain {
             }
             before = Some(link);
         }
-    }
-}
-
-impl Link {
-    fn new(commit: Oid, decoded: Decoded) -> Self {
-        let signer = signer(&decoded);
-        Self { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry, parents: decoded.parents, signer }
     }
 }
 

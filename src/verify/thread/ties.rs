@@ -18,7 +18,8 @@ use super::{Table, ThreadChain};
 use crate::verify::findings::Findings;
 use crate::verify::log::Said;
 use crate::verify::objects::{Fault, Objects};
-use crate::verify::reader::{ReadChain, links};
+use crate::verify::reader::tree_and_parent;
+use crate::verify::run_chain::RunChain;
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
 
 /// Holds every tie of a thread; returns the runs that it is tied to.
@@ -53,7 +54,7 @@ fn judge(
         if held.contains(commit) {
             continue;
         }
-        let case = Case::at(table.store, run, &reference, options, ReadChain::read(table.store, *commit));
+        let case = Case::at(table.store, run, &reference, options, RunChain::read(table.store, *commit));
         held.insert(*commit);
         held.extend(case.chain.links.iter().map(|link| link.commit));
         examine(table, &case, owner, wrong);
@@ -128,7 +129,7 @@ fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTreeSet<Oid>, 
         && !strangers.is_empty()
     {
         strangers.remove(&commit);
-        next = links(&objects.read(commit, Kind::Commit)?).1;
+        next = tree_and_parent(&objects.read(commit, Kind::Commit)?).1;
     }
     Ok(strangers)
 }

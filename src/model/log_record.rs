@@ -1,0 +1,169 @@
+//! What a repository log holds of a run or a thread, as it stands in the log's tree.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::digest::{Digest, Oid};
+use super::entry::{Entry, Event, LogSealed, LogSubmitted, LogThread, Subject};
+use super::format;
+use super::name::{RunId, ThreadId};
+
+/// The last that a log said of a run or a thread: what its entries say, one for one, but for whose log it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A run was submitted.
+    Submitted {
+        /// The run.
+        run: RunId,
+        /// The leaf hash of its entry 0.
+        first: Digest,
+    },
+    /// A run was sealed.
+    Sealed {
+        /// The run.
+        run: RunId,
+        /// The root that its seal states.
+        root: Digest,
+        /// The number of entries under the root.
+        entries: u64,
+        /// The leaf hash of the seal entry.
+        seal: Digest,
+        /// The commit of the seal entry.
+        commit: Oid,
+    },
+    /// A thread goes so far.
+    Thread {
+        /// The thread.
+        thread: ThreadId,
+        /// How many entries it has.
+        entries: u64,
+        /// The leaf hash of the last of them.
+        last: Digest,
+    },
+}
+
+impl Record {
+    /// Returns what an entry says; none of one that stands in no log.
+    pub fn of(entry: &Entry) -> Option<Self> {
+        match (&entry.about, &entry.event) {
+            (Subject::Run(run), Event::LogSubmitted(e)) => Some(Self::Submitted { run: run.clone(), first: e.first }),
+            (Subject::Run(run), Event::LogSealed(e)) => {
+                let LogSealed { root, entries, seal, commit, .. } = *e;
+                Some(Self::Sealed { run: run.clone(), root, entries, seal, commit })
+            }
+            (Subject::Thread(thread), Event::LogThread(e)) => {
+                Some(Self::Thread { thread: thread.clone(), entries: e.entries, last: e.last })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the event by which the log of a key says it.
+    pub fn event(&self, log: String) -> Event {
+        match *self {
+            Self::Submitted { first, .. } => Event::LogSubmitted(LogSubmitted { log, first }),
+            Self::Sealed { root, entries, seal, commit, .. } => {
+                Event::LogSealed(LogSealed { log, root, entries, seal, commit })
+            }
+            Self::Thread { entries, last, .. } => Event::LogThread(LogThread { log, entries, last }),
+        }
+    }
+
+    /// Returns what it is about.
+    pub fn about(&self) -> Subject {
+        match self {
+            Self::Submitted { run, .. } | Self::Sealed { run, .. } => run.clone().into(),
+            Self::Thread { thread, .. } => thread.clone().into(),
+        }
+    }
+
+    /// Returns its bytes in the log's tree.
+    pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(&match self {
+            Self::Submitted { run, first } => json!({ "run": run, "first": first }),
+            Self::Sealed { run, root, entries, seal, commit } => {
+                json!({ "run": run, "root": root, "entries": entries, "seal": seal, "commit": commit })
+            }
+            Self::Thread { thread, entries, last } => json!({ "thread": thread, "entries": entries, "last": last }),
+        })
+    }
+
+    /// Reads the bytes; none where they are not a record's. Each kind is known by a field that no other has.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut fields: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+        let of = &mut fields;
+        let record = if of.contains_key("thread") {
+            Self::Thread { thread: take(of, "thread")?, entries: take(of, "entries")?, last: take(of, "last")? }
+        } else if of.contains_key("root") {
+            let (root, seal, commit) = (take(of, "root")?, take(of, "seal")?, take(of, "commit")?);
+            Self::Sealed { run: take(of, "run")?, root, entries: take(of, "entries")?, seal, commit }
+        } else {
+            Self::Submitted { run: take(of, "run")?, first: take(of, "first")? }
+        };
+        fields.is_empty().then_some(record)
+    }
+
+    /// Whether nothing is left to say by another record of the same run or thread, where the log holds this one.
+    ///
+    /// A run is sealed once, and a thread only grows.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Sealed { .. }, Self::Submitted { .. } | Self::Sealed { .. }) => true,
+            (Self::Thread { entries, .. }, Self::Thread { entries: others, .. }) => entries >= others,
+            _ => self == other,
+        }
+    }
+}
+
+fn take<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &str) -> Option<T> {
+    serde_json::from_value(fields.remove(name)?).ok()
+}
+
+/// Returns the place in a log's tree of what the log holds of a run or a thread.
+pub fn path(about: &Subject) -> String {
+    match about {
+        Subject::Run(run) => format::log_path(run),
+        Subject::Thread(thread) => format::log_thread_path(thread),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Record> {
+        let (run, digest) = ("r".parse::<RunId>().unwrap(), Digest::of(b"x"));
+        let commit: Oid = "0123456789012345678901234567890123456789".parse().unwrap();
+        vec![
+            Record::Submitted { run: run.clone(), first: digest },
+            Record::Sealed { run, root: digest, entries: 3, seal: digest, commit },
+            Record::Thread { thread: "t".parse().unwrap(), entries: 3, last: digest },
+        ]
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_nothing_besides() {
+        for record in all() {
+            let bytes = record.canonical();
+            assert_eq!(Record::parse(&bytes), Some(record.clone()));
+            let mut fields: Map<String, Value> = serde_json::from_slice(&bytes).unwrap();
+            for name in fields.keys() {
+                let mut fewer = fields.clone();
+                fewer.remove(name);
+                assert_eq!(Record::parse(&format::canonical(&fewer)), None, "{record:?} without {name}");
+            }
+            fields.insert("more".to_owned(), Value::Null);
+            assert_eq!(Record::parse(&format::canonical(&fields)), None, "{record:?} with more");
+        }
+    }
+
+    #[test]
+    fn a_seal_leaves_nothing_to_say_of_a_run_and_a_thread_only_grows() {
+        let [submitted, sealed, thread] = all().try_into().unwrap();
+        assert!(sealed.covers(&submitted) && sealed.covers(&sealed) && submitted.covers(&submitted));
+        assert!(!submitted.covers(&sealed) && !sealed.covers(&thread));
+        let Record::Thread { thread: name, last, .. } = thread.clone() else { unreachable!() };
+        let at = |entries| Record::Thread { thread: name.clone(), entries, last };
+        assert!(thread.covers(&at(2)) && thread.covers(&at(3)) && !thread.covers(&at(4)));
+    }
+}
