@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Anchor, Means, SettingError, ask_all, read};
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{self, Target, Vetted};
 use crate::verify::{self, Admitted, AtHand, Barred, Gate, LOCAL, Logs, Options, Question, nobody};
+
+use super::{Anchor, Means, SettingError, ask_all, read};
 
 /// What a person may insist on.
 #[derive(Clone, Copy, Default)]

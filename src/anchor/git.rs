@@ -7,7 +7,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Error, Holdings, Means, Published};
 use crate::git::apart::Apart;
 use crate::git::refs;
 use crate::git::remote::{self, Depth, Reach, Remote};
@@ -17,6 +16,8 @@ use crate::model::log_name::LogName;
 use crate::share::push::{self, Request};
 use crate::share::{Kind, Place, Space};
 use crate::verify::{Answer, Logs, Question};
+
+use super::{Error, Holdings, Means, Published};
 
 /// Another repository that holds the logs.
 pub struct GitPlace {

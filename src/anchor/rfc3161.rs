@@ -15,11 +15,12 @@ use der::{Decode as _, Encode as _};
 use x509_cert::spki::AlgorithmIdentifier;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
-use super::http::{Client, Method};
-use super::{Error, Means, Published, Sealing};
 use crate::model::digest::Digest;
 use crate::model::time::Moment;
 use crate::verify::Question;
+
+use super::http::{Client, Method};
+use super::{Error, Means, Published, Sealing};
 
 pub use stamps::Error as StampsError;
 use stamps::Stamps;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::credentials::{self, Named};
-use super::{Error, Holdings, Means, Published, Sealing, Unsure};
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::{RunId, encode_segment};
 use crate::model::time::Moment;
 use crate::verify::{Guarantee, Held, Question, Seal};
+
+use super::credentials::{self, Named};
+use super::{Error, Holdings, Means, Published, Sealing, Unsure};
 
 pub use wire::Error as WireError;
 use wire::{Bucket, Stored};

@@ -4,13 +4,14 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::share::Space;
+use crate::verify::{Guarantee, LOCAL};
+
 use super::credentials::Named;
 use super::git::GitPlace;
 use super::rfc3161::Authority;
 use super::s3::{self, S3Place};
 use super::{Anchor, PATIENCE, Place};
-use crate::share::Space;
-use crate::verify::{Guarantee, LOCAL};
 
 /// The longest that one question may take.
 const MOST_PATIENCE: u64 = 600;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Applied, Conflict, Error, Step};
 use crate::git::checked;
 use crate::git::merge::Scratch;
 use crate::git::store::Store;
@@ -11,6 +10,8 @@ use crate::model::name::ItemId;
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::state::Phase;
 use crate::run::{Vetted, View};
+
+use super::{Applied, Conflict, Error, Step};
 
 /// An item's patch, and the tree that it makes of the base.
 pub(super) struct Part {

@@ -6,9 +6,9 @@ mod list;
 mod push;
 
 use git_handoff::anchor::{Anchor, Place};
+use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
-use git_handoff::repository::Repository;
 
 /// Hold runs against places outside the repository
 ///

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
-use git_handoff::share::{Kind, Place, bundle as stage};
-use git_handoff::thread::own_threads;
-
-use super::cat::Stdout;
-use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 use git_handoff::run::target::own_runs;
+use git_handoff::share::{Kind, Place, bundle as stage};
+use git_handoff::thread::own_threads;
 use git_handoff::thread::target::ThreadTarget;
+
+use super::cat::Stdout;
+use super::{Ending, Failure, Output};
 
 /// Write runs and threads into one file, with the repository logs that anchor them
 ///

@@ -9,11 +9,11 @@ use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::place::Place;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
 use git_handoff::run::{Blob, Vetted};
+use git_handoff::run::{Target, target};
 
 use super::{Ending, Failure, Output, gate};
-use git_handoff::repository::Repository;
-use git_handoff::run::{Target, target};
 
 /// Print a product, a manifest or a transcript as it is, byte for byte
 ///

@@ -3,13 +3,13 @@
 use git_handoff::engine::machine::host;
 use git_handoff::git::{kept, store};
 use git_handoff::model::format;
+use git_handoff::repository::Repository;
+use git_handoff::run::Target;
+use git_handoff::run::target::own_runs;
 use git_handoff::upkeep::clean::{self as stage, Piece, Request, What};
 use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output, table};
-use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::target::own_runs;
 
 /// Free what runs left on the disk
 ///

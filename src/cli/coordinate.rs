@@ -6,13 +6,13 @@ use git_handoff::model::judge::Judgement;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
+use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 use git_handoff::run::coordinate;
 use git_handoff::run::steer::refuse_unless_open;
 use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output, run};
-use git_handoff::repository::Repository;
-use git_handoff::run::Target;
 
 /// Hold a run's rules against its documents, and add the items that they create
 ///

@@ -1,13 +1,13 @@
 //! `git handoff doctor`
 
-use git_handoff::engine::machine::host;
 use std::path::Path;
 
+use git_handoff::engine::machine::host;
+use git_handoff::repository::Repository;
 use git_handoff::upkeep::doctor::{Finding, Patient, Severity, examine};
 use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output};
-use git_handoff::repository::Repository;
 
 /// Find what is half-done, missing or dangerous here, and the command that mends it
 #[derive(clap::Args)]

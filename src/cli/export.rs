@@ -3,10 +3,10 @@
 use clap::ValueEnum;
 use git_handoff::anchor::gate::let_in;
 use git_handoff::interop::{bundle_json, in_toto};
-
-use super::{Ending, Failure, Output, gate};
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, target};
+
+use super::{Ending, Failure, Output, gate};
 
 /// Print a sealed run as evidence for other people's verifiers
 ///

@@ -18,7 +18,7 @@ use git_handoff::model::causes;
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
-use git_handoff::run::{coordinate, steer, submit};
+use git_handoff::run::{coordinate, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor};
 use git_handoff::{apply, interop, run, verify};
 use serde_json::{Value, json};
@@ -138,6 +138,18 @@ impl From<submit::Error> for Failure {
             submit::Error::Ref(inner) => inner.into(),
             submit::Error::Log(inner) => inner.into(),
             submit::Error::Artifact { .. } | submit::Error::Git(_) => failure,
+        }
+    }
+}
+
+impl From<submission::Error> for Failure {
+    fn from(error: submission::Error) -> Self {
+        match error {
+            submission::Error::Queue(ref queue) => Self::of("unknown-queue", &error)
+                .hint(format!("git config {} 2", quoted(&format!("handoff.queue.{queue}.concurrency")))),
+            submission::Error::Submit(inner) => inner.into(),
+            submission::Error::Denied(inner) => inner.into(),
+            submission::Error::Repository(inner) => inner.into(),
         }
     }
 }

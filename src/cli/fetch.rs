@@ -1,12 +1,12 @@
 //! `git handoff fetch`
 
 use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
 use git_handoff::share::Kind;
 use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
 use serde_json::json;
 
 use super::{Ending, Failure, Output, share, table};
-use git_handoff::repository::Repository;
 
 /// Take in what a remote has, to be verified here
 ///

@@ -1,10 +1,10 @@
 //! `git handoff key`
 
 use git_handoff::ledger::sign;
+use git_handoff::repository::Repository;
 use serde_json::json;
 
 use super::{Ending, Failure, Output};
-use git_handoff::repository::Repository;
 
 /// Print the line by which others know your signatures
 ///

@@ -1,10 +1,10 @@
 //! `git handoff log`
 
 use git_handoff::model::entry::Event;
-
-use super::{Ending, Failure, Output, progress, table};
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
+
+use super::{Ending, Failure, Output, progress, table};
 
 /// Show a run's entries, oldest first
 #[derive(clap::Args)]

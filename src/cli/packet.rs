@@ -8,14 +8,14 @@ use git_handoff::model::format;
 use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{Classification, Terms, auto};
+use git_handoff::repository::{Environment, Repository};
+use git_handoff::run::Target;
 use git_handoff::run::View;
+use git_handoff::thread::target::ThreadTarget;
 use git_handoff::thread::{steps, vouch};
 use git_handoff::verify::Gate;
 
 use super::{Ending, Failure, Output, check, gate};
-use git_handoff::repository::{Environment, Repository};
-use git_handoff::run::Target;
-use git_handoff::thread::target::ThreadTarget;
 
 /// Write a handoff packet
 #[derive(clap::Args)]

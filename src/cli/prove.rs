@@ -2,10 +2,10 @@
 
 use git_handoff::ledger::prove as stage;
 use git_handoff::model::plan::ProductKey;
-
-use super::{Ending, Failure, Output};
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, target};
+
+use super::{Ending, Failure, Output};
 
 /// Prove a product, or how a run went on, to somebody who has nothing else
 ///

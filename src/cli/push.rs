@@ -3,12 +3,12 @@
 use git_handoff::git::remote;
 use git_handoff::model::format;
 use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
 use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
 use serde_json::json;
 
 use super::{Ending, Failure, Output, share, table};
-use git_handoff::repository::Repository;
 
 /// Hand runs and threads to a remote, with the repository logs that anchor them
 ///

@@ -1,12 +1,12 @@
 //! `git handoff resume`
 
 use git_handoff::model::packet::Unclean;
+use git_handoff::repository::Repository;
 use git_handoff::thread::steps;
+use git_handoff::thread::target::ThreadTarget;
 
 use super::cat::Stdout;
 use super::{Ending, Failure, Output, thread};
-use git_handoff::repository::Repository;
-use git_handoff::thread::target::ThreadTarget;
 
 /// Print the latest state of a thread, byte for byte, to go on from
 ///

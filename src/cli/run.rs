@@ -1,25 +1,26 @@
 //! `git handoff run`
 
-use git_handoff::engine::machine::Machine;
-use git_handoff::run::list::ItemStatus;
 use std::path::Path;
 
 use git_handoff::engine::drive;
+use git_handoff::engine::machine::Machine;
 use git_handoff::ledger::log::{self, Record};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Item;
 use git_handoff::model::quote::quoted;
 use git_handoff::plan::schemas::Schemas;
+use git_handoff::repository::Repository;
 use git_handoff::run::OpenRun;
+use git_handoff::run::Target;
+use git_handoff::run::list::ItemStatus;
+use git_handoff::run::submission::Wanted;
+use git_handoff::run::target::own_runs;
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::progress::Display;
 use super::{Ending, Failure, Output, status, submit, validate};
-use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::target::own_runs;
 
 /// A run of this many entries leaves so many loose objects that they are packed at its end.
 const LARGE: u64 = 5_000;
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             runs.push(Target::find(&repository.store, named)?.run);
             continue;
         }
-        match submit::submit(path, &submit::Wanted::default(), repository)? {
+        match submit::submit(path, &Wanted::default(), repository)? {
             Ok(submitted) => runs.push(submitted.run),
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }

@@ -3,12 +3,12 @@
 use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::printable;
 use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
+use git_handoff::run::target::own_runs;
 use git_handoff::share::{Kind, Place, Space};
 use git_handoff::thread::own_threads;
 
 use super::Failure;
-use git_handoff::repository::Repository;
-use git_handoff::run::target::own_runs;
 
 /// Returns the remote that a command line means.
 pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) -> Result<Remote, Failure> {

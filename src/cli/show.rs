@@ -10,15 +10,15 @@ use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
 use git_handoff::run::View;
 use git_handoff::run::document;
 use git_handoff::run::documents::DocumentShown;
 use git_handoff::run::list::ItemStatus;
+use git_handoff::run::{Target, target};
 use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output, progress, status, table};
-use git_handoff::repository::Repository;
-use git_handoff::run::{Target, target};
 
 /// Show a run, or everything that is recorded about one of its items
 #[derive(clap::Args)]

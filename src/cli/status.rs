@@ -1,11 +1,11 @@
 //! `git handoff status`
 
+use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 use git_handoff::run::View;
 use git_handoff::run::list::Status;
 
 use super::{Ending, Failure, Output, table};
-use git_handoff::repository::Repository;
-use git_handoff::run::Target;
 
 /// Show where each item of a run stands
 #[derive(clap::Args)]

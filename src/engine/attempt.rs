@@ -10,8 +10,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::command::Resolved;
-use super::products;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
@@ -25,6 +23,9 @@ use crate::worker::inputs;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{self, Workspace};
+
+use super::command::Resolved;
+use super::products;
 
 /// How often a worktree is made again whose folder went away while it was made.
 const FOLDER_RETRIES: usize = 8;

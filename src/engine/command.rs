@@ -5,10 +5,11 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::decide::Limits;
 use crate::config::{Config, Executor};
 use crate::model::plan::Item;
 use crate::model::state::RunState;
+
+use super::decide::Limits;
 
 /// The built-in executor that runs `inputs.command`.
 pub const COMMAND: &str = "command";

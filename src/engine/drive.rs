@@ -11,12 +11,6 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::attempt::{Finished, Job};
-use super::decide::Schedule;
-use super::hold::{self, Hold};
-use super::machine::Machine;
-use super::outcome::Batch;
-use super::{attempt, command, prepare, recover, retain};
 use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::refs;
@@ -30,6 +24,13 @@ use crate::run::{self, NewEntry, OpenRun};
 use crate::worker::capture;
 use crate::worker::survivors;
 use crate::worker::workspace;
+
+use super::attempt::{Finished, Job};
+use super::decide::Schedule;
+use super::hold::{self, Hold};
+use super::machine::Machine;
+use super::outcome::Batch;
+use super::{attempt, command, prepare, recover, retain};
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::attempt::{Finished, Verdict};
-use super::decide::{LONGEST_WAIT, left_waiting};
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::run::steer::lost_with;
+
+use super::attempt::{Finished, Verdict};
+use super::decide::{LONGEST_WAIT, left_waiting};
 
 /// What is to be recorded next, with no item skipped twice.
 #[derive(Default)]

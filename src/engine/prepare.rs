@@ -2,9 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{self, Job};
-use super::machine::Machine;
-use super::{command, needs};
 use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::entry::ItemFired;
@@ -12,6 +9,10 @@ use crate::model::format;
 use crate::model::manifest::{self, Manifest};
 use crate::run::OpenRun;
 use crate::worker::sandbox;
+
+use super::attempt::{self, Job};
+use super::machine::Machine;
+use super::{command, needs};
 
 /// Puts together what an item will be given; an error is the reason it fails for.
 pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(ItemFired, Manifest, Job), String> {

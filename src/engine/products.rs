@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::{Job, Verdict};
 use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
@@ -12,6 +11,8 @@ use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
 use crate::worker::capture::{self, Captured};
 use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
+
+use super::attempt::{Job, Verdict};
 
 /// The products of an attempt, kept until a ref reaches them.
 type Taken = (BTreeMap<ProductKey, Product>, Kept);

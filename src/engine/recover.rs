@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::io;
 
-use super::retain;
 use crate::git::store::Edit;
 use crate::model::causes::{self, in_words};
 use crate::model::digest::Oid;
@@ -13,6 +12,8 @@ use crate::model::state::{Phase, RunState};
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
 use crate::worker::{host::Host, survivors};
+
+use super::retain;
 
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
 ///

@@ -11,7 +11,6 @@ use base64ct::{Base64, Encoding as _};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Error;
 use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::ledger::merkle;
@@ -22,6 +21,8 @@ use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
 use crate::run::{Vetted, View};
+
+use super::Error;
 
 /// Returns a sealed run as such a bundle, with the root signed by `signer`.
 pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {

@@ -6,7 +6,6 @@
 use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
-use super::{Done, Error};
 use crate::git::store::Store;
 use crate::ledger::sign::Signer;
 use crate::model::digest::Digest;
@@ -15,6 +14,8 @@ use crate::model::format;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::run::{Vetted, View};
+
+use super::{Done, Error};
 
 /// The media type of an in-toto statement in an envelope.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";

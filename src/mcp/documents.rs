@@ -7,8 +7,9 @@ use git_handoff::run::documents::{DocumentLog, DocumentPut, DocumentShown, Docum
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
 use crate::cli::Failure;
+
+use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {

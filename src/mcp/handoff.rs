@@ -1,6 +1,8 @@
 //! The tools that a checkpoint changes hands by.
 
 use git_handoff::git::remote::{Reach, Remotes};
+use git_handoff::repository::Repository;
+use git_handoff::repository::Trust;
 use git_handoff::thread::adopt::Request;
 use git_handoff::thread::answers::AdoptedCheckpoint;
 use git_handoff::thread::offer::{Terms, milliseconds};
@@ -8,11 +10,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cli::{Failure, thread};
+
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
-use crate::cli::{Failure, thread};
-use git_handoff::repository::Repository;
-use git_handoff::repository::Trust;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {

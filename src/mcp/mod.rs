@@ -18,16 +18,16 @@ mod watched;
 
 use std::sync::Arc;
 
+use git_handoff::repository::{Environment, Repository};
+use lines::Lines;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
-
-use crate::cli::{Ending, Failure, Output};
-use git_handoff::repository::{Environment, Repository};
-use lines::Lines;
 use server::{AT_WORK, Server};
 use tools::Session;
 use watched::Watches;
+
+use crate::cli::{Ending, Failure, Output};
 
 /// In whose name a server acts where nobody says.
 const ACTOR: &str = "agent:mcp";

@@ -6,9 +6,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cli::{Failure, check, gate};
+
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
-use crate::cli::{Failure, check, gate};
 
 /// Returns the tool.
 pub(super) fn tools() -> Vec<Entry> {

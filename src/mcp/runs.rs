@@ -2,16 +2,18 @@
 
 use git_handoff::anchor::Means;
 use git_handoff::anchor::ask_all;
+use git_handoff::repository::Trust;
+use git_handoff::run::Target;
+use git_handoff::run::submission::{Verdict, Wanted};
+use git_handoff::thread::target::ThreadTarget;
 use git_handoff::verify::{AtHand, Logs, Question, thread as verify_thread, verify_with};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cli::{Failure, validate};
+
 use super::tools::{Call, Effect, Entry, Json, answer, tool};
-use crate::cli::{Failure, submit, validate};
-use git_handoff::repository::Trust;
-use git_handoff::run::Target;
-use git_handoff::thread::target::ThreadTarget;
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -77,14 +79,14 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
         )
         .hint("git handoff submit plan.json"));
     }
-    let wanted = submit::Wanted { queue: parameters.queue.clone(), base: parameters.base.clone() };
+    let wanted = Wanted { queue: parameters.queue.clone(), base: parameters.base.clone() };
     let folder = repository.store.git_dir();
-    match submit::submit_bytes(&plan, folder, &wanted, &repository)? {
-        Ok(submitted) => Ok(submit::value(&submitted)),
+    match repository.submit(&plan, folder, &wanted)? {
+        Ok(submission) => answer(&submission),
         Err(problems) => {
             let causes = problems.iter().map(ToString::to_string).chain(validate::and_more(&problems)).collect();
             let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
-            Err(Failure { causes, details: Some(Box::new(validate::verdict(0, &problems))), ..failure })
+            Err(Failure { causes, details: Some(Box::new(answer(&Verdict::of(0, &problems))?)), ..failure })
         }
     }
 }

@@ -10,9 +10,10 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::cli::Failure;
+
 use super::tools::{Call, Entry, Run, Session, off_the_loop};
 use super::{documents, handoff, packets, runs, threads, watch};
-use crate::cli::Failure;
 
 /// How many calls work at the same time; the others wait for their turn.
 pub(super) const AT_WORK: usize = 32;

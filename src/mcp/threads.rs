@@ -3,17 +3,18 @@
 use git_handoff::git::store::Store;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
+use git_handoff::thread::answers::MadeCheckpoint;
+use git_handoff::thread::operations::{Besides, Source};
 use git_handoff::thread::steps;
+use git_handoff::thread::target::ThreadTarget;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, check_size, tool};
 use crate::cli::Failure;
 use crate::cli::thread;
-use git_handoff::thread::answers::MadeCheckpoint;
-use git_handoff::thread::operations::{Besides, Source};
-use git_handoff::thread::target::ThreadTarget;
+
+use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, check_size, tool};
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {

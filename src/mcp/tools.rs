@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use base64ct::{Base64, Encoding as _};
+use git_handoff::repository::{Environment, Repository};
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,10 +13,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cli::{Failure, Output};
+
 use super::ending::Ending;
 use super::watched::Watches;
-use crate::cli::{Failure, Output};
-use git_handoff::repository::{Environment, Repository};
 
 /// The most bytes of a text in an answer.
 pub(super) const MOST_TEXT: usize = 1 << 20;

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use git_handoff::ledger::chain::Link;
 use git_handoff::run::View;
+use git_handoff::run::list::counts;
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::tools::{Call, Effect, Entry, Run, Waiting, read, shown};
 use crate::cli::Failure;
-use git_handoff::ledger::chain::Link;
-use git_handoff::run::list::counts;
+
+use super::tools::{Call, Effect, Entry, Run, Waiting, read, shown};
 
 /// The longest that a run is watched in one call, in seconds.
 const LONGEST: u64 = 600;

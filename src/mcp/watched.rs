@@ -10,13 +10,14 @@ use std::time::Duration;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
+use git_handoff::repository::Environment;
+use git_handoff::run::Target;
 use git_handoff::run::View;
 use tokio::sync::{Semaphore, watch};
 
-use super::tools::off_the_loop;
 use crate::cli::Failure;
-use git_handoff::repository::Environment;
-use git_handoff::run::Target;
+
+use super::tools::off_the_loop;
 
 /// How often refs are looked at.
 const LOOK: Duration = Duration::from_millis(200);

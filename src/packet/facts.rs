@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::quote::quoted;
-use super::schema::listed;
-use super::{Row, no_facts};
 use crate::git::program;
 use crate::git::store::Store;
 use crate::git::{history, refs, work_tree};
@@ -16,6 +13,10 @@ use crate::model::place::Place;
 use crate::model::printable::written_out;
 use crate::run::{Vetted, View};
 use crate::verify::Gate;
+
+use super::quote::quoted;
+use super::schema::listed;
+use super::{Row, no_facts};
 
 /// How many commits are looked up.
 const MOST_COMMITS: usize = 32;

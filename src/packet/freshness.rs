@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::quote::quoted;
-use super::{Row, Terms};
 use crate::model::packet::Age;
 use crate::model::time::Moment;
+
+use super::quote::quoted;
+use super::{Row, Terms};
 
 /// How far the writer's clock may be ahead of ours.
 const AHEAD: u64 = 5 * 60;

@@ -4,12 +4,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::data::CREDENTIALS;
-use super::quote::quoted;
-use super::{Row, Terms};
 use crate::model::credential;
 use crate::model::packet::{Packet, marker};
 use crate::model::printable::written_out;
+
+use super::data::CREDENTIALS;
+use super::quote::quoted;
+use super::{Row, Terms};
 
 /// The shortest part behind a label that is taken for a secret if it mixes letters and digits.
 const SHORTEST_SECRET: usize = 8;

@@ -1,7 +1,8 @@
 //! A plan as far as it could be read, so that checking can go on past the first problem.
 
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};

@@ -2,9 +2,10 @@
 //!
 //! Which field is read by which of these stands in the tables of [`crate::model::plan`].
 
-use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};

@@ -12,13 +12,14 @@ pub use crate::model::problems::Problems;
 
 use std::collections::BTreeMap;
 
+use graph::Graph;
+
 use crate::model::catalog::Catalog;
 use crate::model::digest::Digest;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
 use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
-use graph::Graph;
 
 /// A plan that was validated, with the bytes it was read from; only [`validate`] makes one.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Repository, read_up_to};
 use crate::config::is_in_work_tree;
 use crate::verify::{Options, Revoked, Signers, revoked};
+
+use super::{Repository, read_up_to};
 
 /// The largest file of signers or of revoked keys, in bytes.
 const SIGNERS_LIMIT: u64 = 16 << 20;

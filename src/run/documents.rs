@@ -4,10 +4,6 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::document::{self, Change, InsteadOf, Put};
-use super::steer;
-use super::target::{self, Target};
-use super::{Vetted, View};
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::Author;
 use crate::model::entry::Product;
@@ -15,6 +11,11 @@ use crate::model::name::{FilePath, NameError, RunId};
 use crate::model::schema::{Schema, SchemaError, Wanted};
 use crate::model::time::Moment;
 use crate::repository::Repository;
+
+use super::document::{self, Change, InsteadOf, Put};
+use super::steer;
+use super::target::{self, Target};
+use super::{Vetted, View};
 
 /// A revision of a document with the entry that introduced it, as answers have it.
 #[derive(Clone, Debug, Serialize)]

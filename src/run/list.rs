@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::target::{self, Target, own_runs};
-use super::view::View;
 use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::ProductKey;
 use crate::repository::Repository;
+
+use super::target::{self, Target, own_runs};
+use super::view::View;
 
 /// The runs of a repository: what `runs --json` prints.
 #[derive(Clone, Debug, Serialize)]

@@ -5,6 +5,7 @@ pub mod document;
 pub mod documents;
 pub mod list;
 pub mod steer;
+pub mod submission;
 pub mod submit;
 pub mod target;
 

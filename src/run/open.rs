@@ -8,6 +8,7 @@ use crate::git::store::{self, Edit, Store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
 use crate::ledger::merkle::Frontier;
+use crate::ledger::sign;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Cause, Event, RunEnded, RunExtended, RunSealed};
 use crate::model::extension;
@@ -19,7 +20,6 @@ use crate::model::state::{Illegal, RunState};
 
 use super::submit;
 use super::view::view;
-use crate::ledger::sign;
 
 /// A run that entries can be recorded on.
 pub struct OpenRun {

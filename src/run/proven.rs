@@ -9,13 +9,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, OpenRun};
 use crate::git::store::Store;
 use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::verify::{Continuable, Mark, Refusal, continuable_on};
+
+use super::{Error, OpenRun};
 
 /// What the name of a mark begins with until it is whole.
 const UNFINISHED: &str = ".tmp";

@@ -4,8 +4,6 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::Serialize;
 
-use super::target::{self, Target};
-use super::{Denied, NewEntry, OpenRun, View, closed};
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::chain;
@@ -13,6 +11,9 @@ use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use crate::model::name::{ItemId, RunId};
 use crate::model::state::{Phase, RunState};
 use crate::repository::{self, Repository};
+
+use super::target::{self, Target};
+use super::{Denied, NewEntry, OpenRun, View, closed};
 
 /// What was recorded: what `cancel`, `retry` and `close` print.
 #[derive(Clone, Debug, Serialize)]

@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::ops::Deref;
 
-use super::Error;
-use super::view::{self, View};
 use crate::git::checked;
 use crate::git::store::Store;
 use crate::ledger::chain::Link;
@@ -12,6 +10,9 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
 use crate::model::format::{self, Layout};
 use crate::verify::{Admitted, Seen};
+
+use super::Error;
+use super::view::{self, View};
 
 /// A run that passed the gate, read from the very commit that did: what everything takes that takes bytes out of a run, or
 /// believes what it says.

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use gix::hashtable::HashSet;
 
-use super::Kind;
 use crate::git::history;
 use crate::git::store::{self, Store};
 use crate::git::whole;
@@ -18,6 +17,8 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::rule::Rule;
 use crate::plan;
+
+use super::Kind;
 
 /// Deeper folders than this hold nothing of ours: a path of 1,024 bytes has fewer segments.
 const DEEPEST: usize = 600;

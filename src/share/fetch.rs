@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::place::{is_asked, refuses, unknown};
-use super::{Kind, Place, Space, evidence, stamps};
 use crate::git::race::{self, Lost};
 use crate::git::remote::{self, Depth, Reach, Remote};
 use crate::git::store::{self, Batch, Kept, Store};
@@ -15,6 +13,9 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
+
+use super::place::{is_asked, refuses, unknown};
+use super::{Kind, Place, Space, evidence, stamps};
 
 /// How often a remote is asked for less where not all of what it shows is sound.
 const MOST_TRIES: usize = 100;

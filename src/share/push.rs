@@ -5,9 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::{is_asked, unknown};
-use super::rival::{Found, Remotely, Rival};
-use super::{Kind, Place, Space, stamps};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{refs, tree};
@@ -15,6 +12,10 @@ use crate::ledger::log;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::log_name::LogName;
+
+use super::place::{is_asked, unknown};
+use super::rival::{Found, Remotely, Rival};
+use super::{Kind, Place, Space, stamps};
 
 /// What to hand over.
 #[derive(Clone, Debug)]

@@ -5,9 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use super::place::refuses;
-use super::push::{Error, Status};
-use super::{Kind, Place};
 use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
 use crate::git::store::{Kept, Store};
@@ -15,6 +12,10 @@ use crate::ledger::log;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
+
+use super::place::refuses;
+use super::push::{Error, Status};
+use super::{Kind, Place};
 
 /// Something that lies in the place of a chain of ours on a remote and is no such chain.
 #[derive(Clone, Debug)]

@@ -5,6 +5,8 @@
 
 mod source;
 
+use source::{find, is_stranger};
+
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
 use super::used::{self, Used};
@@ -21,7 +23,6 @@ use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::packet::Classification;
 use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
-use source::{find, is_stranger};
 
 /// What is to be adopted, and on which terms.
 #[derive(Clone, Debug)]

@@ -3,8 +3,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Made;
-use super::adopt::Adopted;
 use crate::model::digest::Oid;
 use crate::model::entry::{Product, Worktree};
 use crate::model::name::ThreadId;
@@ -12,6 +10,9 @@ use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::model::time::Moment;
 use crate::packet::Classification;
 use crate::verify::{Ancestor, Sound};
+
+use super::Made;
+use super::adopt::Adopted;
 
 /// The threads of a repository: what `thread list` prints.
 #[derive(Clone, Debug, Serialize)]

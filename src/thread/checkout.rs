@@ -5,14 +5,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::path_of;
-use super::worktree::{self, Snapshot, records};
 use crate::git::program::{self, Git};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
 use crate::git::work_tree;
 use crate::model::digest::Oid;
 use crate::model::entry::Content;
+
+use super::path_of;
+use super::worktree::{self, Snapshot, records};
 
 /// What has to be written and removed, found out before anything is changed.
 pub struct Plan<'q> {

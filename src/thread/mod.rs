@@ -19,6 +19,8 @@ pub mod used;
 pub mod vouch;
 pub mod worktree;
 
+use vouch::Vouched;
+
 use crate::git::race::{Lost, Race};
 use crate::git::refs;
 use crate::git::store::{Edit, Store};
@@ -30,7 +32,6 @@ use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
 use crate::verify::{self, Options, Sound, Unsound};
-use vouch::Vouched;
 
 /// A thread of ours that may be continued: it is sound and belongs to our key.
 pub struct OpenThread {

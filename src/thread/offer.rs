@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::vouch::Vouched;
-use super::{Error, gate, steps};
 use crate::git::history;
 use crate::git::remote::{self, Reach};
 use crate::git::store::Store;
@@ -16,6 +14,9 @@ use crate::model::format;
 use crate::model::packet::Unclean;
 use crate::model::thread::CheckpointId;
 use crate::model::time::Moment;
+
+use super::vouch::Vouched;
+use super::{Error, gate, steps};
 
 /// How long a remote may take to say whether it holds what is offered.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,11 +4,6 @@
 
 use serde_json::Value;
 
-use super::adopt::{self, Request};
-use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
-use super::offer::{self, AtRemotes, Terms};
-use super::target::{self, ThreadTarget};
-use super::{Made, own_threads, steps, worktree};
 use crate::git::program::Git;
 use crate::git::refs;
 use crate::git::work_tree;
@@ -20,6 +15,12 @@ use crate::model::thread::{CheckpointId, MAX_SUMMARY};
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::{self, Target};
 use crate::verify::{Options, knows_key};
+
+use super::adopt::{self, Request};
+use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
+use super::offer::{self, AtRemotes, Terms};
+use super::target::{self, ThreadTarget};
+use super::{Made, own_threads, steps, worktree};
 
 /// The most bytes of an agent's name.
 const MAX_AGENT: usize = 256;

@@ -2,10 +2,6 @@
 
 use std::io::Write;
 
-use super::checkout::Plan;
-use super::nonce::Nonces;
-use super::vouch::Vouched;
-use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
 use crate::ledger::chain::{Link, Writer};
@@ -14,6 +10,11 @@ use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::verify::Sound;
+
+use super::checkout::Plan;
+use super::nonce::Nonces;
+use super::vouch::Vouched;
+use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
 
 /// Appends an earlier checkpoint's content as the new latest one; also where it is the latest.
 pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<Made, Error> {

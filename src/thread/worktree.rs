@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::path_of;
 use crate::git::program::{self, Git};
 use crate::git::quarantine::{self, Quarantine};
 use crate::git::store::{self, Kept, Store};
 use crate::model::digest::{Digest, HashingReader, Oid};
 use crate::model::entry::{Ignored, Worktree};
+
+use super::path_of;
 
 /// More ignored files than this are not listed one by one: folders that are ignored as a whole are named instead.
 const MOST_IGNORED: usize = 1000;

@@ -1,15 +1,15 @@
 //! `git handoff anchor add`
 
-use git_handoff::anchor::Means;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use git_handoff::anchor::Means;
 use git_handoff::git::apart::Apart;
 use git_handoff::git::remote::{self, Remotes};
+use git_handoff::repository::Repository;
 use serde_json::json;
 
 use super::super::{Ending, Failure, Output};
-use git_handoff::repository::Repository;
 
 /// Configure an anchor, after a look at whether it is there
 ///

@@ -1,10 +1,10 @@
 //! `git handoff anchor list`
 
+use git_handoff::repository::Repository;
 use git_handoff::verify::{Guarantee, LOCAL};
 use serde_json::json;
 
 use super::super::{Ending, Failure, Output, table};
-use git_handoff::repository::Repository;
 
 /// List the anchors that verify asks
 ///

@@ -6,12 +6,12 @@ use git_handoff::ledger::log::{self, Record};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
+use git_handoff::run::target::own_runs;
 use git_handoff::verify::{Options, Seal, State, verify};
 use serde_json::json;
 
 use super::super::{Ending, Failure, Output, table};
-use git_handoff::repository::Repository;
-use git_handoff::run::target::own_runs;
 
 /// Hand the roots of sealed runs over to anchors
 ///

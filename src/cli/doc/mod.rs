@@ -6,11 +6,11 @@ pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod put;
 
+use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 use git_handoff::run::Vetted;
 
 use super::{Ending, Failure, Output, gate};
-use git_handoff::repository::Repository;
-use git_handoff::run::Target;
 
 /// Put documents on a run, and read them
 ///

@@ -1,10 +1,10 @@
 //! `git handoff thread cat`
 
 use git_handoff::thread::steps;
+use git_handoff::thread::target::ThreadTarget;
 
 use super::super::cat::Stdout;
 use super::{Ending, Failure, Output, Repository};
-use git_handoff::thread::target::ThreadTarget;
 
 /// Print the state of a checkpoint, byte for byte
 #[derive(clap::Args)]

@@ -8,9 +8,9 @@ mod show;
 mod verify;
 
 use git_handoff::model::name::ThreadId;
+use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
-use git_handoff::repository::Repository;
 
 pub(crate) use verify::print;
 

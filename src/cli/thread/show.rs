@@ -5,10 +5,10 @@ use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::answers::CheckpointShown;
 use git_handoff::thread::steps;
+use git_handoff::thread::target::ThreadTarget;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
-use git_handoff::thread::target::ThreadTarget;
 
 /// Show everything that is recorded about a checkpoint
 #[derive(clap::Args)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
+use git_handoff::repository::Trust;
 use git_handoff::thread::own_threads;
+use git_handoff::thread::target::ThreadTarget;
 use git_handoff::verify::{Error, Logs, Options, ThreadReport, thread as verify_thread};
 
 use super::{Ending, Failure, Output, Repository};
-use git_handoff::repository::Trust;
-use git_handoff::thread::target::ThreadTarget;
 
 /// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
 ///

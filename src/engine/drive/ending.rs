@@ -2,12 +2,13 @@
 
 use tokio::sync::mpsc;
 
-use super::{Conductor, Error, Settled};
 use crate::engine::attempt::Finished;
 use crate::engine::event::Progress;
 use crate::engine::retain;
 use crate::ledger::chain;
 use crate::run;
+
+use super::{Conductor, Error, Settled};
 
 impl Conductor<'_> {
     pub(super) async fn interrupted(

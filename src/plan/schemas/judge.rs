@@ -7,10 +7,11 @@ use jsonschema::{ValidationError, Validator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bounds;
 use crate::model::json;
 use crate::model::printable::beginning;
 use crate::model::problems::MAX_PROBLEMS;
+
+use super::bounds;
 
 /// The largest value of which everything that is wrong is told; of a larger one the first thing is.
 const MAX_COUNTED: usize = 256 << 10;

@@ -2,8 +2,9 @@
 
 mod shapes;
 
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;

@@ -6,11 +6,12 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Error, Finding, Patient};
 use crate::git::{kept, midx, outgoing};
 use crate::model::format::REFS;
 use crate::model::quote::quoted;
 use crate::run::unfinished_marks;
+
+use super::{Error, Finding, Patient};
 
 /// What no process holds open is taken for left behind once it is so old: git closes lock files that it goes on holding.
 const OLD: Duration = Duration::from_secs(3600);

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Error, Finding, Patient, restrict};
 use crate::clock::Clock;
 use crate::git::history;
 use crate::git::program;
@@ -11,6 +10,8 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::quote::quoted;
+
+use super::{Error, Finding, Patient, restrict};
 
 /// The first git that merges trees without a work tree.
 const OLDEST_GIT: (u32, u32) = (2, 38);

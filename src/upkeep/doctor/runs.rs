@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Finding, Patient};
 use crate::engine::hold::{self, Hold};
 use crate::git::refs;
 use crate::ledger::log::{self, Record};
@@ -14,6 +13,8 @@ use crate::model::state::Phase;
 use crate::run::{self, OpenRun, View};
 use crate::verify::{Refusal, continuable};
 use crate::worker::workspace::Workspace;
+
+use super::{Error, Finding, Patient};
 
 /// The folders below `refs/handoff/` whose refs only the holder of a run writes.
 pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];

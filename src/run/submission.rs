@@ -1,0 +1,136 @@
+//! From the bytes of a plan to a run, in a repository with its configuration.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::model::json::JsonPath;
+use crate::model::name::RunId;
+use crate::model::plan::Plan;
+use crate::plan;
+use crate::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
+use crate::repository::{self, Repository};
+
+use super::submit::{self, Request, Submitted, resolve_base};
+use super::{Denied, OpenRun};
+
+/// What is said against a plan before it says it itself.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The queue.
+    pub queue: Option<String>,
+    /// The revision that items start from.
+    pub base: Option<String>,
+}
+
+impl Wanted {
+    /// Returns the revision that a run of the plan starts from.
+    fn revision(&self, plan: Option<&Plan>) -> String {
+        self.base.clone().or_else(|| plan?.base.clone()).unwrap_or_else(|| "HEAD".into())
+    }
+}
+
+/// Whether a plan is valid, or every problem it has: what `validate --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict<'a> {
+    schema: &'static str,
+    /// Whether it is.
+    pub valid: bool,
+    /// How many items it has, if it is.
+    pub items: usize,
+    /// The problems that are told.
+    pub problems: &'a Problems,
+    /// How many more there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<usize>,
+}
+
+impl<'a> Verdict<'a> {
+    /// Answers the problems of a plan; one that has none has so many items.
+    pub fn of(items: usize, problems: &'a Problems) -> Self {
+        let more = Some(problems.more()).filter(|more| *more > 0);
+        Self { schema: "git-handoff.validate/1", valid: problems.is_empty(), items, problems, more }
+    }
+}
+
+/// A run that was made of a plan: what `submit --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Submission {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// Whether it was created now, and not by an earlier submission of the same plan.
+    pub created: bool,
+}
+
+impl Repository {
+    /// Validates a plan against this repository.
+    ///
+    /// The one way to a valid plan, so that `validate` and `submit` cannot disagree.
+    pub fn validate(&self, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Problems> {
+        let parsed = plan::parse(bytes).ok();
+        let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
+        let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];
+        // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.
+        let reserved = resolve_base(&self.store, &wanted.revision(parsed.as_ref()))
+            .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
+            .unwrap_or_default();
+        let catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
+        validate(bytes, &catalog)
+    }
+
+    /// Validates a plan and makes a run of it; the artifacts that it names are relative to `folder`. Problems of the plan are an
+    /// answer, not a failure.
+    pub fn submit(
+        &self,
+        bytes: &[u8],
+        folder: PathBuf,
+        wanted: &Wanted,
+    ) -> Result<Result<Submission, Problems>, Error> {
+        let valid = match self.validate(bytes, wanted) {
+            Ok(valid) => valid,
+            Err(problems) => return Ok(Err(problems)),
+        };
+        let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
+        if queue != "default" && !self.config.queues.contains_key(queue) {
+            return Err(Error::Queue(queue.to_owned()));
+        }
+        let pattern = self.config.queues.get(queue).and_then(|settings| settings.pattern.clone());
+        let request = Request {
+            base: resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?,
+            queue: wanted.queue.clone(),
+            pattern: pattern.unwrap_or_else(|| "dag".into()),
+            folder,
+        };
+        let writer = self.writer()?;
+        let Submitted { run, created } = submit::submit(&writer, &valid, &request)?;
+        if !created {
+            // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
+            OpenRun::open(&writer, &run)?;
+        }
+        Ok(Ok(Submission { schema: "git-handoff.submit/1", run, created }))
+    }
+}
+
+/// A problem with what is registered is one of the plan that asks for it.
+fn unreadable(error: &repository::Error) -> Problem {
+    let code = if matches!(error, repository::Error::Rules { .. }) { Code::BadRule } else { Code::UnknownShape };
+    Problem::new(code, &JsonPath::root(), crate::model::causes::in_words(error))
+}
+
+/// Why no run was made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such queue is registered.
+    #[error("no queue {0:?} is registered here")]
+    Queue(String),
+    /// The run could not be made.
+    #[error(transparent)]
+    Submit(#[from] submit::Error),
+    /// What lies under the plan's id is no run of ours.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}
