@@ -12,6 +12,7 @@ use crate::model::name::RunId;
 use super::findings::Verdict;
 use super::reader::Link;
 use super::report::Facts;
+use super::rows::Rows;
 use super::{AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, content};
 
 /// What the gate goes by.
@@ -125,11 +126,11 @@ impl Gate<'_> {
         let sealed = case.seal().is_some();
         let tampered = judged.is_tampered(sealed, distrust);
         // What is only missing, or not trusted, contradicts nothing.
-        let aside = [("root", !sealed), ("anchor", judged.missing_anchor), ("signature", tampered && distrust)];
+        let aside =
+            Rows { root: !sealed, anchor: judged.missing_anchor, signature: tampered && distrust, ..Rows::default() };
         let report = judged.report(Facts::of(&case), distrust);
-        let fails = report.rows.iter().filter(|row| row.state == State::Failed);
-        let row = fails.map(|row| (row.name, &row.detail)).find(|(name, _)| !aside.contains(&(*name, true)));
-        let what = row.map_or_else(String::new, |(name, detail)| format!("{name}: {detail}"));
+        let row = report.rows.iter().zip(aside.iter()).find(|(row, aside)| row.state == State::Failed && !**aside);
+        let what = row.map_or_else(String::new, |(row, _)| format!("{}: {}", row.name, row.detail));
         if tampered {
             return Err(Barred::Tampered { report: Box::new(report), what });
         }

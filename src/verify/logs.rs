@@ -57,8 +57,7 @@ impl Logs {
 
     /// Adds logs of another repository, which count as witnesses where they are by a key that counts, or are that
     /// repository's own.
-    #[must_use]
-    pub fn with_witnesses(mut self, others: Self) -> Self {
+    pub(super) fn with_witnesses(mut self, others: Self) -> Self {
         self.logs.extend(others.logs.into_iter().map(|log| Log { elsewhere: true, ..log }));
         self
     }

@@ -93,7 +93,7 @@ pub struct Options {
 impl Options {
     /// Returns the fingerprints of the keys that the verifier knows: its own, and those of its signers, whenever they are valid.
     /// One that is revoked, and not only since some time, is nobody's any more.
-    pub fn known_keys(&self) -> Vec<String> {
+    fn known_keys(&self) -> Vec<String> {
         let signers = self.signers.iter().flat_map(Signers::keys).map(crate::ledger::sign::fingerprint);
         let known: BTreeSet<String> = self.own_key.iter().cloned().chain(signers).collect();
         known.into_iter().filter(|key| !matches!(self.revoked.get(key), Some(None))).collect()

@@ -3,6 +3,10 @@
 //! It knows nothing of runs, threads and logs. What a chain of each kind is besides its links stands where that kind is read:
 //! how far back it goes, and what is made of commits that are no entries, and of an end that comes too early.
 
+use std::collections::BTreeSet;
+
+use gix::objs::Kind;
+
 use crate::git::codec::{self, Decoded};
 use crate::git::store::Store;
 use crate::ledger::sign;
@@ -219,8 +223,22 @@ impl Link {
     }
 }
 
+/// Returns those of some commits that are not on the line of first parents behind `tip`.
+pub(super) fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTreeSet<Oid>, Fault> {
+    let objects = Objects::new(store);
+    let mut strangers: BTreeSet<Oid> = commits.iter().copied().collect();
+    let mut next = Some(tip);
+    while let Some(commit) = next
+        && !strangers.is_empty()
+    {
+        strangers.remove(&commit);
+        next = tree_and_parent(&objects.read(commit, Kind::Commit)?).1;
+    }
+    Ok(strangers)
+}
+
 /// Finds tree and first parent in a commit that need not be an entry.
-pub(super) fn tree_and_parent(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
+fn tree_and_parent(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
     let mut lines = raw.split(|b| *b == b'\n').map(|line| std::str::from_utf8(line).unwrap_or_default());
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.parse().ok();
     (field("tree "), field("parent "))

@@ -34,7 +34,7 @@ pub fn received(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: Oid) -
     let mut before = None;
     for link in &links {
         place(chain, link, before)?;
-        before = Some(&**link);
+        before = Some(link);
     }
     if let Chain::Log(name) = chain
         && !name.fits(links.iter().map(|link| link.hash))
@@ -51,12 +51,12 @@ pub fn received(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: Oid) -
 }
 
 /// Reads the entries, oldest first; those up to a commit are vouched for.
-fn walk(store: &Store, vouched: Option<Oid>, tip: Oid) -> Result<Vec<Box<Link>>, String> {
+fn walk(store: &Store, vouched: Option<Oid>, tip: Oid) -> Result<Vec<Link>, String> {
     // The parent of a first entry, if it has one, belongs to the chain that it was adopted or forked from.
     let walked = Walk { vouched, ..Walk::new(Back::ToFirstEntry) }.read(store, tip);
     match walked.stop {
         Some(Stop::Fault(fault)) => Err(fault.to_string()),
-        _ => walked.commits.into_iter().collect(),
+        _ => walked.commits.into_iter().map(|commit| commit.map(|link| *link)).collect(),
     }
 }
 
@@ -93,7 +93,7 @@ fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), Str
 }
 
 /// Makes sure that each entry that is not vouched for is signed by a key that may write the chain.
-fn signatures(store: &Store, chain: Chain<'_>, links: &[Box<Link>]) -> Result<(), String> {
+fn signatures(store: &Store, chain: Chain<'_>, links: &[Link]) -> Result<(), String> {
     let Some(first) = links.first() else { return Err("it holds no entry".into()) };
     let writers = match (chain, &first.entry.event) {
         (Chain::Run(_), Event::RunSubmitted(e)) => e.writers.clone(),

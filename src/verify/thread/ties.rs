@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gix::objs::Kind;
-
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
@@ -17,8 +15,7 @@ use super::lineage::Wrong;
 use super::{Table, ThreadChain};
 use crate::verify::findings::Findings;
 use crate::verify::log::Said;
-use crate::verify::objects::{Fault, Objects};
-use crate::verify::reader::tree_and_parent;
+use crate::verify::reader::strangers;
 use crate::verify::run_chain::RunChain;
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
 
@@ -118,20 +115,6 @@ fn in_ours(table: &Table<'_>, run: &RunId, commits: &[Oid], bad: &mut Findings) 
         }
         Err(fault) => bad.fault(&format!("run {run}"), &fault),
     }
-}
-
-/// Returns those of some commits that are not on the line of first parents behind `tip`.
-fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTreeSet<Oid>, Fault> {
-    let objects = Objects::new(store);
-    let mut strangers: BTreeSet<Oid> = commits.iter().copied().collect();
-    let mut next = Some(tip);
-    while let Some(commit) = next
-        && !strangers.is_empty()
-    {
-        strangers.remove(&commit);
-        next = tree_and_parent(&objects.read(commit, Kind::Commit)?).1;
-    }
-    Ok(strangers)
 }
 
 /// Says why a run cannot be tied to a thread; nothing where it can.
