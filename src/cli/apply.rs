@@ -5,12 +5,10 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
-use git_handoff::run::View;
-use git_handoff::run::{Target, target};
+use git_handoff::run::{Target, View, target};
 use serde_json::json;
 
-use super::gate;
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, gate};
 
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///

@@ -10,8 +10,7 @@ use git_handoff::model::place::Place;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
-use git_handoff::run::{Blob, Vetted};
-use git_handoff::run::{Target, target};
+use git_handoff::run::{Blob, Target, Vetted, target};
 
 use super::{Ending, Failure, Output, gate};
 

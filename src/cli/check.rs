@@ -6,15 +6,12 @@ use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable
 use git_handoff::packet::facts::{self, Absent};
 use git_handoff::packet::{self, Classification, Report, Terms};
 use git_handoff::repository::Environment;
-use git_handoff::run::Target;
-use git_handoff::run::Vetted;
-use git_handoff::run::{document, documents};
+use git_handoff::run::{Target, Vetted, document, documents};
 use git_handoff::thread::target::ThreadTarget;
 use git_handoff::thread::{gate as attached, steps, vouch};
 use git_handoff::verify::Gate;
 
-use super::context;
-use super::{Ending, Failure, Output, gate};
+use super::{Ending, Failure, Output, context, gate};
 
 /// Check whether it is safe to resume from a handoff packet
 ///

@@ -7,9 +7,8 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::coordinate;
 use git_handoff::run::steer::refuse_unless_open;
+use git_handoff::run::{Target, coordinate};
 use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output, run};

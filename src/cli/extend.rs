@@ -11,9 +11,8 @@ use git_handoff::model::quote::quoted;
 use git_handoff::plan;
 use git_handoff::plan::validate::{Problems, validate_extension};
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
 use git_handoff::run::steer::refuse_unless_open;
-use git_handoff::run::{NewEntry, OpenRun};
+use git_handoff::run::{NewEntry, OpenRun, Target};
 use serde_json::json;
 
 use super::{Ending, Failure, Output, run, validate};

@@ -11,11 +11,10 @@ use git_handoff::model::plan::Item;
 use git_handoff::model::quote::quoted;
 use git_handoff::plan::schemas::Schemas;
 use git_handoff::repository::Repository;
-use git_handoff::run::OpenRun;
-use git_handoff::run::Target;
 use git_handoff::run::list::ItemStatus;
 use git_handoff::run::submission::Wanted;
 use git_handoff::run::target::own_runs;
+use git_handoff::run::{OpenRun, Target};
 use serde_json::json;
 use tokio::sync::watch;
 

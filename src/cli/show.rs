@@ -11,11 +11,9 @@ use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
-use git_handoff::run::View;
-use git_handoff::run::document;
 use git_handoff::run::documents::DocumentShown;
 use git_handoff::run::list::ItemStatus;
-use git_handoff::run::{Target, target};
+use git_handoff::run::{Target, View, document, target};
 use serde_json::{Value, json};
 
 use super::{Ending, Failure, Output, progress, status, table};

@@ -1,9 +1,8 @@
 //! `git handoff status`
 
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::View;
 use git_handoff::run::list::Status;
+use git_handoff::run::{Target, View};
 
 use super::{Ending, Failure, Output, table};
 

@@ -7,8 +7,7 @@ use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::{Verdict, Wanted};
 
-use super::context;
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, context};
 
 /// Check a plan and print every problem it has
 #[derive(clap::Args)]

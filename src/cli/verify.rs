@@ -6,17 +6,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git_handoff::anchor::Means;
-use git_handoff::anchor::ask_all;
 use git_handoff::anchor::held::{self, own_target as own};
+use git_handoff::anchor::{Means, ask_all};
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
-use git_handoff::repository::Repository;
-use git_handoff::repository::Trust;
-use git_handoff::run::Target;
-use git_handoff::run::submit;
+use git_handoff::repository::{Repository, Trust};
+use git_handoff::run::{Target, submit};
 use git_handoff::verify::{
     Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, verify_bundle_json, verify_proof, verify_with,
 };

@@ -19,11 +19,8 @@ use crate::model::entry::{Event, RunSealed};
 use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
-use crate::run::coordinate;
-use crate::run::{self, NewEntry, OpenRun};
-use crate::worker::capture;
-use crate::worker::survivors;
-use crate::worker::workspace;
+use crate::run::{self, NewEntry, OpenRun, coordinate};
+use crate::worker::{capture, survivors, workspace};
 
 use super::attempt::{Finished, Job};
 use super::decide::Schedule;

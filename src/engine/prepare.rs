@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::entry::ItemFired;
-use crate::model::format;
 use crate::model::manifest::{self, Manifest};
+use crate::model::{bounds, format};
 use crate::run::OpenRun;
 use crate::worker::sandbox;
 

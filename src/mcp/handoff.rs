@@ -1,8 +1,7 @@
 //! The tools that a checkpoint changes hands by.
 
 use git_handoff::git::remote::{Reach, Remotes};
-use git_handoff::repository::Repository;
-use git_handoff::repository::Trust;
+use git_handoff::repository::{Repository, Trust};
 use git_handoff::thread::adopt::Request;
 use git_handoff::thread::answers::AdoptedCheckpoint;
 use git_handoff::thread::offer::{Terms, milliseconds};

@@ -1,7 +1,6 @@
 //! Tools about runs.
 
-use git_handoff::anchor::Means;
-use git_handoff::anchor::ask_all;
+use git_handoff::anchor::{Means, ask_all};
 use git_handoff::repository::Trust;
 use git_handoff::run::Target;
 use git_handoff::run::submission::{Verdict, Wanted};

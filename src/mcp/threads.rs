@@ -11,8 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cli::Failure;
-use crate::cli::thread;
+use crate::cli::{Failure, thread};
 
 use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, check_size, tool};
 

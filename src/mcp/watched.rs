@@ -11,8 +11,7 @@ use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::repository::Environment;
-use git_handoff::run::Target;
-use git_handoff::run::View;
+use git_handoff::run::{Target, View};
 use tokio::sync::{Semaphore, watch};
 
 use crate::cli::Failure;

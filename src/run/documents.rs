@@ -13,9 +13,8 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 
 use super::document::{self, Change, InsteadOf, Put};
-use super::steer;
 use super::target::{self, Target};
-use super::{Vetted, View};
+use super::{Vetted, View, steer};
 
 /// A revision of a document with the entry that introduced it, as answers have it.
 #[derive(Clone, Debug, Serialize)]

@@ -11,12 +11,11 @@ use crate::ledger::merkle::Frontier;
 use crate::ledger::sign;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Cause, Event, RunEnded, RunExtended, RunSealed};
-use crate::model::extension;
-use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Item, Selector, Source};
 use crate::model::state::{Illegal, RunState};
+use crate::model::{extension, format};
 
 use super::submit;
 use super::view::view;

@@ -1,9 +1,8 @@
 //! Puts a saved working tree back, and never onto anybody's own changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::git::program::{self, Git};
 use crate::git::quarantine::Quarantine;

@@ -5,8 +5,7 @@
 use serde_json::Value;
 
 use crate::git::program::Git;
-use crate::git::refs;
-use crate::git::work_tree;
+use crate::git::{refs, work_tree};
 use crate::model::digest::Oid;
 use crate::model::entry::{Content, Product, RunTie, Worktree};
 use crate::model::format;

@@ -8,8 +8,7 @@ use crate::model::name::ThreadId;
 use crate::model::place::Place;
 use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
-use crate::repository::Repository;
-use crate::repository::trust;
+use crate::repository::{Repository, trust};
 use crate::run::target::{self, fetched};
 use crate::verify::{Options, Sound, Unsound, sound_thread};
 

@@ -7,10 +7,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use gix::objs::Kind;
 
-use crate::git::codec;
-use crate::git::history;
-use crate::git::refs;
 use crate::git::store::{self, Store};
+use crate::git::{codec, history, refs};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;

@@ -1,10 +1,8 @@
 //! `git handoff anchor check`
 
-use git_handoff::anchor::Means;
-use git_handoff::anchor::ask_all;
 use git_handoff::anchor::held::{self, Held};
-use git_handoff::repository::Repository;
-use git_handoff::repository::Trust;
+use git_handoff::anchor::{Means, ask_all};
+use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::Target;
 use git_handoff::verify::{Anchored, AtHand, LOCAL, Logs, Question, Report, Standing, Timed, verify_with};
 use serde_json::json;

@@ -1,7 +1,6 @@
 //! `git handoff anchor push`
 
-use git_handoff::anchor::Means;
-use git_handoff::anchor::{Error, Published, Sealing};
+use git_handoff::anchor::{Error, Means, Published, Sealing};
 use git_handoff::ledger::log::{self, Record};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;

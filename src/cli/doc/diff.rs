@@ -5,9 +5,7 @@ use std::io;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::name::FilePath;
-use git_handoff::run::Vetted;
-use git_handoff::run::document;
-use git_handoff::run::documents;
+use git_handoff::run::{Vetted, document, documents};
 
 use super::super::gate;
 use super::{Ending, Failure, Output, Repository};

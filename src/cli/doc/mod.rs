@@ -7,8 +7,7 @@ pub(crate) mod log;
 pub(crate) mod put;
 
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::Vetted;
+use git_handoff::run::{Target, Vetted};
 
 use super::{Ending, Failure, Output, gate};
 
