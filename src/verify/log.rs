@@ -78,7 +78,8 @@ impl Log {
                 log.unread = Some(fault.to_string());
                 return log;
             }
-            Some(stop) => Some(stopped(&stop)),
+            Some(Stop::Fault(fault)) => Some(format!("it could not be read to its first entry: {fault}")),
+            Some(stop) => Some(stop.to_string()),
         };
         log.hear_out(&commits[reading.hashes.len()..]);
         let named = LogName::decode(log.name.rsplit('/').next().unwrap_or_default());
@@ -270,12 +271,4 @@ fn follows(link: &Link, before: Option<&Link>, owner: &String) -> Result<(), Str
         return Err(fault);
     }
     Writers::of_log(owner).refuses(link.entry.seq, key, None).map_or(Ok(()), Err)
-}
-
-/// Says why a log could not be read to its first entry.
-fn stopped(stop: &Stop) -> String {
-    match stop {
-        Stop::Fault(fault) => format!("it could not be read to its first entry: {fault}"),
-        Stop::TooLong | Stop::Strangers(_) => format!("it is too long to be read: more than {MOST} commits"),
-    }
 }

@@ -77,13 +77,17 @@ pub(super) struct Walked {
 }
 
 /// Why a walk ended too early.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Stop {
     /// A commit could not be read.
+    #[error("{0}")]
     Fault(Fault),
     /// There are too many commits that are no entries: so many were read.
+    #[error("{0} commits are no entries; the history before them was not read")]
     Strangers(usize),
-    /// There are too many commits.
-    TooLong,
+    /// There are too many commits: so many were read.
+    #[error("it is too long to be read: more than {0} commits")]
+    TooLong(usize),
 }
 
 /// A commit that was read.
@@ -156,8 +160,10 @@ impl Walking {
             && places.len() < BATCH
             && bytes < BATCH_BYTES
         {
-            if matches!(self.walk.back, Back::ToRoot { commits, .. } if commits == self.read) {
-                self.stop = Some(Stop::TooLong);
+            if let Back::ToRoot { commits, .. } = self.walk.back
+                && commits == self.read
+            {
+                self.stop = Some(Stop::TooLong(commits));
                 break;
             }
             let raw = match self.objects.commit(commit, &mut self.walk.meter) {

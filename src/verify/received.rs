@@ -10,7 +10,7 @@ use crate::model::name::{RunId, ThreadId};
 
 use super::objects::Objects;
 use super::order::{self, Parents};
-use super::reader::{Back, Link, Stop, Walk, short};
+use super::reader::{Back, Link, Walk, short};
 use super::signature::{Signed, Writers};
 
 /// What a ref is to hold the chain of.
@@ -55,8 +55,8 @@ fn walk(store: &Store, vouched: Option<Oid>, tip: Oid) -> Result<Vec<Link>, Stri
     // The parent of a first entry, if it has one, belongs to the chain that it was adopted or forked from.
     let walked = Walk { vouched, ..Walk::new(Back::ToFirstEntry) }.read(store, tip);
     match walked.stop {
-        Some(Stop::Fault(fault)) => Err(fault.to_string()),
-        _ => walked.commits.into_iter().map(|commit| commit.map(|link| *link)).collect(),
+        Some(stop) => Err(stop.to_string()),
+        None => walked.commits.into_iter().map(|commit| commit.map(|link| *link)).collect(),
     }
 }
 

@@ -99,10 +99,8 @@ impl RunChain {
                 chain.findings.fault("the chain", &fault);
                 chain.cut = true;
             }
-            Some(Stop::Strangers(count)) => {
-                chain.findings.add(format!("{count} commits are no entries; the history before them was not read"));
-            }
-            Some(Stop::TooLong) | None => {}
+            Some(stop) => chain.findings.add(stop.to_string()),
+            None => {}
         }
         for commit in walked.commits {
             match (commit, mark) {

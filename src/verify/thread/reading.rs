@@ -42,8 +42,10 @@ impl ThreadChain {
         // The parent of the first entry, if it has one, is the checkpoint that the thread began as.
         let walked = Walk { meter, ..Walk::new(Back::ToFirstEntry) }.read(store, tip);
         let mut chain = Self { meter: walked.meter, ..Self::default() };
-        if let Some(Stop::Fault(fault)) = &walked.stop {
-            chain.findings.fault("the chain", fault);
+        match walked.stop {
+            Some(Stop::Fault(fault)) => chain.findings.fault("the chain", &fault),
+            Some(stop) => chain.findings.add(stop.to_string()),
+            None => {}
         }
         for commit in walked.commits {
             match commit {
