@@ -41,7 +41,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "verify"]),
     ("interop", &["git", "ledger", "model", "run"]),
     ("apply", &["git", "model", "run"]),
-    ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "run", "verify", "worker"]),
+    ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"]),
 ];
 
 /// What may stand only in some files: a name for the effect, the words that betray it, the files.

@@ -4,6 +4,7 @@
 //! over that base. So an item that built on another's patch, and therefore contains it, fits as well as one that did not.
 //! What all of them come to is then merged with what stands at the target. Nothing moves before all of it has merged.
 
+pub mod answer;
 mod parts;
 
 use std::fmt::Write as _;
@@ -57,7 +58,7 @@ pub struct Step {
 }
 
 /// An item that could not be merged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Conflict {
     /// The item.
     pub item: ItemId,

@@ -1,12 +1,12 @@
 //! `git handoff apply`
 
+use git_handoff::apply::answer::Answer;
 use git_handoff::apply::{self as stage, Applied, Onto, Request};
 use git_handoff::model::name::ItemId;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, View, target};
-use serde_json::json;
 
 use super::{Ending, Failure, Output, gate};
 
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let applied = stage::apply(&repository.store, &view, &Request { item, onto })?;
     if output.json {
-        output.value(&value(&view, &applied));
+        output.value(&Answer::of(&view.run, &applied));
     } else {
         print(&view, &applied, output);
     }
@@ -58,26 +58,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     }
     Ok(Ending::Done)
-}
-
-fn value(view: &View, applied: &Applied) -> serde_json::Value {
-    let refused = !applied.conflicts.is_empty();
-    let items = applied.steps.iter().filter(|_| !refused).map(
-        |step| json!({ "item": step.item, "product": step.product, "changed": step.changed, "commit": step.commit }),
-    );
-    let conflicts = applied
-        .conflicts
-        .iter()
-        .map(|conflict| json!({ "item": conflict.item, "paths": conflict.paths, "with": conflict.with }));
-    json!({
-        "schema": "git-handoff.apply/1",
-        "run": view.run,
-        "applied": !refused,
-        "branch": applied.moved,
-        "items": items.collect::<Vec<_>>(),
-        "commits": applied.steps.iter().filter_map(|step| step.commit).collect::<Vec<_>>(),
-        "conflicts": conflicts.collect::<Vec<_>>(),
-    })
 }
 
 fn print(view: &View, applied: &Applied, output: &mut Output) {

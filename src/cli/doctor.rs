@@ -1,11 +1,7 @@
 //! `git handoff doctor`
 
-use std::path::Path;
-
-use git_handoff::engine::machine::host;
 use git_handoff::repository::Repository;
-use git_handoff::upkeep::doctor::{Finding, Patient, Severity, examine};
-use serde_json::{Value, json};
+use git_handoff::upkeep::doctor::{Finding, Severity};
 
 use super::{Ending, Failure, Output};
 
@@ -19,33 +15,16 @@ pub(crate) struct Arguments {
 
 /// Prints what was found.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    // A key is made by those who write, not by those who look.
-    let writer = repository.own_fingerprint().map(|_| repository.writer()).transpose()?;
-    let key_file = match &repository.config.signing_key {
-        Some(key) if key.starts_with("key::") || key.starts_with("ssh-") || is_public(key) => None,
-        Some(key) => Some(repository.environment.expand(Path::new(key))),
-        None => Some(repository.store.common_dir().join("handoff/signing_key")),
-    };
-    let (store, host) = (repository.store.clone(), host(repository)?);
-    let patient = Patient { store, writer, key_file, host, schemas: repository.schemas(), shapes: repository.shapes() };
-    let findings = examine(&patient, arguments.fix)?;
+    let diagnosis = repository.diagnose(arguments.fix)?;
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.doctor/1",
-            "findings": findings.iter().map(value).collect::<Vec<_>>(),
-        }));
+        output.value(&diagnosis);
     } else {
-        findings.iter().for_each(|finding| print(finding, output));
-        if findings.is_empty() {
+        diagnosis.findings.iter().for_each(|finding| print(finding, output));
+        if diagnosis.findings.is_empty() {
             output.note("nothing to complain about");
         }
     }
-    Ok(if findings.iter().any(Finding::needs_attention) { Ending::CheckFailed } else { Ending::Done })
-}
-
-/// Returns whether the key is a public one, which anybody may read; its private half is with an agent.
-fn is_public(key: &str) -> bool {
-    Path::new(key).extension().is_some_and(|extension| extension == "pub")
+    Ok(if diagnosis.findings.iter().any(Finding::needs_attention) { Ending::CheckFailed } else { Ending::Done })
 }
 
 fn print(finding: &Finding, output: &mut Output) {
@@ -58,18 +37,4 @@ fn print(finding: &Finding, output: &mut Output) {
     if let Some(hint) = finding.hint.as_ref().filter(|_| !finding.fixed) {
         output.line(&format!("  {hint}"));
     }
-}
-
-fn value(finding: &Finding) -> Value {
-    let severity = match finding.severity {
-        Severity::Problem => "problem",
-        Severity::Note => "note",
-    };
-    json!({
-        "code": finding.code,
-        "severity": severity,
-        "message": finding.message,
-        "hint": finding.hint,
-        "fixed": finding.fixed,
-    })
 }

@@ -19,7 +19,7 @@ use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::run::{coordinate, steer, submission, submit};
-use git_handoff::upkeep::{clean, doctor};
+use git_handoff::upkeep::{clean, doctor, operations};
 use git_handoff::{apply, interop, run, verify};
 use serde_json::{Value, json};
 
@@ -326,6 +326,20 @@ impl From<apply::Error> for Failure {
             apply::Error::Ref(refs::Error::LostRace(_)) => failure.race(),
             apply::Error::Ref(refs::Error::Locked { .. }) => failure.locked(),
             _ => failure,
+        }
+    }
+}
+
+impl From<operations::Error> for Failure {
+    fn from(error: operations::Error) -> Self {
+        match error {
+            operations::Error::Foreign(_) => Self::of("not-ours", &error),
+            operations::Error::Doctor(inner) => inner.into(),
+            operations::Error::Clean(inner) => inner.into(),
+            operations::Error::Target(inner) => inner.into(),
+            operations::Error::NoCache(inner) => inner.into(),
+            operations::Error::Store(inner) => inner.into(),
+            operations::Error::Repository(inner) => inner.into(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
 use git_handoff::share::Kind;
+use git_handoff::share::answers::FetchAnswer;
 use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
-use serde_json::json;
 
 use super::{Ending, Failure, Output, share, table};
 
@@ -42,13 +42,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let fetched = stage::fetch(&repository.store, &repository.reach(), &request)?;
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.fetch/1",
-            "remote": request.remote.name,
-            "refs": fetched.taken.iter().map(value).collect::<Vec<_>>(),
-            "skipped": fetched.skipped,
-            "blobs": fetched.blobs,
-        }));
+        output.value(&FetchAnswer::of(&request.remote.name, &fetched));
     } else {
         let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
@@ -98,21 +92,6 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     {
         output.hint(&share::seen(&request.remote, &taken.place));
     }
-}
-
-fn value(taken: &Taken) -> serde_json::Value {
-    let mut value = json!({
-        "kind": taken.place.kind.word(),
-        "name": taken.place.name,
-        "ref": taken.reference,
-        "old": taken.old,
-        "new": taken.new,
-        "status": taken.status.word(),
-    });
-    if let Status::Unsound(why) = &taken.status {
-        value["reason"] = json!(why);
-    }
-    value
 }
 
 fn row(taken: &Taken) -> Vec<String> {

@@ -4,9 +4,9 @@ use git_handoff::git::remote;
 use git_handoff::model::format;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
+use git_handoff::share::answers::PushAnswer;
 use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
-use serde_json::json;
 
 use super::{Ending, Failure, Output, share, table};
 
@@ -44,16 +44,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         stage::push(&repository.store, &repository.reach(), &request).map_err(|error| explain(error, &request))?;
     let moves = &pushed.moved;
     if output.json {
-        let mut answer = json!({
-            "schema": "git-handoff.push/1",
-            "remote": remote::without_password(&request.remote.given),
-            "dryRun": request.dry_run,
-            "refs": moves.iter().map(value).collect::<Vec<_>>(),
-        });
-        if !pushed.rivals.is_empty() {
-            answer["unsound"] = pushed.rivals.iter().map(unsound).collect();
-        }
-        output.value(&answer);
+        output.value(&PushAnswer::of(&request, &pushed));
     }
     let ending = if pushed.left_out().next().is_some() { Ending::Refused } else { Ending::Done };
     pushed.rivals.iter().for_each(|rival| warn(rival, &request, output));
@@ -84,27 +75,6 @@ fn warn(rival: &Rival, request: &Request, output: &mut Output) {
     };
     let on = remote::without_password(on);
     output.warn(&format!("{kind} {name:?} on {on} is not sound: {}; {ours}", rival.why));
-}
-
-fn unsound(rival: &Rival) -> serde_json::Value {
-    json!({
-        "kind": rival.place.kind.word(),
-        "name": rival.place.name,
-        "head": rival.theirs,
-        "reason": rival.why,
-        "instead": rival.instead.as_ref().map(ToString::to_string),
-    })
-}
-
-fn value(moved: &Moved) -> serde_json::Value {
-    json!({
-        "kind": moved.place.kind.word(),
-        "name": moved.place.name,
-        "ref": moved.to,
-        "old": moved.old,
-        "new": moved.new,
-        "status": moved.status.word(),
-    })
 }
 
 fn row(moved: &Moved) -> Vec<String> {

@@ -18,11 +18,10 @@ use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
 use crate::plan::schemas::Schemas;
 use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
-use crate::worker::host::Host;
-use crate::worker::inputs;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{self, Workspace};
+use crate::worker::{host::Host, inputs};
 
 use super::command::Resolved;
 use super::products;

@@ -7,12 +7,13 @@ mod plain;
 
 use patterns::matches;
 
-use super::quote::quoted;
-use super::schema::listed;
-use super::{Finding, Row, rule_name};
 use crate::model::credential;
 use crate::model::packet::Passage;
 use crate::model::printable::written_out;
+
+use super::quote::quoted;
+use super::schema::listed;
+use super::{Finding, Row, rule_name};
 
 /// How many findings are shown.
 const SHOWN: usize = 5;

@@ -3,6 +3,7 @@
 //! Chains are only ever fast-forwarded, on the remote and in what was fetched from it: a head that does not go on from the
 //! one before is refused and both are named. What comes from elsewhere is hostile until verify has looked at it.
 
+pub mod answers;
 pub mod bundle;
 mod evidence;
 pub mod fetch;

@@ -7,10 +7,6 @@ mod source;
 
 use source::{find, is_stranger};
 
-use super::checkout::{self, Plan};
-use super::nonce::{self, Nonces};
-use super::used::{self, Used};
-use super::{Made, draft, gate, publish, taken, vacant};
 use crate::git::remote::{self, Reach};
 use crate::git::{quarantine, refs};
 use crate::ledger::chain::{Head, Writer};
@@ -22,6 +18,11 @@ use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::packet::Classification;
 use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
+
+use super::checkout::{self, Plan};
+use super::nonce::{self, Nonces};
+use super::used::{self, Used};
+use super::{Made, draft, gate, publish, taken, vacant};
 
 /// What is to be adopted, and on which terms.
 #[derive(Clone, Debug)]

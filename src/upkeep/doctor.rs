@@ -7,6 +7,8 @@ mod runs;
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::engine::hold;
 use crate::git::store::Store;
 use crate::git::{program, refs, store};
@@ -19,7 +21,8 @@ use crate::run;
 use crate::worker::{host::Host, workspace};
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Something is to be done about it.
     Problem,
@@ -27,8 +30,23 @@ pub enum Severity {
     Note,
 }
 
+/// Everything that was found: what `doctor --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diagnosis {
+    schema: &'static str,
+    /// In the order in which it was looked for.
+    pub findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    /// Answers what was found.
+    pub(super) fn of(findings: Vec<Finding>) -> Self {
+        Self { schema: "git-handoff.doctor/1", findings }
+    }
+}
+
 /// One thing that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// A stable word for programs.
     pub code: &'static str,

@@ -2,3 +2,4 @@
 
 pub mod clean;
 pub mod doctor;
+pub mod operations;

@@ -1,0 +1,61 @@
+//! What `apply` answers, as JSON has it.
+
+use serde::Serialize;
+
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::{ItemId, RunId};
+
+use super::{Applied, Conflict, Step};
+
+/// What was applied, or why nothing was: what `apply --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer<'a> {
+    schema: &'static str,
+    /// The run.
+    pub run: &'a RunId,
+    /// Whether anything could be applied.
+    pub applied: bool,
+    /// The branch that moved.
+    pub branch: Option<&'a str>,
+    /// The items, in the order in which they were applied; none where something conflicts.
+    pub items: Vec<AppliedItem<'a>>,
+    /// The commits that were made.
+    pub commits: Vec<Oid>,
+    /// What conflicts.
+    pub conflicts: Vec<&'a Conflict>,
+}
+
+/// An item that was applied.
+#[derive(Clone, Debug, Serialize)]
+pub struct AppliedItem<'a> {
+    /// The item.
+    pub item: &'a ItemId,
+    /// Its patch.
+    pub product: Digest,
+    /// Whether it changed anything that was not there already.
+    pub changed: bool,
+    /// The commit that was made for it.
+    pub commit: Option<Oid>,
+}
+
+impl<'a> Answer<'a> {
+    /// Answers what came of a run.
+    pub fn of(run: &'a RunId, applied: &'a Applied) -> Self {
+        let refused = !applied.conflicts.is_empty();
+        let item = |step: &'a Step| AppliedItem {
+            item: &step.item,
+            product: step.product,
+            changed: step.changed,
+            commit: step.commit,
+        };
+        Self {
+            schema: "git-handoff.apply/1",
+            run,
+            applied: !refused,
+            branch: applied.moved.as_deref(),
+            items: applied.steps.iter().filter(|_| !refused).map(item).collect(),
+            commits: applied.steps.iter().filter_map(|step| step.commit).collect(),
+            conflicts: applied.conflicts.iter().collect(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What `push` and `fetch` answer, as JSON has it.
+
+use serde::Serialize;
+
+use crate::git::remote;
+use crate::model::digest::Oid;
+
+use super::fetch::{Fetched, Taken};
+use super::push::{Moved, Pushed};
+use super::rival::Rival;
+use super::{fetch, push};
+
+/// What was fetched: what `fetch --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct FetchAnswer<'a> {
+    schema: &'static str,
+    /// The remote's name.
+    pub remote: &'a str,
+    /// Every ref that was looked at.
+    pub refs: Vec<TakenRef<'a>>,
+    /// Names of the remote's that are none of ours.
+    pub skipped: &'a [String],
+    /// How many blobs were brought besides.
+    pub blobs: usize,
+}
+
+/// A ref of the remote, and what was made of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TakenRef<'a> {
+    /// What it holds.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// Our ref for it.
+    #[serde(rename = "ref")]
+    pub reference: &'a str,
+    /// What we had from this remote.
+    pub old: Option<Oid>,
+    /// What the remote has.
+    pub new: Oid,
+    /// What was made of it.
+    pub status: &'static str,
+    /// Why it was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> FetchAnswer<'a> {
+    /// Answers what was fetched from a remote of this name.
+    pub fn of(remote: &'a str, fetched: &'a Fetched) -> Self {
+        let taken = |taken: &'a Taken| TakenRef {
+            kind: taken.place.kind.word(),
+            name: &taken.place.name,
+            reference: &taken.reference,
+            old: taken.old,
+            new: taken.new,
+            status: taken.status.word(),
+            reason: match &taken.status {
+                fetch::Status::Unsound(why) => Some(why),
+                _ => None,
+            },
+        };
+        let refs = fetched.taken.iter().map(taken).collect();
+        Self { schema: "git-handoff.fetch/1", remote, refs, skipped: &fetched.skipped, blobs: fetched.blobs }
+    }
+}
+
+/// What was pushed: what `push --json` prints.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PushAnswer<'a> {
+    schema: &'static str,
+    /// The remote, as it was named, without a password.
+    pub remote: String,
+    /// Whether nothing was to be moved.
+    pub dry_run: bool,
+    /// Every ref that was looked at.
+    pub refs: Vec<MovedRef<'a>>,
+    /// What lies on the remote in the place of a chain of ours, and is no such chain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsound: Vec<UnsoundRef<'a>>,
+}
+
+/// A ref of the remote, and how what we have stands to it.
+#[derive(Clone, Debug, Serialize)]
+pub struct MovedRef<'a> {
+    /// What it holds.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// The remote's ref.
+    #[serde(rename = "ref")]
+    pub reference: &'a str,
+    /// What the remote had.
+    pub old: Option<Oid>,
+    /// What we have.
+    pub new: Oid,
+    /// What that means.
+    pub status: &'static str,
+}
+
+/// What lies in the place of a chain of ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnsoundRef<'a> {
+    /// What ours is.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// What lies there.
+    pub head: Oid,
+    /// What is wrong with it.
+    pub reason: &'a str,
+    /// The name beside it that our log takes; none where ours is left out.
+    pub instead: Option<String>,
+}
+
+impl<'a> PushAnswer<'a> {
+    /// Answers what was pushed.
+    pub fn of(request: &push::Request, pushed: &'a Pushed) -> Self {
+        let moved = |moved: &'a Moved| MovedRef {
+            kind: moved.place.kind.word(),
+            name: &moved.place.name,
+            reference: &moved.to,
+            old: moved.old,
+            new: moved.new,
+            status: moved.status.word(),
+        };
+        let unsound = |rival: &'a Rival| UnsoundRef {
+            kind: rival.place.kind.word(),
+            name: &rival.place.name,
+            head: rival.theirs,
+            reason: &rival.why,
+            instead: rival.instead.as_ref().map(ToString::to_string),
+        };
+        Self {
+            schema: "git-handoff.push/1",
+            remote: remote::without_password(&request.remote.given),
+            dry_run: request.dry_run,
+            refs: pushed.moved.iter().map(moved).collect(),
+            unsound: pushed.rivals.iter().map(unsound).collect(),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What is done to look after a repository.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::engine::machine::{NoCache, host};
+use crate::git::{kept, store};
+use crate::model::name::{ItemId, RunId};
+use crate::repository::{self, Repository};
+use crate::run::Target;
+use crate::run::target::{self, own_runs};
+
+use super::clean::{self, Piece, Request, What};
+use super::doctor::{self, Diagnosis, Patient, examine};
+
+/// What runs left on the disk: what `clean --json` prints.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CleanAnswer {
+    schema: &'static str,
+    /// Whether it was only looked for.
+    pub dry_run: bool,
+    /// What can go, or is gone.
+    pub pieces: Vec<PieceShown>,
+    /// How many bytes that frees, or freed.
+    pub bytes: u64,
+    /// What happened on the way, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// One thing that can go.
+#[derive(Clone, Debug, Serialize)]
+pub struct PieceShown {
+    /// `worktree`, `transcripts` or `salvage`.
+    pub kind: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// How many bytes it takes.
+    pub bytes: u64,
+    /// Whether it is gone.
+    pub removed: bool,
+    /// Of a worktree: the item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId>,
+    /// Of a worktree: the attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Of a worktree: the folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Of all else: the ref.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+}
+
+impl PieceShown {
+    fn of(piece: Piece) -> Self {
+        let Piece { run, bytes, removed, what } = piece;
+        let shown = Self { kind: "", run, bytes, removed, item: None, attempt: None, path: None, reference: None };
+        match what {
+            What::Worktree { item, attempt, path } => Self {
+                kind: "worktree",
+                item: Some(item),
+                attempt: Some(attempt),
+                path: Some(path.display().to_string()),
+                ..shown
+            },
+            What::Transcripts(reference) => Self { kind: "transcripts", reference: Some(reference), ..shown },
+            What::Salvage(reference) => Self { kind: "salvage", reference: Some(reference), ..shown },
+        }
+    }
+
+    /// Returns where it is: a folder, or a ref.
+    pub fn place(&self) -> &str {
+        self.path.as_deref().or(self.reference.as_deref()).unwrap_or_default()
+    }
+}
+
+impl Repository {
+    /// Finds what is half-done, missing or dangerous here; with `fix`, mends what cannot lose anything.
+    pub fn diagnose(&self, fix: bool) -> Result<Diagnosis, Error> {
+        // A key is made by those who write, not by those who look.
+        let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
+        let key_file = match &self.config.signing_key {
+            Some(key) if key.starts_with("key::") || key.starts_with("ssh-") || is_public(key) => None,
+            Some(key) => Some(self.environment.expand(Path::new(key))),
+            None => Some(self.store.common_dir().join("handoff/signing_key")),
+        };
+        let (store, host) = (self.store.clone(), host(self)?);
+        let patient = Patient { store, writer, key_file, host, schemas: self.schemas(), shapes: self.shapes() };
+        Ok(Diagnosis::of(examine(&patient, fix)?))
+    }
+
+    /// Frees what some runs left on the disk, or all where none is named.
+    pub fn clean(&self, named: &[String], request: Request) -> Result<CleanAnswer, Error> {
+        let mut runs = Vec::new();
+        for named in named {
+            let target = Target::find(&self.store, named)?;
+            if !target.is_own() {
+                return Err(Error::Foreign(named.clone()));
+            }
+            runs.push(target.run);
+        }
+        let all = runs.is_empty();
+        if all {
+            runs = own_runs(&self.store)?;
+        }
+        let (mut pieces, mut notes) = (Vec::new(), self.forsaken(request.remove)?);
+        if !runs.is_empty() {
+            let (writer, host) = (self.writer()?, host(self)?);
+            for run in &runs {
+                match clean::clean(&writer, &host, run, request) {
+                    Ok(cleaned) => {
+                        pieces.extend(cleaned.pieces.into_iter().map(PieceShown::of));
+                        notes.extend(cleaned.notes);
+                    }
+                    // One run that cannot be read does not keep the others' worktrees on the disk.
+                    Err(clean::Error::Run(error)) if all => notes.push(format!("{run}: {error}")),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        let dry_run = !request.remove;
+        let bytes = pieces.iter().filter(|piece| piece.removed || dry_run).map(|piece| piece.bytes).sum();
+        Ok(CleanAnswer { schema: "git-handoff.clean/1", dry_run, pieces, bytes, notes })
+    }
+
+    /// Lets git have the packs that dead processes kept from it; returns what to tell.
+    fn forsaken(&self, remove: bool) -> Result<Vec<String>, Error> {
+        let found = kept::forsaken(&self.store).map_err(store::Error::Pack)?;
+        let freed = found.iter().filter(|path| !remove || kept::release(path)).count();
+        let verb = if remove { "are" } else { "would be" };
+        let note = format!("{freed} pack(s) that a dead process kept from git {verb} git's again");
+        Ok((freed > 0).then_some(note).into_iter().collect())
+    }
+}
+
+/// Returns whether the key is a public one, which anybody may read; its private half is with an agent.
+fn is_public(key: &str) -> bool {
+    Path::new(key).extension().is_some_and(|extension| extension == "pub")
+}
+
+/// Why a repository could not be looked after.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing of it here but its chain.
+    #[error("the run {0:?} was fetched; there is nothing of it to clean here")]
+    Foreign(String),
+    /// It could not be looked at.
+    #[error(transparent)]
+    Doctor(#[from] doctor::Error),
+    /// It could not be removed.
+    #[error(transparent)]
+    Clean(#[from] clean::Error),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// There is nowhere to make worktrees, nor were any made.
+    #[error(transparent)]
+    NoCache(#[from] NoCache),
+    /// Objects could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}
