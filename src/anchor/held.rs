@@ -27,7 +27,7 @@ pub fn look_up(
     logs: &Logs,
     (anchors, means): (&[Anchor], &Means),
 ) -> Result<Held, target::Error> {
-    let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(|why| Missed::Log(why)).collect();
+    let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(Missed::Log).collect();
     let mut holders: BTreeMap<RunId, String> =
         logs.held(key).into_iter().map(|(run, log)| (run, format!("the log {log}"))).collect();
     for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
@@ -41,7 +41,7 @@ pub fn look_up(
                 }
             }
             Err(why) => {
-                missed.push(Missed::Silent { anchor: name.clone(), why: why.to_string() });
+                missed.push(Missed::Silent { anchor: name.clone(), why });
             }
         }
     }

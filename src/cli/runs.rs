@@ -25,12 +25,11 @@ pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -
 }
 
 fn row(run: &RunSummary) -> Vec<String> {
-    let (state, said) = match &run.error {
-        Some(error) => ("unreadable", error.clone()),
-        None => {
-            let counts: Vec<String> = run.counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
-            (if run.sealed { "sealed" } else { "open" }, counts.join(", "))
-        }
+    let (state, said) = if let Some(error) = &run.error {
+        ("unreadable", error.clone())
+    } else {
+        let counts: Vec<String> = run.counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
+        (if run.sealed { "sealed" } else { "open" }, counts.join(", "))
     };
     vec![run.run.to_string(), run.queue.clone().unwrap_or_else(|| "?".into()), state.into(), said]
 }

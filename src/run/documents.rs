@@ -134,7 +134,7 @@ impl WantedRevision<'_> {
 
     /// Finds the revision in a run, and refuses one that is not what is expected.
     pub fn find(&self, run: &Vetted, (name, wanted): &(FilePath, Option<Wanted>)) -> Result<Change, Error> {
-        let asked = |source| Error::Document { run: self.run.to_owned(), name: self.name.to_owned(), source };
+        let asked = |source| Error::of(self.run, self.name, source);
         let change = document::find(run, name, self.revision).map_err(asked)?;
         if let Some(wanted) = wanted {
             document::expect(run, &change, wanted).map_err(asked)?;
@@ -158,9 +158,8 @@ impl Repository {
             return Err(Error::OnItem.into());
         }
         let put = Put { name, product: bytes()?, schema, instead_of };
-        let change = document::put(&mut open, &put, &self.schemas()).map_err(|source| {
-            E::from(Error::Document { run: asked.run.to_owned(), name: asked.name.to_owned(), source })
-        })?;
+        let change = document::put(&mut open, &put, &self.schemas())
+            .map_err(|source| Error::of(asked.run, asked.name, source))?;
         let document = DocumentShown::of(&change);
         Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document })
     }
@@ -176,22 +175,15 @@ impl Repository {
     pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, Error> {
         let name = name(document)?;
         let view = self.view(run)?;
-        let changes = document::log(&view, &name).map_err(|source| Error::Document {
-            run: run.to_owned(),
-            name: document.to_owned(),
-            source,
-        })?;
+        let changes = document::log(&view, &name).map_err(|source| Error::of(run, document, source))?;
         let revisions = changes.iter().rev().map(DocumentShown::of).collect();
         Ok(DocumentLog { schema: "git-handoff.document-log/1", run: view.run, name, revisions })
     }
 
     /// Copies the bytes of a revision, if they are those that were recorded.
     pub fn give_document(&self, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
-        document::give(&self.store, run, change, out).map_err(|source| Error::Document {
-            run: run.run.to_string(),
-            name: change.name.to_string(),
-            source,
-        })
+        document::give(&self.store, run, change, out)
+            .map_err(|source| Error::of(run.run.as_str(), change.name.as_str(), source))
     }
 
     fn view(&self, run: &str) -> Result<View, Error> {
@@ -240,7 +232,7 @@ pub enum Error {
         /// The document.
         name: String,
         /// Why.
-        source: document::Error,
+        source: Box<document::Error>,
     },
     /// The run cannot be changed.
     #[error(transparent)]
@@ -248,4 +240,10 @@ pub enum Error {
     /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
+}
+
+impl Error {
+    fn of(run: &str, name: &str, source: document::Error) -> Self {
+        Self::Document { run: run.to_owned(), name: name.to_owned(), source: Box::new(source) }
+    }
 }

@@ -55,7 +55,7 @@ impl From<documents::Error> for Failure {
             documents::Error::Target(inner) => inner.into(),
             documents::Error::Document { run, name, source } => {
                 let (run, name) = (quoted(&run), quoted(&name));
-                let hint = match &source {
+                let hint = match source.as_ref() {
                     Error::Changed { found: Some(_), .. } | Error::Drift { .. } => {
                         Some(format!("git handoff doc log {run} {name}"))
                     }
@@ -66,7 +66,7 @@ impl From<documents::Error> for Failure {
                     Error::Altered { .. } | Error::Store(_) => Some(format!("git handoff verify {run}")),
                     _ => None,
                 };
-                let failure = Self::from(source);
+                let failure = Self::from(*source);
                 match hint {
                     Some(hint) => failure.hint(hint),
                     None => failure,
