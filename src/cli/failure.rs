@@ -18,7 +18,7 @@ use git_handoff::model::causes;
 use git_handoff::model::printable::cut;
 use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
-use git_handoff::run::{coordinate, steer, submission, submit};
+use git_handoff::run::{coordinate, growth, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor, operations};
 use git_handoff::{apply, interop, run, verify};
 use serde_json::{Value, json};
@@ -183,6 +183,23 @@ impl From<run::Denied> for Failure {
         match denied {
             run::Denied::Run(inner) => inner.into(),
             run::Denied::Refused(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<growth::Error> for Failure {
+    fn from(error: growth::Error) -> Self {
+        match error {
+            growth::Error::NotOpenEnded(_) => Self::of("not-open-ended", &error)
+                .hint("submit another plan, or one with \"openEnded\": true from the beginning"),
+            growth::Error::Ended(_) => Self::of("ended", &error),
+            growth::Error::OtherRun { .. } => Self::of("other-run", &error).hint("give the plan the id of the run"),
+            growth::Error::Steer(inner) => inner.into(),
+            growth::Error::Target(inner) => inner.into(),
+            growth::Error::Denied(inner) => inner.into(),
+            growth::Error::Coordinate(inner) => inner.into(),
+            growth::Error::Run(inner) => inner.into(),
+            growth::Error::Repository(inner) => inner.into(),
         }
     }
 }

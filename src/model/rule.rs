@@ -82,7 +82,7 @@ pub struct Seen {
 }
 
 /// One requirement of a rule, and whether it is met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Check {
     /// Whether it is met.
     pub holds: bool,

@@ -200,7 +200,7 @@ impl Repository {
     pub fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, Error> {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
-            queue_rules: rules.map(|path| self.rules(queue, path)).transpose()?,
+            queue_rules: rules.map(|path| self.queue_rules(queue, path)).transpose()?,
             schemas: self.schemas().known,
             checker: self.environment.program.clone(),
             shapes: self.shapes(),
@@ -274,7 +274,7 @@ impl Repository {
     }
 
     /// Reads the file of rules of a queue.
-    fn rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Error> {
+    fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Error> {
         read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64).map_err(|source| Error::Rules {
             queue: queue.to_owned(),
             path: path.to_owned(),

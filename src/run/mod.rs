@@ -3,7 +3,9 @@
 pub mod coordinate;
 pub mod document;
 pub mod documents;
+pub mod growth;
 pub mod list;
+pub mod show;
 pub mod steer;
 pub mod submission;
 pub mod submit;

@@ -1,0 +1,223 @@
+//! What adds items to a run after it was submitted: somebody, or its rules.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::steer::{self, refuse_unless_open};
+use super::target::{self, Target};
+use super::{Denied, NewEntry, OpenRun, coordinate};
+use crate::ledger::chain::Link;
+use crate::model::entry::{Cause, Event, RunExtended};
+use crate::model::extension::definition;
+use crate::model::judge::Judgement;
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::{Item, Plan};
+use crate::model::rule::Check;
+use crate::model::state::RunState;
+use crate::plan;
+use crate::plan::validate::{Problems, validate_extension};
+use crate::repository::{self, Repository};
+
+/// The items that were added: what `extend --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Extended {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// In the order of their ids; none where the run had all of them.
+    pub items: Vec<ItemId>,
+}
+
+/// What the rules of a run come to: what `coordinate --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Coordinated {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// Whether what they create was recorded.
+    pub recorded: bool,
+    /// What they create.
+    pub items: Vec<CreatedItem>,
+    /// Each rule, as the run stood.
+    pub rules: Vec<RuleJudged>,
+    /// Whether nothing can be added to the run any more.
+    #[serde(skip)]
+    pub over: bool,
+}
+
+/// An item that a rule creates.
+#[derive(Clone, Debug, Serialize)]
+pub struct CreatedItem {
+    /// The item.
+    pub id: ItemId,
+    /// The rule.
+    pub rule: ItemId,
+}
+
+/// What a rule comes to, and why.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleJudged {
+    /// The rule.
+    pub rule: ItemId,
+    /// Whether it creates its item now.
+    pub fires: bool,
+    /// What it creates if it does.
+    pub item: ItemId,
+    /// What it created before.
+    pub created: Vec<ItemId>,
+    /// How often it may.
+    pub at_most: u64,
+    /// Everything that it requires, met or not.
+    pub checks: Vec<Check>,
+}
+
+impl Repository {
+    /// Adds the items of a plan that an open-ended run does not have. Problems of the plan are an answer, not a failure.
+    pub fn extend<E: From<Error>>(
+        &self,
+        run: &str,
+        bytes: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Result<Extended, Problems>, E> {
+        let (target, view) = self.growing(run)?;
+        if !view.state.submitted.open_ended {
+            return Err(Error::NotOpenEnded(target.run).into());
+        }
+        let bytes = bytes()?;
+        Ok(self.add(&target.run, &view.plan, &bytes)?)
+    }
+
+    fn add(&self, run: &RunId, submitted: &Plan, bytes: &[u8]) -> Result<Result<Extended, Problems>, Error> {
+        let mut open = OpenRun::open(&self.writer()?, run)?;
+        loop {
+            if open.state.is_ended() {
+                return Err(Error::Ended(run.clone()));
+            }
+            let added = match self.missing(&open, submitted, bytes)? {
+                Ok(added) => added,
+                Err(problems) => return Ok(Err(problems)),
+            };
+            let items = added.iter().map(|item| item.id.clone()).collect();
+            // Somebody who appends first may have added the same: then the items are held against the run anew.
+            if added.is_empty() || open.propose(&[NewEntry::Extended(Cause::Actor, added)])?.is_some() {
+                return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
+            }
+        }
+    }
+
+    /// Returns the items of a plan that the run does not have, in the order of their ids.
+    fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Vec<Item>, Problems>, Error> {
+        let asked = match plan::parse(bytes) {
+            Ok(asked) => asked,
+            Err(problems) => return Ok(Err(problems)),
+        };
+        if asked.id != *open.id() {
+            return Err(Error::OtherRun { plan: asked.id, run: open.id().clone() });
+        }
+        let existing = open.state.graph.items();
+        let is_there = |item: &&Item| {
+            let known = open.state.graph.position(&item.id).map(|at| &existing[at]);
+            known.is_some_and(|known| definition(known) == definition(item))
+        };
+        let there: BTreeSet<&ItemId> = asked.items.iter().filter(is_there).map(|item| &item.id).collect();
+        // What is there with the same content may be said again, and is validated with what is new.
+        let others: Vec<Item> = existing.iter().filter(|item| !there.contains(&item.id)).cloned().collect();
+        let catalog = self.catalog(&open.state.submitted.queue, Vec::new())?;
+        Ok(validate_extension(submitted, &others, bytes, &catalog).map(|mut items| {
+            items.retain(|item| !there.contains(&item.id));
+            items.sort_by(|one, other| one.id.cmp(&other.id));
+            items
+        }))
+    }
+
+    /// Says what the rules of a run come to as it stands, ours or a fetched one; records nothing.
+    pub fn explain_rules(&self, run: &str) -> Result<Coordinated, Error> {
+        let target = Target::find(&self.store, run)?;
+        let view = target.view(&self.store)?;
+        let due = coordinate::due(&self.store, &view.state)?;
+        let created = due.into_iter().map(|due| CreatedItem { id: due.item.id, rule: due.rule }).collect();
+        Ok(self.judged(target.run, &view.state, created)?)
+    }
+
+    /// Returns whether items can be added to a run: whether it is ours, and not over.
+    pub fn may_grow(&self, run: &str) -> Result<bool, Error> {
+        let target = Target::find(&self.store, run)?;
+        let view = target.view(&self.store)?;
+        Ok(target.is_own() && !view.state.sealed && !view.state.is_ended())
+    }
+
+    /// Holds a run's rules against its documents, and adds the items that they create, each exactly once.
+    pub fn coordinate(&self, run: &str) -> Result<Coordinated, Error> {
+        let (target, _) = self.growing(run)?;
+        let mut open = OpenRun::open(&self.writer()?, &target.run)?;
+        let judged = self.judged(target.run, &open.state, Vec::new())?;
+        let links = coordinate::apply(&mut open, self.config.max_items)?;
+        Ok(Coordinated { recorded: true, items: links.iter().filter_map(created).collect(), ..judged })
+    }
+
+    fn growing(&self, run: &str) -> Result<(Target, super::View), Error> {
+        let target = Target::find(&self.store, run)?;
+        let view = target.view(&self.store)?;
+        refuse_unless_open(&target, &view)?;
+        Ok((target, view))
+    }
+
+    fn judged(&self, run: RunId, state: &RunState, items: Vec<CreatedItem>) -> Result<Coordinated, coordinate::Error> {
+        let judgements = coordinate::explain(&self.store, state)?;
+        let rule = |(judged, rule): (Judgement, &crate::model::rule::Rule)| RuleJudged {
+            fires: judged.fires(),
+            created: state.created_by(&judged.rule).into_iter().cloned().collect(),
+            rule: judged.rule,
+            item: judged.item.id,
+            at_most: rule.when.at_most,
+            checks: judged.checks,
+        };
+        let rules = judgements.into_iter().zip(&state.rules).map(rule).collect();
+        let over = state.sealed || state.is_ended();
+        Ok(Coordinated { schema: "git-handoff.coordinate/1", run, recorded: false, items, rules, over })
+    }
+}
+
+/// Returns what a rule added, and the rule.
+fn created(link: &Link) -> Option<CreatedItem> {
+    let Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items }) = &link.entry.event else { return None };
+    items.keys().next().map(|item| CreatedItem { id: item.clone(), rule: rule.clone() })
+}
+
+/// Why nothing is added to a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its plan said from the beginning that nobody adds to it.
+    #[error("the plan of the run {:?} is not open-ended, so nobody can add to it", .0.as_str())]
+    NotOpenEnded(RunId),
+    /// It is over.
+    #[error("the run {:?} was closed or cancelled; nothing can be added", .0.as_str())]
+    Ended(RunId),
+    /// The plan is another run's.
+    #[error("the plan has the id {:?}, and the run is {:?}", plan.as_str(), run.as_str())]
+    OtherRun {
+        /// The plan's id.
+        plan: RunId,
+        /// The run.
+        run: RunId,
+    },
+    /// The run cannot be changed.
+    #[error(transparent)]
+    Steer(#[from] steer::Error),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// It is not one that we may append to.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// The rules could not be held against it.
+    #[error(transparent)]
+    Coordinate(#[from] coordinate::Error),
+    /// It could not be recorded.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}
