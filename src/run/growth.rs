@@ -167,7 +167,7 @@ impl Repository {
         let judgements = coordinate::explain(&self.store, state)?;
         let rule = |(judged, rule): (Judgement, &crate::model::rule::Rule)| RuleJudged {
             fires: judged.fires(),
-            created: state.created_by(&judged.rule).into_iter().cloned().collect(),
+            created: state.created_by(&judged.rule).to_vec(),
             rule: judged.rule,
             item: judged.item.id,
             at_most: rule.when.at_most,
