@@ -47,7 +47,8 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
         return Ok(same);
     }
     if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
-        return Err(Error::Used(run));
+        // A log is written after the ref: whoever submitted since that was looked at did not lose it.
+        return existing(writer, &run, valid)?.ok_or(Error::Used(run));
     }
     let mut batch = writer.store.batch();
     let (event, edits) = first_entry(writer, &mut batch, valid, request)?;
