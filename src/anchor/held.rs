@@ -47,7 +47,7 @@ pub fn look_up(
     }
     let (own, were_here) = (own_runs(store)?, logs.held(None));
     holders.retain(|run, _| !own.contains(run));
-    let mut targets: Vec<Target> = own.into_iter().map(own_target).collect();
+    let mut targets: Vec<Target> = own.into_iter().map(Target::own).collect();
     let fetched = refs::list(store, format::FETCHED_REFS)?;
     for (run, holder) in holders {
         // What our own logs hold was here; of anything else, what was fetched is what there is here.
@@ -61,11 +61,6 @@ pub fn look_up(
         }
     }
     Ok(Held { targets, missed })
-}
-
-/// Returns a run with the ref that is its own.
-pub fn own_target(run: RunId) -> Target {
-    Target { reference: format::run_ref(&run), run }
 }
 
 /// What is held and cannot be found, or was not said.

@@ -24,12 +24,10 @@ pub(crate) struct Arguments {
 
 /// Applies the rules.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    // Of a run that nothing can be added to, its rules can still be explained.
-    let only_explains = arguments.explain && !repository.may_grow(&arguments.run)?;
-    let answer = if arguments.dry_run || only_explains {
+    let answer = if arguments.dry_run {
         repository.explain_rules(&arguments.run)?
     } else {
-        repository.coordinate(&arguments.run)?
+        repository.coordinate(&arguments.run, arguments.explain)?
     };
     if output.json {
         output.value(&answer);

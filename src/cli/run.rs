@@ -5,7 +5,6 @@ use std::path::Path;
 use git_handoff::engine::drive;
 use git_handoff::engine::machine::Machine;
 use git_handoff::ledger::log::{self, Record};
-use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Item;
 use git_handoff::model::quote::quoted;
@@ -118,14 +117,14 @@ async fn drive_one(
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let writer = repository.writer()?;
-    let mut open = open(run, repository)?;
+    let mut open = OpenRun::open(&writer, run)?;
     let machine = Machine::of(repository, close)?;
     check_schemas(&open, &machine.schemas)?;
     let mut display = Display::new(&open.state, writer.clock);
     let settled = drive::drive(&mut open, machine, interrupt, &mut |progress| display.tell(&progress)).await;
     display.end();
     let settled = settled?;
-    let target = Target { run: run.clone(), reference: format::run_ref(run) };
+    let target = Target::own(run.clone());
     let view = target.view(&repository.store)?;
     if output.json {
         let root = settled.sealed.as_ref().map(|sealed| sealed.root);
@@ -164,11 +163,6 @@ async fn drive_one(
     Ok(Ending::NotAllDone)
 }
 
-/// Opens a run for recording, after checking that its chain is sound so far and that our key may continue it.
-pub(crate) fn open(run: &RunId, repository: &Repository) -> Result<OpenRun, Failure> {
-    Ok(OpenRun::open(&repository.writer()?, run)?)
-}
-
 /// Makes sure that no attempt is spent on a document whose schema is registered and cannot be read.
 fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Failure> {
     let items = open.state.graph.items().iter().zip(&open.state.items);
@@ -204,7 +198,7 @@ fn unsettled(repository: &Repository) -> Result<(Vec<RunId>, Vec<Failure>), Fail
     let own = repository.own_fingerprint();
     let (mut open, mut unreadable) = (Vec::new(), Vec::new());
     for run in own_runs(&repository.store)? {
-        let target = Target { run: run.clone(), reference: format::run_ref(&run) };
+        let target = Target::own(run.clone());
         let state = match target.view(&repository.store) {
             Ok(view) => view.state,
             Err(failure) => {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git_handoff::anchor::held::{self, own_target as own};
+use git_handoff::anchor::held;
 use git_handoff::anchor::{Means, ask_all};
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let targets = arguments.runs.iter().map(|named| match Target::find(&repository.store, named) {
         // A run whose ref is gone may still be one that a log names.
-        Err(unknown) => RunId::parse(named).map(own).map_err(|_| unknown),
+        Err(unknown) => RunId::parse(named).map(Target::own).map_err(|_| unknown),
         found => found,
     });
     let targets = targets.collect::<Result<Vec<_>, _>>()?;

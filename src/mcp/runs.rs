@@ -1,11 +1,11 @@
 //! Tools about runs.
 
-use git_handoff::anchor::{Means, ask_all};
+use git_handoff::anchor::gate::Terms;
 use git_handoff::repository::Trust;
 use git_handoff::run::Target;
 use git_handoff::run::submission::{Verdict, Wanted};
 use git_handoff::thread::target::ThreadTarget;
-use git_handoff::verify::{AtHand, Logs, Question, thread as verify_thread, verify_with};
+use git_handoff::verify::{Logs, thread as verify_thread, verify_with};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
@@ -100,21 +100,20 @@ fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
 
 fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    let options = repository.options(&Trust::default(), &mut |text| call.output().warn(text))?;
-    let logs = Logs::read(&repository.store)?;
+    // Nobody sits at a client who could be asked for a password.
+    let warn = &mut |text: &str| call.output().warn(text);
     match (&parameters.run, &parameters.thread_id) {
         (Some(run), None) => {
             let target = Target::find(&repository.store, run)?;
-            let anchors = repository.anchors(&[])?;
-            let mut means = Means::of(&repository);
-            // Nobody sits at a client who could be asked for a password.
-            means.reach.prompt = false;
-            let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
-            let at_hand = AtHand { logs: &logs, ask: &ask };
-            Ok(verify_with(&repository.store, &at_hand, &target.run, &target.reference, &options)?.to_json())
+            let report = repository
+                .gatekeeper(Terms::default(), warn)?
+                .open(|gate| verify_with(gate.store, gate.at_hand, &target.run, &target.reference, gate.options));
+            Ok(report?.to_json())
         }
         (None, Some(thread)) => {
+            let options = repository.options(&Trust::default(), warn)?;
             let target = ThreadTarget::find(&repository.store, thread)?;
+            let logs = Logs::read(&repository.store)?;
             let report = verify_thread(&repository.store, &logs, &target.thread, &target.reference, &options)?;
             Ok(report.to_json())
         }

@@ -80,7 +80,9 @@ impl Repository {
         run: &str,
         bytes: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Result<Extended, Problems>, E> {
-        let (target, view) = self.growing(run)?;
+        let target = Target::find(&self.store, run).map_err(Error::from)?;
+        let view = target.view(&self.store).map_err(Error::from)?;
+        refuse_unless_open(&target, &view).map_err(Error::from)?;
         if !view.state.submitted.open_ended {
             return Err(Error::NotOpenEnded(target.run).into());
         }
@@ -135,32 +137,28 @@ impl Repository {
     pub fn explain_rules(&self, run: &str) -> Result<Coordinated, Error> {
         let target = Target::find(&self.store, run)?;
         let view = target.view(&self.store)?;
-        let due = coordinate::due(&self.store, &view.state)?;
-        let created = due.into_iter().map(|due| CreatedItem { id: due.item.id, rule: due.rule }).collect();
-        Ok(self.judged(target.run, &view.state, created)?)
+        Ok(self.explained(target.run, &view.state)?)
     }
 
-    /// Returns whether items can be added to a run: whether it is ours, and not over.
-    pub fn may_grow(&self, run: &str) -> Result<bool, Error> {
+    /// Holds a run's rules against its documents, and adds the items that they create, each exactly once. Of a run that nothing
+    /// can be added to, because it is over or was fetched, they are only explained where that will do.
+    pub fn coordinate(&self, run: &str, or_explain: bool) -> Result<Coordinated, Error> {
         let target = Target::find(&self.store, run)?;
         let view = target.view(&self.store)?;
-        Ok(target.is_own() && !view.state.sealed && !view.state.is_ended())
-    }
-
-    /// Holds a run's rules against its documents, and adds the items that they create, each exactly once.
-    pub fn coordinate(&self, run: &str) -> Result<Coordinated, Error> {
-        let (target, _) = self.growing(run)?;
+        if or_explain && (!target.is_own() || is_over(&view.state)) {
+            return Ok(self.explained(target.run, &view.state)?);
+        }
+        refuse_unless_open(&target, &view)?;
         let mut open = OpenRun::open(&self.writer()?, &target.run)?;
         let judged = self.judged(target.run, &open.state, Vec::new())?;
         let links = coordinate::apply(&mut open, self.config.max_items)?;
         Ok(Coordinated { recorded: true, items: links.iter().filter_map(created).collect(), ..judged })
     }
 
-    fn growing(&self, run: &str) -> Result<(Target, super::View), Error> {
-        let target = Target::find(&self.store, run)?;
-        let view = target.view(&self.store)?;
-        refuse_unless_open(&target, &view)?;
-        Ok((target, view))
+    fn explained(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
+        let due = coordinate::due(&self.store, state)?;
+        let created = due.into_iter().map(|due| CreatedItem { id: due.item.id, rule: due.rule }).collect();
+        self.judged(run, state, created)
     }
 
     fn judged(&self, run: RunId, state: &RunState, items: Vec<CreatedItem>) -> Result<Coordinated, coordinate::Error> {
@@ -174,9 +172,14 @@ impl Repository {
             checks: judged.checks,
         };
         let rules = judgements.into_iter().zip(&state.rules).map(rule).collect();
-        let over = state.sealed || state.is_ended();
+        let over = is_over(state);
         Ok(Coordinated { schema: "git-handoff.coordinate/1", run, recorded: false, items, rules, over })
     }
+}
+
+/// Returns whether nothing can be added to a run any more.
+fn is_over(state: &RunState) -> bool {
+    state.sealed || state.is_ended()
 }
 
 /// Returns what a rule added, and the rule.

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::git::store::Store;
 use crate::model::digest::Digest;
-use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::ProductKey;
 use crate::repository::Repository;
@@ -101,7 +100,7 @@ impl Repository {
 }
 
 fn summary(store: &Store, run: RunId) -> RunSummary {
-    let target = Target { reference: format::run_ref(&run), run: run.clone() };
+    let target = Target::own(run.clone());
     match target.view(store) {
         Ok(view) => RunSummary {
             run,

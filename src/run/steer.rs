@@ -215,7 +215,7 @@ fn is_sealed(store: &Store, reference: &str) -> bool {
 }
 
 /// Refuses a run that was fetched, and one that is sealed.
-pub fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Error> {
+pub(super) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Error> {
     refuse_foreign(target)?;
     if view.state.sealed { Err(Error::Sealed(target.run.clone())) } else { Ok(()) }
 }

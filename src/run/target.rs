@@ -21,6 +21,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Returns a run with the ref that is its own.
+    pub fn own(run: RunId) -> Self {
+        Self { reference: format::run_ref(&run), run }
+    }
+
     /// Returns whether the run is ours, and not one that was fetched.
     pub fn is_own(&self) -> bool {
         self.reference == format::run_ref(&self.run)

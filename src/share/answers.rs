@@ -17,30 +17,30 @@ pub struct FetchAnswer<'a> {
     /// The remote's name.
     pub remote: &'a str,
     /// Every ref that was looked at.
-    pub refs: Vec<TakenRef<'a>>,
+    pub refs: Vec<RefShown<'a>>,
     /// Names of the remote's that are none of ours.
     pub skipped: &'a [String],
     /// How many blobs were brought besides.
     pub blobs: usize,
 }
 
-/// A ref of the remote, and what was made of it.
+/// A ref, and what was made of it, or how what we have stands to what the remote has.
 #[derive(Clone, Debug, Serialize)]
-pub struct TakenRef<'a> {
+pub struct RefShown<'a> {
     /// What it holds.
     pub kind: &'static str,
     /// Its name.
     pub name: &'a str,
-    /// Our ref for it.
+    /// Of what was fetched, our ref for it; of what was pushed, the remote's.
     #[serde(rename = "ref")]
     pub reference: &'a str,
-    /// What we had from this remote.
+    /// What stood there before.
     pub old: Option<Oid>,
-    /// What the remote has.
+    /// What stands there after.
     pub new: Oid,
-    /// What was made of it.
+    /// What that means, in a word.
     pub status: &'static str,
-    /// Why it was left out.
+    /// Why it was not fetched, if it was not sound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
 }
@@ -48,7 +48,7 @@ pub struct TakenRef<'a> {
 impl<'a> FetchAnswer<'a> {
     /// Answers what was fetched from a remote of this name.
     pub fn of(remote: &'a str, fetched: &'a Fetched) -> Self {
-        let taken = |taken: &'a Taken| TakenRef {
+        let taken = |taken: &'a Taken| RefShown {
             kind: taken.place.kind.word(),
             name: &taken.place.name,
             reference: &taken.reference,
@@ -75,28 +75,10 @@ pub struct PushAnswer<'a> {
     /// Whether nothing was to be moved.
     pub dry_run: bool,
     /// Every ref that was looked at.
-    pub refs: Vec<MovedRef<'a>>,
+    pub refs: Vec<RefShown<'a>>,
     /// What lies on the remote in the place of a chain of ours, and is no such chain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsound: Vec<UnsoundRef<'a>>,
-}
-
-/// A ref of the remote, and how what we have stands to it.
-#[derive(Clone, Debug, Serialize)]
-pub struct MovedRef<'a> {
-    /// What it holds.
-    pub kind: &'static str,
-    /// Its name.
-    pub name: &'a str,
-    /// The remote's ref.
-    #[serde(rename = "ref")]
-    pub reference: &'a str,
-    /// What the remote had.
-    pub old: Option<Oid>,
-    /// What we have.
-    pub new: Oid,
-    /// What that means.
-    pub status: &'static str,
 }
 
 /// What lies in the place of a chain of ours.
@@ -117,13 +99,14 @@ pub struct UnsoundRef<'a> {
 impl<'a> PushAnswer<'a> {
     /// Answers what was pushed.
     pub fn of(request: &push::Request, pushed: &'a Pushed) -> Self {
-        let moved = |moved: &'a Moved| MovedRef {
+        let moved = |moved: &'a Moved| RefShown {
             kind: moved.place.kind.word(),
             name: &moved.place.name,
             reference: &moved.to,
             old: moved.old,
             new: moved.new,
             status: moved.status.word(),
+            reason: None,
         };
         let unsound = |rival: &'a Rival| UnsoundRef {
             kind: rival.place.kind.word(),
