@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use git_handoff::git::{checked, refs, store};
 use git_handoff::model::entry::{Event, Transcript};
 use git_handoff::model::format;
+use git_handoff::model::hints;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::place::Place;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
 use git_handoff::run::{Blob, Target, Vetted, target};
 
@@ -36,10 +36,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     blob.copy(&repository.store, &mut Stdout { output }).map_err(|error| {
         let hint = match &error {
-            checked::Error::Store(store::Error::Missing(_)) => {
-                format!("git handoff show {}   # its bytes are elsewhere, or were deleted", quoted(run.as_str()))
-            }
-            _ => format!("git handoff verify {}", quoted(run.as_str())),
+            checked::Error::Store(store::Error::Missing(_)) => hints::show_elsewhere(&run),
+            _ => hints::verify(&run),
         };
         Failure::from(error).hint(hint)
     })?;
@@ -66,10 +64,8 @@ impl Write for Stdout<'_> {
 fn find(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<(RunId, Option<Blob>), Failure> {
     let what = arguments.what.as_str();
     let store = &repository.store;
-    let nothing = |view: &Vetted| {
-        Failure::refused("no-such-thing", format!("there is no {what:?}"))
-            .hint(format!("git handoff show {}", quoted(view.run.as_str())))
-    };
+    let nothing =
+        |view: &Vetted| Failure::refused("no-such-thing", format!("there is no {what:?}")).hint(hints::show(&view.run));
     // A path of the run's own tree: `<run>:plan.json`.
     if let Some((run, path)) = what.rsplit_once(':')
         && !run.contains('/')
@@ -132,7 +128,7 @@ fn transcript(view: &Vetted, at: usize, repository: &Repository) -> Result<Optio
         let text = format!("the transcript of {:?} is not here; only its hash is recorded", id.as_str());
         let failure = Failure::refused("no-transcript", text);
         match remote {
-            Some(remote) => failure.hint(format!("git handoff fetch {} --transcripts", quoted(remote))),
+            Some(remote) => failure.hint(hints::fetch_transcripts(remote)),
             None => failure,
         }
     })?;

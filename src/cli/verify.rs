@@ -10,6 +10,7 @@ use git_handoff::anchor::held;
 use git_handoff::anchor::{Means, ask_all};
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::{Digest, HashingReader, Oid};
+use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::repository::{Repository, Trust};
@@ -175,7 +176,7 @@ fn proof(
     let bytes = read_file(path, PROOF_LIMIT)?;
     let proof = Proof::parse(&bytes).map_err(|e| {
         let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
-        failure.hint("git handoff prove RUN/ITEM:patch")
+        failure.hint(hints::prove())
     })?;
     let file = match &arguments.file {
         Some(file) => {
@@ -204,7 +205,7 @@ fn bundle_json(
     let own = repository.own_key();
     let report = verify_bundle_json(&bytes, own.as_ref(), arguments.root, options).map_err(|problems| {
         let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
-        Failure::refused("bad-bundle", what).hint("git handoff export RUN --format bundle-json")
+        Failure::refused("bad-bundle", what).hint(hints::export_bundle())
     })?;
     Ok(print(&report, 0, arguments, output))
 }
@@ -218,7 +219,7 @@ fn options(arguments: &Arguments, repository: &Repository, output: &mut Output) 
     let options = repository.options(&wanted, &mut |text| output.warn(text))?;
     if arguments.signer.is_some() && options.signers.is_none() {
         return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
-            .hint("git handoff verify --signers FILE --signer PRINCIPAL RUN"));
+            .hint(hints::verify_by_signer()));
     }
     Ok(Options {
         signer: arguments.signer.clone(),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use git_handoff::anchor::Means;
 use git_handoff::git::apart::Apart;
 use git_handoff::git::remote::{self, Remotes};
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use serde_json::json;
 
@@ -126,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let name = &arguments.name;
     if repository.config.anchors.contains_key(name) {
         let failure = Failure::refused("anchor-exists", format!("the anchor {name:?} is configured already"));
-        return Err(failure.hint(format!("git config --remove-section handoff.anchor.{name}")));
+        return Err(failure.hint(hints::remove_anchor(name)));
     }
     let settings = arguments.settings(repository)?;
     let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
@@ -143,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }));
     } else {
         output.line(&format!("{name}: {} ({}) at {}", anchor.kind(), super::strength(&anchor), anchor.place()));
-        output.hint(&format!("git handoff anchor push {name}"));
+        output.hint(&hints::push_anchor(name));
     }
     Ok(Ending::Done)
 }

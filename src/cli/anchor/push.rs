@@ -3,8 +3,8 @@
 use git_handoff::anchor::{Error, Means, Published, Sealing};
 use git_handoff::ledger::log::{self, Record};
 use git_handoff::model::format;
+use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
-use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
 use git_handoff::run::target::own_runs;
 use git_handoff::verify::{Options, Seal, State, verify};
@@ -28,8 +28,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (anchors, runs): (Vec<String>, Vec<String>) = arguments.names.iter().cloned().partition(is_anchor);
     let anchors = repository.anchors(&anchors)?;
     if anchors.is_empty() {
-        return Err(Failure::refused("no-anchors", "no anchor is configured".into())
-            .hint("git handoff anchor add NAME git URL"));
+        return Err(Failure::refused("no-anchors", "no anchor is configured".into()).hint(hints::add_anchor()));
     }
     let sealings = sealings(&runs, repository)?;
     let means = Means::of(repository);
@@ -69,7 +68,7 @@ fn sealings(names: &[String], repository: &Repository) -> Result<Vec<Sealing>, F
     let runs = own_runs(&repository.store)?;
     if let Some(unknown) = names.iter().find(|name| !runs.iter().any(|run| run.as_str() == *name)) {
         let message = format!("{unknown:?} is neither an anchor in your configuration nor a run here");
-        return Err(Failure::refused("unknown-name", message).hint("git handoff anchor list && git handoff runs"));
+        return Err(Failure::refused("unknown-name", message).hint(hints::anchors_and_runs()));
     }
     let Some(fingerprint) = repository.own_fingerprint() else { return Ok(Vec::new()) };
     let mut sealings = Vec::new();
@@ -85,7 +84,7 @@ fn sealings(names: &[String], repository: &Repository) -> Result<Vec<Sealing>, F
             }
             _ if named => {
                 let message = format!("your log holds no seal of the run {:?}", run.as_str());
-                let hint = format!("git handoff verify {}", quoted(run.as_str()));
+                let hint = hints::verify(&run);
                 return Err(Failure::refused("not-sealed", message).hint(hint));
             }
             _ => {}
