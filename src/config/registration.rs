@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Config, Setting};
-use crate::model::registered::Place;
+use crate::model::registered::RegisteredBy;
 
 /// A file that is registered under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ impl Registration {
     }
 
     /// Returns the same for people.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RegisteredBy {
         let origin = self.origin.as_ref().map_or_else(|| "the command line".into(), |file| file.display().to_string());
-        Place { key: self.key.clone(), origin, file: self.path.display().to_string() }
+        RegisteredBy { key: self.key.clone(), origin, file: self.path.display().to_string() }
     }
 }
 

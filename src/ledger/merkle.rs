@@ -126,7 +126,7 @@ pub fn consistency(leaves: &[Digest], old: usize) -> Option<Vec<Digest>> {
 
 /// One state of a growing tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct TreeHead {
     /// How many leaves it has.
     pub size: u64,
     /// Its root.
@@ -134,7 +134,7 @@ pub struct Head {
 }
 
 /// Whether `path` proves that the tree `old` is the beginning of the tree `new`.
-pub fn extends(old: Head, new: Head, path: &[Digest]) -> bool {
+pub fn extends(old: TreeHead, new: TreeHead, path: &[Digest]) -> bool {
     if old.size == 0 || old.size > new.size {
         return false;
     }
@@ -261,15 +261,15 @@ mod tests {
     #[test]
     fn a_tree_is_proven_to_go_on_from_its_beginnings_only() {
         let leaves: Vec<Digest> = (0..130u8).map(|n| leaf_hash(&[n])).collect();
-        let head = |size: usize| Head { size: size as u64, root: root(leaves[..size].iter().copied()) };
+        let head = |size: usize| TreeHead { size: size as u64, root: root(leaves[..size].iter().copied()) };
         for size in 1..=leaves.len() {
             for old in 1..=size {
                 let path = consistency(&leaves[..size], old).expect("there is a beginning");
                 assert_eq!(path, proof_by_definition(old, &leaves[..size], true), "{old} of {size}");
                 assert!(extends(head(old), head(size), &path), "{old} of {size}");
-                let other = Head { root: leaf_hash(b"another"), ..head(old) };
+                let other = TreeHead { root: leaf_hash(b"another"), ..head(old) };
                 assert!(!extends(other, head(size), &path));
-                assert!(!extends(head(old), Head { root: other.root, ..head(size) }, &path));
+                assert!(!extends(head(old), TreeHead { root: other.root, ..head(size) }, &path));
                 assert!(!extends(head(old), head(size), &[&path[..], &[other.root]].concat()));
                 assert!(path.is_empty() || !extends(head(old), head(size), &path[1..]), "{old} of {size}");
             }
@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(consistency(&leaves[..size], size + 1), None);
         }
         assert!(!extends(head(5), head(3), &[]));
-        assert!(!extends(Head { size: 0, root: root([]) }, head(3), &[]));
+        assert!(!extends(TreeHead { size: 0, root: root([]) }, head(3), &[]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 /// Things of one kind that are registered, by their names.
 #[derive(Clone)]
 pub struct Registered<K, V> {
-    entries: BTreeMap<K, Arc<Entry<V>>>,
+    entries: BTreeMap<K, Arc<Thing<V>>>,
 }
 
 /// Reads the file of one thing, or says what is wrong with it, naming it.
@@ -16,7 +16,7 @@ type Read<V> = Box<dyn Fn() -> Result<V, String> + Send + Sync>;
 
 /// The setting that registers a thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RegisteredBy {
     /// Its key.
     pub key: String,
     /// Where it stands.
@@ -26,8 +26,8 @@ pub struct Place {
 }
 
 /// One thing, as it is set and as it was read.
-struct Entry<V> {
-    place: Arc<Place>,
+struct Thing<V> {
+    place: Arc<RegisteredBy>,
     read: Read<V>,
     value: OnceLock<Result<V, String>>,
 }
@@ -37,15 +37,15 @@ struct Entry<V> {
 #[error("{why}; {key} in {origin} names that file", key = .place.key, origin = .place.origin)]
 pub struct Unreadable {
     /// Where it is set.
-    pub place: Arc<Place>,
+    pub place: Arc<RegisteredBy>,
     /// What is wrong with its file, which this names.
     pub why: String,
 }
 
 impl<K: Ord, V> Registered<K, V> {
     /// Adds a thing that is read when it is first asked for.
-    pub fn add(&mut self, name: K, place: Place, read: Read<V>) {
-        self.entries.insert(name, Arc::new(Entry { place: Arc::new(place), read, value: OnceLock::new() }));
+    pub fn add(&mut self, name: K, place: RegisteredBy, read: Read<V>) {
+        self.entries.insert(name, Arc::new(Thing { place: Arc::new(place), read, value: OnceLock::new() }));
     }
 
     /// Returns the names in order.
@@ -54,7 +54,7 @@ impl<K: Ord, V> Registered<K, V> {
     }
 
     /// Returns the setting that registers the thing of a name.
-    pub fn place(&self, name: &K) -> Option<&Place> {
+    pub fn place(&self, name: &K) -> Option<&RegisteredBy> {
         Some(&self.entries.get(name)?.place)
     }
 
@@ -77,7 +77,7 @@ impl<K: Ord, V: Clone + Send + Sync + 'static> FromIterator<(K, V)> for Register
     fn from_iter<T: IntoIterator<Item = (K, V)>>(all: T) -> Self {
         let mut registered = Self::default();
         for (name, value) in all {
-            registered.add(name, Place::default(), Box::new(move || Ok(value.clone())));
+            registered.add(name, RegisteredBy::default(), Box::new(move || Ok(value.clone())));
         }
         registered
     }

@@ -36,7 +36,7 @@ impl Anchor {
 }
 
 /// What anchors are held against.
-pub(super) struct Facts<'a> {
+pub(super) struct Known<'a> {
     pub(super) run: &'a RunId,
     /// The leaf hash of entry 0.
     pub(super) first: Option<Digest>,
@@ -73,7 +73,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
     };
     let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
-    let facts = Facts {
+    let facts = Known {
         run: case.run,
         first,
         seal: case.seal().map(sealed),
@@ -94,7 +94,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
 }
 
 /// Asks the logs at hand and every place outside about the seal that a proof shows; it comes without any log.
-pub(super) fn of_proof(facts: &Facts<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
+pub(super) fn of_proof(facts: &Known<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
     let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice_of(log)?)));
     let mut word = facts.logs(voices, &|_| None);
     // A log that was here before the seal says nothing against a proof that came after it.
@@ -104,7 +104,7 @@ pub(super) fn of_proof(facts: &Facts<'_>, at_hand: &AtHand<'_>, object_format: &
 }
 
 /// Sums up for a run: the strongest that holds is named.
-fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>) -> Anchor {
+fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>) -> Anchor {
     let knows = local.word.knows;
     let own = local.anchored.detail.clone();
     let mut findings = Findings::default();
@@ -150,7 +150,7 @@ fn sum_up(facts: &Facts<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     Anchor { verdict, missing, anchored, times: Vec::new() }
 }
 
-impl Facts<'_> {
+impl Known<'_> {
     /// Asks everybody; a time is no anchor.
     fn ask(&self, ask: Ask<'_>, object_format: &str, store: Option<&Store>) -> (Vec<Weighed>, Vec<Timed>) {
         let root = self.seal.as_ref().map(|seal| seal.root);

@@ -21,11 +21,11 @@ use crate::model::json;
 use crate::model::problems::Problems;
 
 use super::findings::{Findings, Verdict, counted};
-use super::report::{Facts, Judged, Report, State};
+use super::report::{Facts, Report, State, Verdicts};
 use super::rows::Rows;
 use super::signature::{self, Signature, Signed, Writers};
 use super::{Options, Signers};
-use reading::{Bundle, Manifest, Record, RootSignature};
+use reading::{AuditBundle, Manifest, Record, RootSignature};
 
 /// The kinds of entry that the format has.
 const KINDS: [&str; 10] = [
@@ -81,7 +81,7 @@ pub fn verify_bundle_json(
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,
     };
-    let judged = Judged {
+    let judged = Verdicts {
         verdicts,
         signers,
         missing_anchor: false,
@@ -113,7 +113,7 @@ fn found_root(hashes: &[Digest]) -> Digest {
 }
 
 /// Every entry is of this run, in its place, linked to the one before, and of a kind that may stand there.
-fn chain(bundle: &Bundle<'_>, hashes: &[Digest]) -> Verdict {
+fn chain(bundle: &AuditBundle<'_>, hashes: &[Digest]) -> Verdict {
     let mut findings = Findings::default();
     if bundle.root.epoch != bundle.run {
         findings.add(format!("the root is of another run, {:?}", bundle.root.epoch));
@@ -152,7 +152,7 @@ fn chain(bundle: &Bundle<'_>, hashes: &[Digest]) -> Verdict {
     findings.verdict(false, || format!("{}, hash-linked, no gaps", counted(bundle.records.len(), "entry", "entries")))
 }
 
-fn held_root(bundle: &Bundle<'_>, found: Digest) -> Verdict {
+fn held_root(bundle: &AuditBundle<'_>, found: Digest) -> Verdict {
     if bundle.root.bytes != found.as_bytes() {
         return Verdict::failed(format!("the bundle's root is not {}, which its entries give", found.short()));
     }
@@ -163,7 +163,13 @@ fn held_root(bundle: &Bundle<'_>, found: Digest) -> Verdict {
 }
 
 /// The signature is over the root's bytes, by a key that the verifier has. Without one, somebody else has to vouch for the root.
-fn signed(bundle: &Bundle<'_>, found: Digest, own: Option<&PublicKey>, options: &Options, held: bool) -> Signature {
+fn signed(
+    bundle: &AuditBundle<'_>,
+    found: Digest,
+    own: Option<&PublicKey>,
+    options: &Options,
+    held: bool,
+) -> Signature {
     let strict = options.strict_signers || options.signer.is_some();
     let open = |why: String| {
         let verdict = match (strict, held) {
@@ -198,7 +204,7 @@ fn signed(bundle: &Bundle<'_>, found: Digest, own: Option<&PublicKey>, options: 
 }
 
 /// What the verifier knows of the root counts; what the bundle says of its anchor does not.
-fn anchor(bundle: &Bundle<'_>, found: Digest, known: Option<Digest>) -> Verdict {
+fn anchor(bundle: &AuditBundle<'_>, found: Digest, known: Option<Digest>) -> Verdict {
     let claimed = bundle.root.receipt.map_or_else(String::new, |(anchor, guarantee)| {
         format!("; the bundle itself speaks of {anchor:?} ({guarantee:?})")
     });
@@ -210,7 +216,7 @@ fn anchor(bundle: &Bundle<'_>, found: Digest, known: Option<Digest>) -> Verdict 
 }
 
 /// Every consumed reference is a product of another item that was done before.
-fn handoff(bundle: &Bundle<'_>) -> Verdict {
+fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
     let manifests = Manifests::of(bundle);
     let mut findings = Findings::default();
     let mut produced: HashMap<&str, HashSet<&str>> = HashMap::new();
@@ -241,7 +247,7 @@ fn handoff(bundle: &Bundle<'_>) -> Verdict {
 }
 
 /// Every dispatch has its manifest, and every manifest its dispatch.
-fn manifest(bundle: &Bundle<'_>) -> Verdict {
+fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
     let manifests = Manifests::of(bundle);
     let mut findings = Findings::default();
     let mut backed = HashSet::new();
@@ -277,7 +283,7 @@ struct Manifests<'b, 'v> {
 }
 
 impl<'b, 'v> Manifests<'b, 'v> {
-    fn of(bundle: &'b Bundle<'v>) -> Self {
+    fn of(bundle: &'b AuditBundle<'v>) -> Self {
         let mut by_hash = HashMap::new();
         for manifest in &bundle.manifests {
             by_hash.insert(Digest::of(&manifest.canonical()).to_string(), manifest);

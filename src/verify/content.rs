@@ -9,7 +9,7 @@ use crate::model::entry::{Event, Product};
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, Objects, each};
-use super::tree::Held;
+use super::tree::Slot;
 
 /// Blobs above this size are streamed instead of being held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
@@ -36,7 +36,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     let blobs: Vec<_> = blobs.into_iter().collect();
     let read = each(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
-    let elsewhere = |held: &&Held| case.lazy && matches!(held, Held::Unread(Fault::Missing(_)));
+    let elsewhere = |held: &&Slot| case.lazy && matches!(held, Slot::Unread(Fault::Missing(_)));
     let (mut bytes, mut missing) = (0, case.chain.artifacts.values().filter(elsewhere).count());
     for ((_, claims), read) in blobs.iter().zip(read) {
         for claimed in claims {
@@ -84,8 +84,8 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
     let sealed = case.chain.submitted().into_iter().flat_map(|e| &e.artifacts);
     let claimed = sealed.filter_map(|(path, sha256)| match case.chain.artifacts.get(path)? {
-        Held::Blob(oid) => Some(Claimed { whose: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
-        Held::Nothing | Held::Unread(_) => None,
+        Slot::Blob(oid) => Some(Claimed { whose: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
+        Slot::Nothing | Slot::Unread(_) => None,
     });
     claimed.collect()
 }

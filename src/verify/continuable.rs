@@ -8,7 +8,7 @@ use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 use super::findings::Verdict;
-use super::report::Judged;
+use super::report::Verdicts;
 use super::rows::Rows;
 use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, State, anchor, chain};
 
@@ -127,7 +127,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let Evidence { signature, handoff, plan, manifest, .. } = evidence;
     let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
     let verdicts = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
-    let judged = Judged {
+    let judged = Verdicts {
         verdicts,
         signers: evidence.signers,
         missing_anchor: false,

@@ -16,7 +16,7 @@ use crate::model::printable::cut;
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, each};
-use super::tree::Held;
+use super::tree::Slot;
 
 /// Returns the row, and what confined the attempts; `plan` are the items of the run, where they are known.
 pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<String, u64>) {
@@ -24,7 +24,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
         return (cut_off, BTreeMap::new());
     }
     let entries = case.chain.with_trees();
-    let fired: Vec<(&ItemFired, &Held)> = entries
+    let fired: Vec<(&ItemFired, &Slot)> = entries
         .filter_map(|(link, after)| match &link.entry.event {
             Event::ItemFired(fired) if !link.vouched => Some((fired, &after.manifest)),
             _ => None,

@@ -69,7 +69,7 @@ use crate::model::time::Moment;
 
 use anchor::Anchor;
 use findings::Verdict;
-use report::{Facts, Judged};
+use report::{Facts, Verdicts};
 use run_chain::RunChain;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
@@ -210,7 +210,7 @@ impl Evidence {
     }
 
     /// Puts the rows together.
-    fn judged(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Judged {
+    fn judged(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Verdicts {
         let verdicts = Rows {
             chain: chain::row(case),
             root: root::row(case, anchor.verdict.state),
@@ -221,7 +221,7 @@ impl Evidence {
             manifest: self.manifest,
             content,
         };
-        Judged {
+        Verdicts {
             verdicts,
             signers: self.signers,
             missing_anchor: anchor.missing,

@@ -17,7 +17,7 @@ use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
 use super::reader::{Link, short};
 use super::run_chain::After;
-use super::tree::Held;
+use super::tree::Slot;
 use super::{Case, Options, State};
 
 /// The rows `plan` and `handoff`, and what the others need of the replay.
@@ -170,9 +170,9 @@ fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findi
     let checked = each(case.store, expected, |objects, state| {
         let given = objects.hash(Kind::Blob, &state.bytes);
         let stored = match &state.after.state {
-            Held::Blob(stored) if given == Some(*stored) => *stored,
-            Held::Blob(_) | Held::Nothing => return Err(Wrong::Differs),
-            Held::Unread(fault) => return Err(Wrong::Fault(fault.clone())),
+            Slot::Blob(stored) if given == Some(*stored) => *stored,
+            Slot::Blob(_) | Slot::Nothing => return Err(Wrong::Differs),
+            Slot::Unread(fault) => return Err(Wrong::Fault(fault.clone())),
         };
         match objects.read(stored, Kind::Blob) {
             Err(Fault::Missing(_)) if case.lazy => Ok(()),

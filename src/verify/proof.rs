@@ -7,7 +7,7 @@ mod shown;
 use std::collections::BTreeMap;
 
 use crate::git::codec::Decoded;
-use crate::ledger::merkle::{self, Head};
+use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Outcome};
 use crate::model::name::ItemId;
@@ -17,7 +17,7 @@ use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
 use super::findings::{Findings, Verdict};
-use super::report::{Facts, Judged, Report, Since};
+use super::report::{Facts, Report, Since, Verdicts};
 use super::rows::Rows;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
@@ -37,12 +37,12 @@ pub struct Beside {
 ///
 /// A proof shows single entries and that they stand in a run that somebody sealed; what needs the whole run stays open.
 pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
-    let evidence = Evidence::read(proof);
+    let evidence = Revealed::read(proof);
     let anchor = evidence.anchors(options, at_hand);
     let signature = evidence.signatures(options, anchor.held_since());
     let rest =
         Rows::default().map(|_, &()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
-    let judged = Judged {
+    let judged = Verdicts {
         verdicts: Rows {
             chain: evidence.chain(),
             root: evidence.root(beside.since_root),
@@ -65,21 +65,21 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
         _ => "NOT PROVEN",
     };
     let since = proof.since.as_ref().map(|since| Since {
-        head: Head { size: since.entries, root: since.root },
+        head: TreeHead { size: since.entries, root: since.root },
         known: beside.since_root == Some(since.root),
     });
     Report { headline, since, ..report }
 }
 
 /// What a proof shows, as far as it can be read.
-struct Evidence<'p> {
+struct Revealed<'p> {
     proof: &'p Proof,
     first: End,
     last: End,
     shown: Vec<Result<Shown<'p>, String>>,
 }
 
-impl<'p> Evidence<'p> {
+impl<'p> Revealed<'p> {
     fn read(proof: &'p Proof) -> Self {
         let (first, last) = (End::read(&proof.first.commit), End::read(&proof.last.commit));
         Self { proof, first, last, shown: proof.shown.iter().map(Shown::read).collect() }
@@ -255,8 +255,8 @@ impl<'p> Evidence<'p> {
             }
             return String::new();
         };
-        let old = Head { size: since.entries, root: since.root };
-        let new = Head { size: self.proof.entries, root: self.proof.root };
+        let old = TreeHead { size: since.entries, root: since.root };
+        let new = TreeHead { size: self.proof.entries, root: self.proof.root };
         if !merkle::extends(old, new, &since.path) {
             findings.add(format!("the root {} does not go on from {}", new.root.short(), old.root.short()));
         }
@@ -301,7 +301,7 @@ impl<'p> Evidence<'p> {
         let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
-        let facts = anchor::Facts { run: &self.proof.run, first, seal, writers, known: &known, reference: None };
+        let facts = anchor::Known { run: &self.proof.run, first, seal, writers, known: &known, reference: None };
         anchor::of_proof(&facts, at_hand, format)
     }
 

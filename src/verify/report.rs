@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ledger::merkle::Head;
+use crate::ledger::merkle::TreeHead;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
@@ -100,7 +100,7 @@ pub struct SignerSeen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Since {
     /// Its entries and their root, which is the proof's own word unless it is known.
-    pub head: Head,
+    pub head: TreeHead,
     /// Whether the verifier gave this root as the one that he knows.
     pub known: bool,
 }
@@ -136,7 +136,7 @@ pub struct Report {
     /// The Merkle root over the entries before the seal, recomputed; none for a run that is not sealed.
     pub root: Option<Digest>,
     /// The entries so far and their Merkle root, of a run that is not sealed and whose entries follow one another from the first.
-    pub so_far: Option<Head>,
+    pub so_far: Option<TreeHead>,
     /// The earlier state that a proof is about; none of a run.
     pub since: Option<Since>,
     /// The digest of the plan, as entry 0 says.
@@ -162,7 +162,7 @@ pub struct Report {
 }
 
 /// The rows' verdicts, before they are summed up.
-pub(super) struct Judged {
+pub(super) struct Verdicts {
     pub(super) verdicts: Rows<Verdict>,
     pub(super) signers: Vec<SignerSeen>,
     pub(super) missing_anchor: bool,
@@ -177,7 +177,7 @@ pub(super) struct Facts {
     pub(super) sealed: bool,
     pub(super) entries: u64,
     pub(super) root: Option<Digest>,
-    pub(super) so_far: Option<Head>,
+    pub(super) so_far: Option<TreeHead>,
     pub(super) plan: Option<Digest>,
     pub(super) base: Option<Oid>,
     pub(super) actor: Option<String>,
@@ -202,7 +202,7 @@ impl Facts {
     }
 }
 
-impl Judged {
+impl Verdicts {
     /// Sums up; `distrust` says that signatures fail for want of trust only.
     pub(super) fn report(self, facts: Facts, distrust: bool) -> Report {
         let failure = self.failure(facts.sealed);

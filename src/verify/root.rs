@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ledger::merkle::{self, Head};
+use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
@@ -16,12 +16,12 @@ pub(super) fn over(case: &Case<'_>, seal: usize) -> Digest {
 }
 
 /// Returns the entries of a run that goes on, and the root over them, if they follow one another from the first.
-pub(super) fn so_far(case: &Case<'_>) -> Option<Head> {
+pub(super) fn so_far(case: &Case<'_>) -> Option<TreeHead> {
     let entries = case.chain.links.len();
     let mut findings = case.chain.findings.clone();
     case.chain.check_order(&mut findings);
     let goes_on = !case.chain.cut && case.seal().is_none() && findings.first().is_none() && entries > 0;
-    goes_on.then(|| Head { size: entries as u64, root: over(case, entries) })
+    goes_on.then(|| TreeHead { size: entries as u64, root: over(case, entries) })
 }
 
 pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {

@@ -12,7 +12,7 @@ use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
 use super::order::{self, Parents};
 use super::reader::{Back, Link, Stop, Walk, short};
-use super::tree::{self, Accounted, Changes, Held, Room};
+use super::tree::{self, Accounted, Changes, Room, Slot};
 
 /// A history with more commits than this that are no entries is not read further.
 const MOST_STRANGERS: usize = 100;
@@ -31,22 +31,22 @@ pub(super) struct RunChain {
     /// What is wrong with the trees.
     pub(super) tree_findings: Findings,
     /// The blob at `plan.json` after entry 0.
-    pub(super) plan: Held,
+    pub(super) plan: Slot,
     /// The blob at `rules.json` after entry 0.
-    pub(super) rules: Held,
+    pub(super) rules: Slot,
     /// The blobs sealed at submit.
-    pub(super) artifacts: BTreeMap<FilePath, Held>,
+    pub(super) artifacts: BTreeMap<FilePath, Slot>,
 }
 
 /// What the tree holds after an entry of that which the entry is about; nothing where the chain is cut.
 #[derive(Default)]
 pub(super) struct After {
     /// The blob at the item's `state.json`, where the entry is about an item.
-    pub(super) state: Held,
+    pub(super) state: Slot,
     /// The blob at the item's `manifest.json`, where the entry dispatched it.
-    pub(super) manifest: Held,
+    pub(super) manifest: Slot,
     /// The blobs at the `item.json` of the items that the entry added.
-    pub(super) definitions: BTreeMap<ItemId, Held>,
+    pub(super) definitions: BTreeMap<ItemId, Slot>,
 }
 
 /// The commit up to which a run was found continuable before, by entries of one key.
@@ -136,7 +136,7 @@ impl RunChain {
 
     /// Follows the tree through the entries, each with what it changed.
     fn fold(&mut self, objects: &Objects, layout: Layout, changed: Vec<Option<Changes>>) {
-        let mut tree: HashMap<String, Held> = HashMap::new();
+        let mut tree: HashMap<String, Slot> = HashMap::new();
         let mut passed_over = false;
         for ((link, after), changed) in self.links.iter().zip(&mut self.after).zip(changed) {
             if is_passed_over(link) {
@@ -157,26 +157,26 @@ impl RunChain {
             // Below a folder that cannot be read nobody knows what an entry set, until another sets it again.
             for (folder, fault) in &changes.faults {
                 for path in accounted.set.keys().filter(|path| path.starts_with(folder.as_str())) {
-                    tree.insert(path.clone(), Held::Unread(fault.clone()));
+                    tree.insert(path.clone(), Slot::Unread(fault.clone()));
                 }
             }
             for (path, blob) in changes.paths {
                 match blob {
-                    Some(blob) => tree.insert(path, Held::Blob(blob)),
+                    Some(blob) => tree.insert(path, Slot::Blob(blob)),
                     None => tree.remove(&path),
                 };
             }
             if passed_over && accounted.set.keys().any(|path| !tree.contains_key(path)) {
                 // What it left as it was may have been set by an entry that was passed over.
                 for (path, blob) in tree::changes(objects, None, link.tree, &accounted).paths {
-                    tree.entry(path).or_insert(blob.map_or(Held::Nothing, Held::Blob));
+                    tree.entry(path).or_insert(blob.map_or(Slot::Nothing, Slot::Blob));
                 }
             }
             for (path, wanted) in accounted.set {
                 let wrong = match tree.get(&path) {
-                    None | Some(Held::Nothing) => true,
-                    Some(Held::Blob(found)) => wanted.is_some_and(|wanted| wanted != *found),
-                    Some(Held::Unread(_)) => false,
+                    None | Some(Slot::Nothing) => true,
+                    Some(Slot::Blob(found)) => wanted.is_some_and(|wanted| wanted != *found),
+                    Some(Slot::Unread(_)) => false,
                 };
                 if wrong {
                     self.tree_findings

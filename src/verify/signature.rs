@@ -6,7 +6,7 @@ use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
 use super::reader::Link;
-use super::signers::Standing;
+use super::signers::KeyStanding;
 use super::{Case, Options, SignerSeen, State};
 
 /// The row, and whom it saw.
@@ -168,11 +168,11 @@ pub(super) fn standing(
     held_since: Option<Moment>,
 ) -> (Option<String>, Option<String>) {
     let wanted = options.signer.as_deref();
-    let known = options.signers.as_ref().map_or(Standing::Unknown, |signers| signers.standing(key, at, wanted));
+    let known = options.signers.as_ref().map_or(KeyStanding::Unknown, |signers| signers.standing(key, at, wanted));
     let (principal, outside) = match known {
-        Standing::Trusted(principal) => (Some(principal.to_owned()), false),
-        Standing::Outside(principal) => (Some(principal.to_owned()), true),
-        Standing::Unknown => (None, false),
+        KeyStanding::Trusted(principal) => (Some(principal.to_owned()), false),
+        KeyStanding::Outside(principal) => (Some(principal.to_owned()), true),
+        KeyStanding::Unknown => (None, false),
     };
     // Only the word of somebody else about when it was there helps a run whose key was revoked later: its own times are the key's.
     let before = |since: Moment| held_since.is_some_and(|held| held < since);

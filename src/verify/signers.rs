@@ -28,7 +28,7 @@ struct Grant {
 
 /// What a verifier's signers say of a key at a time.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing<'a> {
+pub(super) enum KeyStanding<'a> {
     /// It is this principal's.
     Trusted(&'a str),
     /// It is this principal's, but not at that time.
@@ -98,7 +98,7 @@ impl Signers {
     }
 
     /// Returns what is said of a key at a time, by the lines whose principals list `wanted`, or by all.
-    pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> Standing<'_> {
+    pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> KeyStanding<'_> {
         let grants = self.grants.get(fingerprint).into_iter().flatten();
         let grants = grants.filter(|grant| wanted.is_none_or(|wanted| is_listed(&grant.principal, wanted)));
         let grants: Vec<&Grant> = grants.collect();
@@ -108,9 +108,9 @@ impl Signers {
             after.is_none_or(|after| at.seconds() >= after) && before.is_none_or(|before| at.seconds() <= before)
         };
         match (grants.iter().copied().find(valid), grants.first()) {
-            (Some(grant), _) => Standing::Trusted(&grant.principal),
-            (None, Some(grant)) => Standing::Outside(&grant.principal),
-            (None, None) => Standing::Unknown,
+            (Some(grant), _) => KeyStanding::Trusted(&grant.principal),
+            (None, Some(grant)) => KeyStanding::Outside(&grant.principal),
+            (None, None) => KeyStanding::Unknown,
         }
     }
 }

@@ -134,7 +134,7 @@ impl Room {
 
 /// What the tree holds at a path after an entry.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Held {
+pub(super) enum Slot {
     /// Nothing.
     #[default]
     Nothing,
@@ -144,14 +144,14 @@ pub(super) enum Held {
     Unread(Fault),
 }
 
-impl Held {
+impl Slot {
     /// Reads the blob, which may be elsewhere if the repository is a partial clone, and has at most so many bytes; none where there
     /// is nothing.
     pub(super) fn read(&self, objects: &Objects, lazy: bool, most: u64) -> Option<Result<Vec<u8>, Fault>> {
         self.read_with(lazy, |oid| objects.read_of(oid, gix::objs::Kind::Blob, most))
     }
 
-    /// Reads the blob like [`Held::read`], by a function.
+    /// Reads the blob like [`Slot::read`], by a function.
     pub(super) fn read_with(
         &self,
         lazy: bool,
@@ -169,18 +169,18 @@ impl Held {
 pub(super) fn changes(objects: &Objects, old: Option<Oid>, new: Oid, accounted: &Accounted) -> Changes {
     let mut changes = Changes::default();
     if old != Some(new) {
-        Walk { objects, accounted, out: &mut changes }.folder(old, Some(new), "");
+        TreeWalk { objects, accounted, out: &mut changes }.folder(old, Some(new), "");
     }
     changes
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     objects: &'a Objects,
     accounted: &'a Accounted,
     out: &'a mut Changes,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     fn folder(&mut self, old: Option<Oid>, new: Option<Oid>, dir: &str) {
         if self.out.paths.len() + self.out.problems.count > MOST {
             return;

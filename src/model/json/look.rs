@@ -12,7 +12,7 @@ use super::{MAX_DEPTH, MAX_SAFE_INTEGER};
 ///
 /// An array or object is given without what is in it. Only the keys of the objects around a place are held in memory.
 pub(crate) fn look(bytes: &[u8], pointers: &[&str]) -> Option<Vec<Option<Value>>> {
-    let mut wanted = Place::default();
+    let mut wanted = Spot::default();
     for (at, pointer) in pointers.iter().enumerate() {
         wanted.add(at, pointer);
     }
@@ -25,13 +25,13 @@ pub(crate) fn look(bytes: &[u8], pointers: &[&str]) -> Option<Vec<Option<Value>>
 
 /// A place in the document, with those below it that are looked for.
 #[derive(Default)]
-struct Place {
-    below: BTreeMap<String, Place>,
+struct Spot {
+    below: BTreeMap<String, Spot>,
     /// Which pointers lead here.
     wanted: Vec<usize>,
 }
 
-impl Place {
+impl Spot {
     fn add(&mut self, at: usize, pointer: &str) {
         let mut place = self;
         // The first piece is what stands before the first slash: nothing.
@@ -49,7 +49,7 @@ impl Place {
 /// Reads one value.
 struct Look<'l> {
     /// Where it stands; none where nothing is looked for.
-    place: Option<&'l Place>,
+    place: Option<&'l Spot>,
     found: &'l mut [Option<Value>],
 }
 

@@ -25,7 +25,7 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
     for item in scope.new_items() {
         let shape = shape(item, catalog);
         for (key, need) in &item.needs {
-            let edge = Edge { item, key, need, shape };
+            let edge = NeedEdge { item, key, need, shape };
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
                 continue;
             };
@@ -41,14 +41,14 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
 }
 
 /// One need, with what its consumer is.
-struct Edge<'d> {
+struct NeedEdge<'d> {
     item: &'d DraftItem,
     key: &'d str,
     need: &'d DraftNeed,
     shape: Option<&'d Shape>,
 }
 
-impl Edge<'_> {
+impl NeedEdge<'_> {
     fn problem(&self, code: Code, field: &str, message: impl Into<String>) -> Problem {
         let path = self.item.path.need(self.key, field);
         Problem::new(code, &path, message)
@@ -97,7 +97,7 @@ fn shape<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Shape> {
     catalog.shapes.get(item.subagent_shape.as_ref()?)?.ok()
 }
 
-fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft, problems: &mut Problems) {
+fn from_artifacts(edge: &NeedEdge<'_>, select: &Selector, draft: &Draft, problems: &mut Problems) {
     let Selector::Output { path } = select else {
         let message = "an artifact is selected by {\"kind\": \"output\", \"path\": …}";
         problems.push(edge.problem(Code::BadSelector, "select", message));
@@ -110,14 +110,14 @@ fn from_artifacts(edge: &Edge<'_>, select: &Selector, draft: &Draft, problems: &
     }
 }
 
-fn from_documents(edge: &Edge<'_>, select: &Selector, problems: &mut Problems) {
+fn from_documents(edge: &NeedEdge<'_>, select: &Selector, problems: &mut Problems) {
     if !matches!(select, Selector::Document { .. }) {
         let message = "a document is selected by {\"kind\": \"document\", \"name\": …}";
         problems.push(edge.problem(Code::BadSelector, "select", message));
     }
 }
 
-fn from_item(edge: &Edge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
+fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
     let key = select.product_key();
     let Some(product) = declared.products.get(&key) else {
         // Only a declaration makes a file a document, so that one is always needed.

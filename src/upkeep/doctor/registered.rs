@@ -2,7 +2,7 @@
 
 use super::{Finding, Patient};
 use crate::model::hints;
-use crate::model::registered::Place;
+use crate::model::registered::RegisteredBy;
 use crate::plan::schemas;
 
 pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
@@ -19,6 +19,6 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     schemas.chain(shapes.names().filter_map(bad_shape)).collect()
 }
 
-fn finding(code: &'static str, message: String, place: &Place) -> Finding {
+fn finding(code: &'static str, message: String, place: &RegisteredBy) -> Finding {
     Finding::problem(code, message).hint(hints::set_file(&place.key))
 }

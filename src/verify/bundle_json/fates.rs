@@ -6,10 +6,10 @@ use crate::verify::Options;
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::report::{State, Uncovered};
 
-use super::reading::{Bundle, Record, Refs, Shown};
+use super::reading::{AuditBundle, ItemShown, Record, Refs};
 
 /// The row `plan`, and what is displayed that no entry says.
-pub(super) struct Judged {
+pub(super) struct Fates {
     pub(super) verdict: Verdict,
     pub(super) unsaid: Vec<Uncovered>,
 }
@@ -31,7 +31,7 @@ enum Status<'v> {
 }
 
 /// The entries tell a possible story, and the items are shown as it ends. The plan itself is no part of the format.
-pub(super) fn judge(bundle: &Bundle<'_>, options: &Options) -> Judged {
+pub(super) fn judge(bundle: &AuditBundle<'_>, options: &Options) -> Fates {
     let mut findings = Findings::default();
     if options.plan.is_some() || options.base.is_some() {
         findings.add("the format seals neither plan nor base".to_owned());
@@ -61,7 +61,7 @@ pub(super) fn judge(bundle: &Bundle<'_>, options: &Options) -> Judged {
     });
     // What holds here is not what the row means elsewhere.
     let verdict = if verdict.state == State::Ok { Verdict::not_applicable(verdict.detail) } else { verdict };
-    Judged { verdict, unsaid }
+    Fates { verdict, unsaid }
 }
 
 impl<'v> Fate<'v> {
@@ -115,7 +115,7 @@ impl Record<'_> {
 
 /// Holds what is displayed against what was told; returns what nobody told and may nevertheless be so.
 fn display(
-    bundle: &Bundle<'_>,
+    bundle: &AuditBundle<'_>,
     fates: &BTreeMap<&str, Fate<'_>>,
     cancelled: bool,
     findings: &mut Findings,
@@ -153,7 +153,7 @@ fn display(
 }
 
 /// Holds the references that are displayed with an item against those of its entries.
-fn refs(item: &Shown<'_>, told: &Refs<'_>, findings: &mut Findings, unsaid: &mut Vec<Uncovered>) {
+fn refs(item: &ItemShown<'_>, told: &Refs<'_>, findings: &mut Findings, unsaid: &mut Vec<Uncovered>) {
     let (shown, told) = (&item.refs, told);
     let fields = [
         ("manifestRef", shown.manifest.is_none(), told.manifest.is_none(), shown.manifest == told.manifest),

@@ -13,17 +13,17 @@ use crate::model::read::{Fields, wrong_type};
 use crate::model::time::Moment;
 
 /// The whole.
-pub(super) struct Bundle<'v> {
+pub(super) struct AuditBundle<'v> {
     pub(super) run: &'v str,
     pub(super) manifests: Vec<Manifest<'v>>,
     pub(super) records: Vec<Record<'v>>,
     pub(super) root: Root<'v>,
     /// The items, as the bundle displays them.
-    pub(super) items: Vec<Shown<'v>>,
+    pub(super) items: Vec<ItemShown<'v>>,
 }
 
 /// What the bundle displays of one item.
-pub(super) struct Shown<'v> {
+pub(super) struct ItemShown<'v> {
     pub(super) id: &'v str,
     pub(super) status: &'v str,
     pub(super) refs: Refs<'v>,
@@ -134,7 +134,7 @@ impl Manifest<'_> {
 }
 
 /// Reads a bundle, and every problem of its shape.
-pub(super) fn read(value: &Value) -> Result<Bundle<'_>, Problems> {
+pub(super) fn read(value: &Value) -> Result<AuditBundle<'_>, Problems> {
     let mut reader = Reader { problems: Problems::default() };
     match reader.bundle(value) {
         Some(bundle) if reader.problems.is_empty() => Ok(bundle),
@@ -147,7 +147,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn bundle<'v>(&mut self, value: &'v Value) -> Option<Bundle<'v>> {
+    fn bundle<'v>(&mut self, value: &'v Value) -> Option<AuditBundle<'v>> {
         let root = JsonPath::root();
         let fields = Fields::open(self.map(value, &root)?, root);
         let run = self.text(&fields, "runId");
@@ -158,7 +158,7 @@ impl Reader {
         let sealed = self.required(&log, "root")?;
         let sealed = self.root(sealed, &log.at("root"));
         let items = if fields.get("items").is_some() { self.each(&fields, "items", Self::item) } else { Vec::new() };
-        Some(Bundle { run: run?, manifests, records, root: sealed?, items })
+        Some(AuditBundle { run: run?, manifests, records, root: sealed?, items })
     }
 
     fn manifest<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Manifest<'v>> {
@@ -223,10 +223,10 @@ impl Reader {
         Some(Root { epoch: epoch?, bytes: bytes?, signature, receipt })
     }
 
-    fn item<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<Shown<'v>> {
+    fn item<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<ItemShown<'v>> {
         let fields = Fields::open(self.map(value, at)?, at.clone());
         let (id, status) = (self.text(&fields, "id"), self.text(&fields, "status"));
-        Some(Shown { id: id?, status: status?, refs: self.item_refs(&fields) })
+        Some(ItemShown { id: id?, status: status?, refs: self.item_refs(&fields) })
     }
 
     fn item_refs<'v>(&mut self, fields: &Fields<'v>) -> Refs<'v> {

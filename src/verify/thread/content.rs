@@ -64,7 +64,7 @@ impl Count<'_> {
             }
             match self.claim(product) {
                 Ok(()) => self.bytes += product.size,
-                Err(Claim::Fault(Fault::Missing(_))) if self.lazy => self.missing += 1,
+                Err(Mismatch::Fault(Fault::Missing(_))) if self.lazy => self.missing += 1,
                 Err(why) => self.findings.add(format!("{what} of {whose}{}: {why}", checkpoint.id)),
             }
         }
@@ -93,10 +93,10 @@ impl Count<'_> {
         }
     }
 
-    fn claim(&self, product: &Product) -> Result<(), Claim> {
-        let (sha256, size) = hash(self.store, &self.objects, product.oid).map_err(Claim::Fault)?;
+    fn claim(&self, product: &Product) -> Result<(), Mismatch> {
+        let (sha256, size) = hash(self.store, &self.objects, product.oid).map_err(Mismatch::Fault)?;
         if sha256 != product.sha256 || size != product.size {
-            return Err(Claim::Other(sha256, product.sha256));
+            return Err(Mismatch::Other(sha256, product.sha256));
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Count<'_> {
 
 /// Why a blob does not hold what an entry says.
 #[derive(Debug, thiserror::Error)]
-enum Claim {
+enum Mismatch {
     #[error("{0}")]
     Fault(Fault),
     #[error("it hashes to {}, not to {}", .0.short(), .1.short())]

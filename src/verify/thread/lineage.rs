@@ -26,7 +26,7 @@ pub(super) struct Lineage {
 
 /// What is wrong with where a thread came from.
 #[derive(Default)]
-pub(super) struct Wrong {
+pub(super) struct Flaws {
     /// With the evidence.
     pub(super) bad: Findings,
     /// With the keys of signatures that are good.
@@ -60,7 +60,7 @@ pub(super) fn trace(table: &Table<'_>, walked: &ThreadChain) -> Lineage {
         strict_signers: table.options.strict_signers || table.options.signer.is_some(),
         ..table.options.clone()
     };
-    let mut wrong = Wrong::default();
+    let mut wrong = Flaws::default();
     let mut runs = ties::hold(table, &options, walked, &mut wrong);
     let (mut from, mut meter) = (beginning(walked), walked.meter);
     while let Some(beginning) = from {
@@ -80,8 +80,8 @@ pub(super) fn trace(table: &Table<'_>, walked: &ThreadChain) -> Lineage {
 }
 
 impl Lineage {
-    fn conclude(&mut self, wrong: Wrong, runs: usize, shallow: bool) {
-        let Wrong { mut bad, distrusted, mut unknown } = wrong;
+    fn conclude(&mut self, wrong: Flaws, runs: usize, shallow: bool) {
+        let Flaws { mut bad, distrusted, mut unknown } = wrong;
         let fails = bad.wrong() || (!shallow && bad.first().is_some());
         self.distrust = !fails && distrusted.first().is_some();
         bad.extend(&distrusted);
@@ -115,7 +115,7 @@ fn examine(
     table: &Table<'_>,
     options: &Options,
     (beginning, meter): (&Beginning, Meter),
-    wrong: &mut Wrong,
+    wrong: &mut Flaws,
 ) -> Option<(Ancestor, ThreadChain)> {
     let Beginning { origin, content, offer } = beginning;
     let source = read(table.store, (origin, meter), &mut wrong.bad)?;

@@ -11,7 +11,7 @@ use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::name::RunId;
 
-use super::lineage::Wrong;
+use super::lineage::Flaws;
 use super::{Table, ThreadChain};
 use crate::verify::findings::Findings;
 use crate::verify::log::Said;
@@ -20,7 +20,7 @@ use crate::verify::run_chain::RunChain;
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
 
 /// Holds every tie of a thread; returns the runs that it is tied to.
-pub(super) fn hold(table: &Table<'_>, options: &Options, walked: &ThreadChain, wrong: &mut Wrong) -> BTreeSet<RunId> {
+pub(super) fn hold(table: &Table<'_>, options: &Options, walked: &ThreadChain, wrong: &mut Flaws) -> BTreeSet<RunId> {
     let mut ties: BTreeMap<&RunId, Vec<Oid>> = BTreeMap::new();
     for link in &walked.links {
         if let Event::ThreadCheckpointed(e) = &link.entry.event
@@ -41,7 +41,7 @@ fn judge(
     table: &Table<'_>,
     options: &Options,
     (run, commits, owner): (&RunId, &[Oid], Option<&str>),
-    wrong: &mut Wrong,
+    wrong: &mut Flaws,
 ) {
     in_ours(table, run, commits, &mut wrong.bad);
     let reference = format::run_ref(run);
@@ -59,7 +59,7 @@ fn judge(
 }
 
 /// Holds a run, as far as the entry that is tied, to what a run is held to.
-fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut Wrong) {
+fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut Flaws) {
     let whose = format!("run {}", case.run);
     let evidence = Evidence::gather(case, None);
     let chain = chain::row(case);
@@ -120,7 +120,7 @@ fn in_ours(table: &Table<'_>, run: &RunId, commits: &[Oid], bad: &mut Findings) 
 /// Says why a run cannot be tied to a thread; nothing where it can.
 pub fn tied_run(store: &Store, logs: &Logs, (run, commit): (&RunId, Oid), options: &Options) -> Result<(), String> {
     let table = Table::new(store, store, logs, options);
-    let mut wrong = Wrong::default();
+    let mut wrong = Flaws::default();
     judge(&table, options, (run, &[commit], options.own_key.as_deref()), &mut wrong);
     let verdict = wrong.bad.verdict(table.shallow, String::new);
     if verdict.state == State::Failed { Err(verdict.detail) } else { Ok(()) }

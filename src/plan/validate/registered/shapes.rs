@@ -13,7 +13,7 @@ use crate::plan::schemas::{self, Answer, Failed};
 use crate::plan::{DraftItem, ItemPath};
 
 /// What the schema of a shape says of the items of that shape.
-pub(super) struct Held<'d> {
+pub(super) struct HeldShape<'d> {
     shape: &'d str,
     usable: Result<(), String>,
     /// By the item's place.
@@ -23,7 +23,10 @@ pub(super) struct Held<'d> {
 }
 
 /// Holds the inputs of all items of each shape against its schema; shapes are told by their names.
-pub(super) fn hold<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> BTreeMap<&'d str, Held<'d>> {
+pub(super) fn hold<'d>(
+    items: impl Iterator<Item = &'d DraftItem>,
+    catalog: &Catalog,
+) -> BTreeMap<&'d str, HeldShape<'d>> {
     let mut inputs: BTreeMap<&String, Vec<(usize, Vec<u8>)>> = BTreeMap::new();
     for (at, item) in items.enumerate() {
         let Some((name, value)) = item.subagent_shape.as_ref().zip(item.inputs.as_ref()) else { continue };
@@ -40,7 +43,7 @@ pub(super) fn hold<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Cat
         let places = inputs.iter().map(|(at, _)| *at);
         let failed = held.failed.zip(places.clone().nth(held.answers.len())).map(|(failed, at)| (at, failed));
         let answers = places.zip(held.answers).collect();
-        Some((name.as_str(), Held { shape: name, usable: held.usable, answers, failed }))
+        Some((name.as_str(), HeldShape { shape: name, usable: held.usable, answers, failed }))
     });
     held.collect()
 }
@@ -50,7 +53,7 @@ fn schema<'c>(catalog: &'c Catalog, shape: &String) -> Option<&'c Value> {
     catalog.shapes.get(shape)?.ok()?.input_schema.as_ref()
 }
 
-impl Held<'_> {
+impl HeldShape<'_> {
     /// Reports what is wrong with the inputs of the item at a place.
     pub(super) fn report(&self, place: usize, item: &DraftItem, problems: &mut Problems) {
         let shape = self.shape;
