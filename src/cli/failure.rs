@@ -1,6 +1,7 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
 mod anchor;
+mod checking;
 mod config;
 mod document;
 mod ground;

@@ -39,7 +39,8 @@ impl From<Error> for Failure {
             ),
             Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error)
                 .hint("aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME"),
-            Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys => Self::of("s3", &error),
+            Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys(_) => Self::of("s3", &error),
+            Error::Unreadable { .. } => Self::of("io", &error),
             Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
             Error::Stamps(StampsError::Store(inner)) => inner.into(),
             Error::Stamps(StampsError::Overfull(_))
