@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::name::RunId;
 use crate::repository::{Repository, Trust, trust};
-use crate::run::{self, Target, Vetted};
+use crate::run::piece::{self, PieceName};
+use crate::run::{self, Blob, Target, Vetted, target};
 use crate::verify::{self, Admitted, AtHand, Barred, Gate, LOCAL, Logs, Options, Question, nobody};
 
 use super::{Anchor, Means, SettingError, ask_all, read};
@@ -67,6 +69,21 @@ impl Repository {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit(&target.run, &target.reference)?, warn))
     }
+
+    /// Takes a piece out of a run, as [`piece`] says what it is called; `warn` is told what its reader should know of the run.
+    pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, Error> {
+        let name = PieceName::find(&self.store, name)?;
+        let run = self.vetted(&name.target, terms, warn)?;
+        Ok(Piece { blob: name.of(&self.store, &run)?, run: run.run.clone() })
+    }
+}
+
+/// A piece of a run that passed the gate.
+pub struct Piece {
+    /// The run.
+    pub run: RunId,
+    /// Its bytes; none of a transcript that is empty.
+    pub blob: Option<Blob>,
 }
 
 impl Gatekeeper<'_> {
@@ -111,6 +128,12 @@ pub enum Error {
     /// The logs could not be read.
     #[error(transparent)]
     Verify(#[from] verify::Error),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// It has no such piece.
+    #[error(transparent)]
+    Piece(#[from] piece::Error),
     /// The run could not be read.
     #[error(transparent)]
     Run(#[from] run::Error),

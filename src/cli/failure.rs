@@ -5,6 +5,7 @@ mod checking;
 mod config;
 mod document;
 mod ground;
+mod piece;
 mod share;
 mod target;
 mod thread;

@@ -5,6 +5,7 @@ pub mod document;
 pub mod documents;
 pub mod growth;
 pub mod list;
+pub mod piece;
 pub mod show;
 pub mod steer;
 pub mod submission;

@@ -91,6 +91,8 @@ impl From<gate::Error> for Failure {
             gate::Error::Trust(inner) => inner.into(),
             gate::Error::Barred(inner) => inner.into(),
             gate::Error::Verify(inner) => inner.into(),
+            gate::Error::Target(inner) => inner.into(),
+            gate::Error::Piece(inner) => inner.into(),
             gate::Error::Run(inner) => inner.into(),
         }
     }
