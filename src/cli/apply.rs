@@ -2,8 +2,8 @@
 
 use git_handoff::apply::answer::Answer;
 use git_handoff::apply::{self as stage, Applied, Onto, Request};
+use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
-use git_handoff::model::quote::quoted;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, View, target};
@@ -71,7 +71,7 @@ fn print(view: &View, applied: &Applied, output: &mut Output) {
         }
         output.note("nothing was changed");
         let item = &applied.conflicts[0].item;
-        output.hint(&format!("git handoff cat {}", quoted(&format!("{}/{item}:patch", view.run))));
+        output.hint(&hints::cat(format_args!("{}/{item}:patch", view.run)));
         return;
     }
     for step in &applied.steps {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 use git_handoff::run::target::own_runs;
@@ -36,8 +37,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let path = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
     if path.is_none() && output.is_terminal() {
-        return Err(Failure::refused("terminal", "a bundle is nothing for a terminal".into())
-            .hint("git handoff bundle --all --output runs.bundle"));
+        return Err(Failure::refused("terminal", "a bundle is nothing for a terminal".into()).hint(hints::bundle()));
     }
     let chains = chains(arguments, &repository.store)?;
     if chains.is_empty() {

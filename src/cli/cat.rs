@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use git_handoff::git::{checked, store};
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, gate};
@@ -30,10 +30,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     blob.copy(&repository.store, &mut Stdout { output }).map_err(|error| {
         let hint = match &error {
-            checked::Error::Store(store::Error::Missing(_)) => {
-                format!("git handoff show {}   # its bytes are elsewhere, or were deleted", quoted(piece.run.as_str()))
-            }
-            _ => format!("git handoff verify {}", quoted(piece.run.as_str())),
+            checked::Error::Store(store::Error::Missing(_)) => hints::show_elsewhere(&piece.run),
+            _ => hints::verify(&piece.run),
         };
         Failure::from(error).hint(hint)
     })?;

@@ -1,5 +1,6 @@
 //! `git handoff clean`
 
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::upkeep::clean::Request;
 use git_handoff::upkeep::operations::CleanAnswer;
@@ -63,7 +64,7 @@ fn print(answer: &CleanAnswer, output: &mut Output) {
     let bytes = table::size(answer.bytes);
     if answer.dry_run {
         output.note(&format!("{bytes} would be freed"));
-        output.hint("the same command with --force");
+        output.hint(&hints::force());
     } else {
         output.note(&format!("{bytes} freed"));
     }

@@ -1,6 +1,6 @@
 //! `git handoff coordinate`
 
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::growth::{Coordinated, RuleJudged};
 
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     print(&answer, arguments.explain, output);
     if answer.recorded && !answer.items.is_empty() {
-        output.hint(&format!("git handoff run {}", quoted(answer.run.as_str())));
+        output.hint(&hints::run(&answer.run));
     }
     Ok(Ending::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, validate};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if extended.items.is_empty() {
         output.note("the run has all of these items already; nothing changed");
     } else if !output.json {
-        output.hint(&format!("git handoff run {}", quoted(extended.run.as_str())));
+        output.hint(&hints::run(&extended.run));
     }
     Ok(Ending::Done)
 }

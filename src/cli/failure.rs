@@ -17,8 +17,8 @@ use git_handoff::engine::{drive, hold};
 use git_handoff::git::{program, refs};
 use git_handoff::ledger::prove;
 use git_handoff::model::causes;
+use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
-use git_handoff::model::quote::quoted;
 use git_handoff::packet::Report;
 use git_handoff::run::{coordinate, growth, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor, operations};
@@ -36,8 +36,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What it failed of, outermost first.
     pub(crate) causes: Vec<String>,
-    /// A command that can be pasted.
-    pub(crate) hint: Option<String>,
+    /// What to do about it.
+    pub(crate) hint: Option<Hint>,
     /// The check of a packet that stopped it.
     pub(crate) report: Option<Box<Report>>,
     /// What else programs may want to know.
@@ -67,15 +67,14 @@ impl Failure {
     }
 
     /// Adds a hint, unless what went wrong deeper down has given a better one.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint.get_or_insert_with(|| hint.into());
+    pub(crate) fn hint(mut self, hint: Hint) -> Self {
+        self.hint.get_or_insert(hint);
         self
     }
 
     /// Adds the name that was meant, else a command that lists the names.
-    fn did_you_mean(self, near: Option<&str>, look: &str) -> Self {
-        let hint = near.map(|near| format!("did you mean {near:?}?"));
-        self.hint(hint.unwrap_or_else(|| look.to_owned()))
+    fn did_you_mean(self, near: Option<&str>, look: Hint) -> Self {
+        self.hint(near.map_or(look, hints::did_you_mean))
     }
 
     /// Returns it as programs read it.
@@ -107,20 +106,19 @@ impl Failure {
             }
         }
         if failure.causes.iter().any(|cause| cause.contains("No space left on device")) {
-            return failure
-                .hint("free some space, then run the same command again: the run continues where it stopped");
+            return failure.hint(hints::again_with_space());
         }
         failure
     }
 
     /// A lock file is in the way, of a process that is alive or of one that was killed.
     fn locked(self) -> Self {
-        self.hint("git handoff doctor --fix   # or, if git is at work here, the same command again").race()
+        self.hint(hints::mend_lock()).race()
     }
 
     /// Somebody else was first.
     pub(crate) fn race(self) -> Self {
-        Self { exit: 5, code: "lost-race", ..self }.hint("run the same command again")
+        Self { exit: 5, code: "lost-race", ..self }.hint(hints::again())
     }
 }
 
@@ -128,13 +126,10 @@ impl From<submit::Error> for Failure {
     fn from(error: submit::Error) -> Self {
         let failure = Self::of("submit", &error);
         match error {
-            submit::Error::Different(run) => Self { code: "run-exists", ..failure }
-                .hint(format!("git handoff show {}   # or give the plan another id", quoted(run.as_str()))),
-            submit::Error::Used(run) => {
-                Self { code: "id-used", ..failure }.hint(format!("give the plan another id than {:?}", run.as_str()))
-            }
-            submit::Error::Unborn => Self { code: "unborn", ..failure }.hint("git commit --allow-empty -m 'Start'"),
-            submit::Error::Base(_) => Self { code: "bad-base", ..failure }.hint("git log --oneline --all"),
+            submit::Error::Different(run) => Self { code: "run-exists", ..failure }.hint(hints::show_or_rename(run)),
+            submit::Error::Used(run) => Self { code: "id-used", ..failure }.hint(hints::other_id(run.as_str())),
+            submit::Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::first_commit()),
+            submit::Error::Base(_) => Self { code: "bad-base", ..failure }.hint(hints::commits()),
             submit::Error::Chain(inner) => inner.into(),
             submit::Error::Store(inner) => inner.into(),
             submit::Error::Ref(inner) => inner.into(),
@@ -147,8 +142,7 @@ impl From<submit::Error> for Failure {
 impl From<submission::Error> for Failure {
     fn from(error: submission::Error) -> Self {
         match error {
-            submission::Error::Queue(ref queue) => Self::of("unknown-queue", &error)
-                .hint(format!("git config {} 2", quoted(&format!("handoff.queue.{queue}.concurrency")))),
+            submission::Error::Queue(ref queue) => Self::of("unknown-queue", &error).hint(hints::register_queue(queue)),
             submission::Error::Submit(inner) => inner.into(),
             submission::Error::Denied(inner) => inner.into(),
             submission::Error::Repository(inner) => inner.into(),
@@ -159,16 +153,14 @@ impl From<submission::Error> for Failure {
 impl From<run::Error> for Failure {
     fn from(error: run::Error) -> Self {
         match error {
-            run::Error::Unknown(_) => Self::of("unknown-run", &error).hint("git handoff runs"),
+            run::Error::Unknown(_) => Self::of("unknown-run", &error).hint(hints::runs()),
             run::Error::NotARun(ref run)
             | run::Error::Plan(ref run)
             | run::Error::Rules(ref run)
             | run::Error::Item(ref run, _)
-            | run::Error::History(ref run, ..) => {
-                Self::of("not-a-run", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
-            }
+            | run::Error::History(ref run, ..) => Self::of("not-a-run", &error).hint(hints::verify(run)),
             run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
-                Self::of("not-continuable", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
+                Self::of("not-continuable", &error).hint(hints::verify(run))
             }
             run::Error::Illegal(_) => Self::of("illegal", &error),
             run::Error::Chain(inner) => inner.into(),
@@ -192,10 +184,9 @@ impl From<run::Denied> for Failure {
 impl From<growth::Error> for Failure {
     fn from(error: growth::Error) -> Self {
         match error {
-            growth::Error::NotOpenEnded(_) => Self::of("not-open-ended", &error)
-                .hint("submit another plan, or one with \"openEnded\": true from the beginning"),
+            growth::Error::NotOpenEnded(_) => Self::of("not-open-ended", &error).hint(hints::open_ended()),
             growth::Error::Ended(_) => Self::of("ended", &error),
-            growth::Error::OtherRun { .. } => Self::of("other-run", &error).hint("give the plan the id of the run"),
+            growth::Error::OtherRun { .. } => Self::of("other-run", &error).hint(hints::id_of_run()),
             growth::Error::Steer(inner) => inner.into(),
             growth::Error::Target(inner) => inner.into(),
             growth::Error::Denied(inner) => inner.into(),
@@ -210,17 +201,13 @@ impl From<steer::Error> for Failure {
     fn from(error: steer::Error) -> Self {
         match error {
             steer::Error::Foreign(_) => Self::of("not-ours", &error),
-            steer::Error::Sealed(ref run) => {
-                Self::of("sealed", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
-            }
+            steer::Error::Sealed(ref run) => Self::of("sealed", &error).hint(hints::verify(run)),
             steer::Error::Ended { .. } => Self::of("not-cancellable", &error),
             steer::Error::NotLost { .. } => Self::of("not-retriable", &error),
             steer::Error::Blocked { ref run, ref on, .. } => {
-                Self::of("not-retriable", &error).hint(format!("git handoff retry {}", quoted(&format!("{run}/{on}"))))
+                Self::of("not-retriable", &error).hint(hints::retry(format_args!("{run}/{on}")))
             }
-            steer::Error::NotSettled { ref run, .. } => {
-                Self::of("not-settled", &error).hint(format!("git handoff run --close {}", quoted(run.as_str())))
-            }
+            steer::Error::NotSettled { ref run, .. } => Self::of("not-settled", &error).hint(hints::run_to_close(run)),
             steer::Error::NoItem | steer::Error::WholeRun => Self::usage(error.to_string()),
             steer::Error::Target(inner) => inner.into(),
             steer::Error::Denied(inner) => inner.into(),
@@ -235,11 +222,10 @@ impl From<drive::Error> for Failure {
         match error {
             drive::Error::Run(inner) => inner.into(),
             drive::Error::Coordinate(inner) => inner.into(),
-            drive::Error::Hold(hold::Error::Held { .. }) => Self { exit: 5, ..Self::of("held", &error) }
-                .hint("wait for it, or stop that process and run the same command again"),
-            drive::Error::Salvage(_) => Self::of("run", &error).hint(
-                "free some space, or lift the limit, and run the same command again; or give the unfinished work up: git handoff clean --force --discard",
-            ),
+            drive::Error::Hold(hold::Error::Held { .. }) => {
+                Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
+            }
+            drive::Error::Salvage(_) => Self::of("run", &error).hint(hints::salvage()),
             drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
         }
@@ -252,9 +238,9 @@ impl From<coordinate::Error> for Failure {
         match error {
             coordinate::Error::Run(inner) => inner.into(),
             coordinate::Error::Store(inner) => inner.into(),
-            coordinate::Error::Damaged(..) => Self { code: "altered", ..failure }.hint("git handoff verify --all"),
+            coordinate::Error::Damaged(..) => Self { code: "altered", ..failure }.hint(hints::verify_all()),
             coordinate::Error::TooMany { count, .. } => {
-                Self { code: "too-many-items", ..failure }.hint(format!("git config handoff.maxItems {count}"))
+                Self { code: "too-many-items", ..failure }.hint(hints::max_items(count))
             }
         }
     }
@@ -280,10 +266,10 @@ impl From<verify::Refusal> for Failure {
     fn from(refusal: verify::Refusal) -> Self {
         let failure = Self::of("not-continuable", &refusal);
         match &refusal {
-            verify::Refusal::Broken(report) => failure.hint(format!("git handoff verify {}", quoted(&report.run))),
-            verify::Refusal::Sealed(run) => failure.hint(format!("git handoff verify {}", quoted(run.as_str()))),
+            verify::Refusal::Broken(report) => failure.hint(hints::verify(&report.run)),
+            verify::Refusal::Sealed(run) => failure.hint(hints::verify(run)),
             verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {
-                failure.hint("give the plan another id, and submit it under your own key")
+                failure.hint(hints::other_id_and_key())
             }
             verify::Refusal::Verify(_) => failure,
         }
@@ -310,11 +296,7 @@ impl From<prove::Error> for Failure {
     fn from(error: prove::Error) -> Self {
         let failure = Self::of("prove", &error);
         match error {
-            prove::Error::NotSealed(run) => {
-                let run = quoted(run.as_str());
-                Self { code: "not-sealed", ..failure }
-                    .hint(format!("git handoff run {run}   # or seal it as it is: git handoff close {run}"))
-            }
+            prove::Error::NotSealed(run) => Self { code: "not-sealed", ..failure }.hint(hints::run_or_close(run)),
             prove::Error::NotDone(_) => Self { code: "not-done", ..failure },
             prove::Error::NoProduct(..) => Self { code: "no-such-thing", ..failure },
             prove::Error::Chain(inner) => inner.into(),
@@ -328,19 +310,19 @@ impl From<apply::Error> for Failure {
     fn from(error: apply::Error) -> Self {
         let failure = Self::of("apply", &error);
         match &error {
-            apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(format!("git fetch origin {base}")),
+            apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
             apply::Error::NoPatch(_) => Self { code: "no-patch", ..failure },
             apply::Error::NotDone(..) => Self { code: "not-done", ..failure },
-            apply::Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint("git handoff verify --all"),
+            apply::Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
             apply::Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
-            apply::Error::CheckedOut(_, place) => Self { code: "checked-out", ..failure }
-                .hint(format!("run `git handoff apply` without --branch in {}", quoted(place))),
-            apply::Error::Bare => Self { code: "bare", ..failure }.hint("say which branch: --branch NAME"),
-            apply::Error::Unborn => Self { code: "unborn", ..failure }.hint("say which branch: --branch NAME"),
-            apply::Error::LocalChanges(_) => Self { code: "local-changes", ..failure }
-                .hint("git stash --include-untracked   # or apply onto a branch: --branch NAME"),
+            apply::Error::CheckedOut(_, place) => {
+                Self { code: "checked-out", ..failure }.hint(hints::apply_there(place))
+            }
+            apply::Error::Bare => Self { code: "bare", ..failure }.hint(hints::branch()),
+            apply::Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::branch()),
+            apply::Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
             apply::Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
-                failure.hint("git config user.name 'Your Name' && git config user.email you@example.com")
+                failure.hint(hints::identity())
             }
             apply::Error::Ref(refs::Error::LostRace(_)) => failure.race(),
             apply::Error::Ref(refs::Error::Locked { .. }) => failure.locked(),

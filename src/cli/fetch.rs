@@ -1,6 +1,6 @@
 //! `git handoff fetch`
 
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
@@ -65,10 +65,7 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
                      there; what was fetched before is kept",
                     request.remote.name, taken.new
                 ));
-                output.hint(&format!(
-                    "git update-ref -d {}   # forgets what was seen there before; then fetch again",
-                    quoted(&taken.reference)
-                ));
+                output.hint(&hints::forget(&taken.reference));
             }
             (Status::Unfit(what), _) => {
                 output.warn(&format!("{kind} {name:?} is {what} on {}; it was not taken", request.remote.name));
@@ -90,7 +87,11 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     } else if let Some(taken) =
         fetched.taken.iter().find(|taken| taken.place.kind != Kind::Log && !taken.status.is_refused())
     {
-        output.hint(&share::seen(&request.remote, &taken.place));
+        let fetched = share::fetched(&request.remote, &taken.place);
+        output.hint(&match taken.place.kind {
+            Kind::Thread => hints::verify_thread(fetched),
+            _ => hints::verify(fetched),
+        });
     }
 }
 

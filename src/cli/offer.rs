@@ -1,7 +1,7 @@
 //! `git handoff offer`
 
+use git_handoff::model::hints;
 use git_handoff::model::packet::Unclean;
-use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
 use git_handoff::thread::offer::{Terms, milliseconds};
 
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let offered = repository.offer(&arguments.target, terms, &mut |text| output.warn(text))?;
     if let Some((caution, remote)) = offered.caution() {
         output.warn(&caution);
-        output.hint(&format!("git handoff push {} {}", quoted(remote), quoted(offered.thread.as_str())));
+        output.hint(&hints::push_thread(remote, &offered.thread));
     }
     output.value(&offered.descriptor);
     Ok(Ending::Done)

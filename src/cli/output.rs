@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use git_handoff::model::hints::Hint;
 use git_handoff::model::printable::{self, Color, Painted};
 use serde::Serialize;
 use serde_json::Value;
@@ -113,9 +114,9 @@ impl Output {
         self.say(Some(("warning:", Color::Yellow)), text);
     }
 
-    /// Gives a command to paste.
-    pub(crate) fn hint(&mut self, text: &str) {
-        self.say(Some(("hint:", Color::Cyan)), text);
+    /// Says what to do next.
+    pub(crate) fn hint(&mut self, hint: &Hint) {
+        self.say(Some(("hint:", Color::Cyan)), hint.as_str());
     }
 
     /// Says why the command failed; returns the exit code.

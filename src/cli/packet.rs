@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use git_handoff::git::work_tree;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
+use git_handoff::model::hints;
 use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{Classification, Terms, auto};
@@ -139,8 +140,7 @@ impl New {
         let missing = self.missing();
         if !missing.is_empty() {
             let options: Vec<String> = missing.iter().map(|field| format!("--{}", field.replace('_', "-"))).collect();
-            return Err(Failure::usage(format!("a packet needs {}", options.join(", ")))
-                .hint("give each of them; a list with nothing in it is 'none'"));
+            return Err(Failure::usage(format!("a packet needs {}", options.join(", "))).hint(hints::every_part()));
         }
         let now = environment.clock.now();
         let objective = self.objective.unwrap_or_default();

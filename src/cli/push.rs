@@ -2,7 +2,7 @@
 
 use git_handoff::git::remote;
 use git_handoff::model::format;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::share::answers::PushAnswer;
 use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
@@ -90,31 +90,24 @@ const LOCKED: &str = "cannot lock ref";
 
 /// Says what can be done about it.
 fn explain(error: Error, request: &Request) -> Failure {
-    let to = quoted(&request.remote.given);
+    let to = &request.remote.given;
     if matches!(&error, Error::Declined { said, .. } if said.contains(LOCKED)) {
-        let hint = format!(
-            "git handoff push {to}   # again; if that stays: git handoff doctor --fix, in the remote's repository"
-        );
-        return Failure::from(error).hint(hint).race();
+        return Failure::from(error).hint(hints::push_again(to)).race();
     }
     let hint = match &error {
         Error::Diverged(diverged) => {
             let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
             chain.or(diverged.first()).map(|one| match one.place.kind {
-                Kind::Run | Kind::Thread => {
-                    let (name, seen) = (quoted(&one.place.name), share::seen(&request.remote, &one.place));
-                    format!("git handoff fetch {to} {name} && {seen}")
+                Kind::Run => hints::fetch_and_verify(to, &one.place.name, share::fetched(&request.remote, &one.place)),
+                Kind::Thread => {
+                    hints::fetch_and_verify_thread(to, &one.place.name, share::fetched(&request.remote, &one.place))
                 }
-                Kind::Log => {
-                    "git handoff verify --all   # one of the two logs says of a run what the other does not".into()
-                }
-                Kind::Transcripts | Kind::Stamps => format!("git handoff fetch {to}"),
+                Kind::Log => hints::verify_logs(),
+                Kind::Transcripts | Kind::Stamps => hints::fetch(to),
             })
         }
-        Error::Declined { .. } if request.space.folder() == format::REFS => Some(format!(
-            "git handoff push {to} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle"
-        )),
-        Error::Declined { .. } => Some("git handoff bundle --all --output runs.bundle".into()),
+        Error::Declined { .. } if request.space.folder() == format::REFS => Some(hints::push_as_branch(to)),
+        Error::Declined { .. } => Some(hints::bundle()),
         _ => None,
     };
     let failure = Failure::from(error);

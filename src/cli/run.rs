@@ -5,9 +5,9 @@ use std::path::Path;
 use git_handoff::engine::drive;
 use git_handoff::engine::machine::Machine;
 use git_handoff::ledger::log::{self, Record};
+use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Item;
-use git_handoff::model::quote::quoted;
 use git_handoff::plan::schemas::Schemas;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::ItemStatus;
@@ -149,13 +149,12 @@ async fn drive_one(
     }
     if settled.interrupted {
         output.note("interrupted; nothing that was done is lost");
-        output.hint(&format!("git handoff run {}", quoted(run.as_str())));
+        output.hint(&hints::run(run));
         return Ok(Ending::Interrupted);
     }
     if view.state.is_done() {
         if !view.state.sealed {
-            let run = quoted(run.as_str());
-            output.hint(&format!("git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}"));
+            output.hint(&hints::extend_or_close(run));
         }
         return Ok(Ending::Done);
     }
@@ -171,7 +170,7 @@ fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Failure> {
     for schema in needed {
         if let Some(Err(why)) = schemas.known.get(&schema) {
             return Err(Failure::refused("schema-unreadable", format!("the schema {schema} {why}"))
-                .hint(format!("git config {} FILE", quoted(&why.place.key))));
+                .hint(hints::set_file(&why.place.key)));
         }
     }
     Ok(())
@@ -182,13 +181,9 @@ fn advise(view: &git_handoff::run::View, output: &mut Output) {
     let failed = view.state.items.iter().position(|item| item.phase == git_handoff::model::state::Phase::Failed);
     if let Some(at) = failed {
         let id = &view.state.graph.item(at).id;
-        output.hint(&format!("git handoff cat {}", quoted(&format!("{}/{id}:transcript", view.run))));
+        output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
         if !view.state.sealed {
-            output.hint(&format!(
-                "git handoff retry {}   # or seal it as it is: git handoff close {}",
-                quoted(&format!("{}/{id}", view.run)),
-                quoted(view.run.as_str())
-            ));
+            output.hint(&hints::retry_or_close(format_args!("{}/{id}", view.run), &view.run));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! What `push` and `fetch` have in common.
 
 use git_handoff::git::remote::{Remote, Remotes};
-use git_handoff::model::printable;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::{hints, printable};
 use git_handoff::repository::Repository;
 use git_handoff::run::target::own_runs;
-use git_handoff::share::{Kind, Place, Space};
+use git_handoff::share::{Place, Space};
 use git_handoff::thread::own_threads;
 
 use super::Failure;
@@ -16,7 +15,6 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
     let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
     remotes.find(&chosen).map_err(|error| {
         let failure = Failure::from(error);
-        let verb = if push { "push" } else { "fetch" };
         let is_run = || own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
         let is_thread = || {
             own_threads(&repository.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen))
@@ -24,18 +22,18 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
         match word {
             // A run or thread where the remote belongs.
             Some(name) if is_run() || is_thread() => {
-                failure.hint(format!("git handoff {verb} {} {}", quoted(&remotes.default(push)), quoted(name)))
+                let named = if push { hints::push_named } else { hints::fetch_named };
+                failure.hint(named(remotes.default(push), name))
             }
-            Some(_) => failure.hint("git remote --verbose"),
-            None => failure.hint("git remote add origin URL"),
+            Some(_) => failure.hint(hints::remotes()),
+            None => failure.hint(hints::add_remote()),
         }
     })
 }
 
-/// Returns the command that verifies what was fetched from a remote.
-pub(crate) fn seen(remote: &Remote, place: &Place) -> String {
-    let verb = if place.kind == Kind::Thread { "thread verify" } else { "verify" };
-    format!("git handoff {verb} {}", quoted(&format!("{}/{}", remote.name, place.name)))
+/// Returns what is said for what was fetched from a remote.
+pub(crate) fn fetched(remote: &Remote, place: &Place) -> String {
+    format!("{}/{}", remote.name, place.name)
 }
 
 /// Returns where a remote keeps what is handed over.

@@ -1,6 +1,7 @@
 //! `git handoff show`
 
 use git_handoff::model::entry::{Event, Exit, Outcome, Product};
+use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
@@ -170,20 +171,17 @@ impl Shown<'_> {
     }
 
     /// The commands that print the bytes: ours, and stock git's.
-    fn hints(&self) -> Vec<String> {
+    fn hints(&self) -> Vec<Hint> {
         let layout = self.record.view.state.layout();
         let mut hints = Vec::new();
         if let Some(key) = self.record.products().keys().next() {
             let path = layout.product(&self.record.item().id, key);
             let what = format!("{}/{}:{key}", self.record.view.run, self.record.item().id);
-            hints.push(format!("git handoff cat {}", quoted(&what)));
-            hints.push(format!("git show {}", quoted(&format!("{}:{path}", self.reference))));
+            hints.push(hints::cat(what));
+            hints.push(hints::git_show(format_args!("{}:{path}", self.reference)));
         }
         if self.record.steps.iter().any(|step| step.transcript.is_some_and(|transcript| transcript.size > 0)) {
-            hints.push(format!(
-                "git handoff cat {}",
-                quoted(&format!("{}/{}:transcript", self.record.view.run, self.record.item().id))
-            ));
+            hints.push(hints::cat(format_args!("{}/{}:transcript", self.record.view.run, self.record.item().id)));
         }
         hints
     }

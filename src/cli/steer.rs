@@ -1,6 +1,6 @@
 //! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
 
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::steer::Steered;
 
@@ -50,7 +50,7 @@ pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Out
     let steered = repository.retry(&arguments.target)?;
     print(&steered, output);
     if !output.json {
-        output.hint(&format!("git handoff run {}", quoted(steered.run.as_str())));
+        output.hint(&hints::run(&steered.run));
     }
     Ok(Ending::Done)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::anchor::verification::{Base, Runs, Verification, Wanted};
 use git_handoff::model::digest::{Digest, HashingReader};
+use git_handoff::model::hints;
 use git_handoff::model::proof::Proof;
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::verify::{Beside, Claim, Report};
@@ -164,7 +165,7 @@ fn proof(path: &Path, arguments: &Arguments, with: &Verification<'_>, output: &m
     let bytes = read_file(path, PROOF_LIMIT)?;
     let proof = Proof::parse(&bytes).map_err(|e| {
         let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
-        failure.hint("git handoff prove RUN/ITEM:patch")
+        failure.hint(hints::prove())
     })?;
     let file = arguments.file.as_deref().map(digest).transpose()?;
     let report = with.proof(&proof, Beside { file, since_root: arguments.since_root })?;
@@ -189,7 +190,7 @@ fn bundle_json(
     let bytes = read_file(path, BUNDLE_JSON_LIMIT)?;
     let report = with.bundle_json(&bytes, arguments.root).map_err(|problems| {
         let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
-        Failure::refused("bad-bundle", what).hint("git handoff export RUN --format bundle-json")
+        Failure::refused("bad-bundle", what).hint(hints::export_bundle())
     })?;
     Ok(print(&report, 0, arguments, output))
 }

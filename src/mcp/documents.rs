@@ -1,7 +1,7 @@
 //! Tools about documents: named files of a run, each with its revisions.
 
 use git_handoff::anchor::gate::Terms;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::run::Target;
 use git_handoff::run::documents::{DocumentLog, DocumentPut, DocumentShown, Documents, NewRevision, WantedRevision};
 use rmcp::schemars::{self, JsonSchema};
@@ -98,9 +98,7 @@ fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     // Whom to trust is not for a caller to say.
     let run = repository.vetted(&target, Terms::default(), &mut |text| call.output().warn(text))?;
     let change = asked.find(&run, &wanted)?;
-    check_size("document", change.revision.product.size, || {
-        format!("git handoff doc get {} {}", quoted(&parameters.run), quoted(&parameters.name))
-    })?;
+    check_size("document", change.revision.product.size, || hints::get_document(&parameters.run, &parameters.name))?;
     let mut content = Vec::new();
     repository.give_document(&run, &change, &mut content)?;
     let (content, encoding) = Encoding::write(content);

@@ -1,6 +1,7 @@
 //! The tools that a checkpoint changes hands by.
 
 use git_handoff::git::remote::{Reach, Remotes};
+use git_handoff::model::hints;
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::thread::adopt::Request;
 use git_handoff::thread::answers::AdoptedCheckpoint;
@@ -79,7 +80,7 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint
         && !is_remote(&repository, from)?
     {
         return Err(Failure::refused("unknown-remote", format!("{from:?} is no remote of this repository"))
-            .hint("git remote --verbose"));
+            .hint(hints::remotes()));
     }
     let options = repository.options(&Trust::default(), &mut |text| call.output().warn(text))?;
     let request = Request {

@@ -1,6 +1,7 @@
 //! Tools about runs.
 
 use git_handoff::anchor::gate::Terms;
+use git_handoff::model::hints;
 use git_handoff::repository::Trust;
 use git_handoff::run::Target;
 use git_handoff::run::submission::{Verdict, Wanted};
@@ -76,7 +77,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
             "artifacts",
             "a plan that seals files of its own cannot be submitted from here".into(),
         )
-        .hint("git handoff submit plan.json"));
+        .hint(hints::submit()));
     }
     let wanted = Wanted { queue: parameters.queue.clone(), base: parameters.base.clone() };
     let folder = repository.store.git_dir();

@@ -1,7 +1,7 @@
 //! Tools that save states and go on from them.
 
 use git_handoff::git::store::Store;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::answers::MadeCheckpoint;
 use git_handoff::thread::operations::{Besides, Source};
@@ -142,7 +142,7 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
     let vouched = ThreadTarget::own(&repository, id.clone())?
         .vouched(&repository, false, &mut |text| call.output().warn(text))?;
     let size = steps::find(vouched.sound(), None)?.content.state.size;
-    check_size("state", size, || format!("git handoff resume {}", quoted(id.as_str())))?;
+    check_size("state", size, || hints::resume(&id))?;
     let (checkpoint, _) = steps::resume(&repository.writer()?, vouched, parameters.checkout, None)?;
     let content = &checkpoint.content;
     let mut state = Vec::new();

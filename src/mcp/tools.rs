@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use base64ct::{Base64, Encoding as _};
+use git_handoff::model::hints::Hint;
 use git_handoff::repository::{Environment, Repository};
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -170,7 +171,7 @@ impl Encoding {
 }
 
 /// Refuses to answer with more bytes than an answer has; the command does it.
-pub(super) fn check_size(what: &str, size: u64, command: impl FnOnce() -> String) -> Result<(), Failure> {
+pub(super) fn check_size(what: &str, size: u64, command: impl FnOnce() -> Hint) -> Result<(), Failure> {
     if size <= MOST_TEXT as u64 {
         return Ok(());
     }

@@ -13,6 +13,7 @@ pub mod event;
 pub mod extension;
 pub mod format;
 pub mod graph;
+pub mod hints;
 pub mod illegal;
 pub mod item_state;
 pub mod json;

@@ -1,5 +1,6 @@
 //! One thing that is wrong with a plan, and the stable code it is known by.
 
+use crate::model::hints::Hint;
 use serde::Serialize;
 use std::fmt;
 
@@ -9,7 +10,7 @@ use crate::model::printable::{beginning, written_out};
 /// The longest names that are compared for likeness, in bytes; the comparison is quadratic.
 const MAX_COMPARED: usize = 256;
 
-/// The longest path, message or hint, in bytes; whatever stands in a document, what is said of it stays short.
+/// The longest path or message, in bytes; whatever stands in a document, what is said of it stays short.
 const MAX_SAID: usize = 2048;
 
 /// Says what is wrong, where, and where possible what to do about it.
@@ -23,7 +24,7 @@ pub struct Problem {
     pub message: String,
     /// What to try, where one thing is likely.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Problem {
@@ -34,8 +35,8 @@ impl Problem {
 
     /// Adds what to try.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(said(&hint.into()));
+    pub fn hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
         self
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that is wrong with a document: counted to the last, and the first of it kept.
 
+use crate::model::hints;
 use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
@@ -82,7 +83,7 @@ impl Problems {
                 compared <= MAX_COMPARED
             });
             match if affordable { nearest(wanted, known) } else { None } {
-                Some(name) => problem.hint(format!("did you mean `{name}`?")),
+                Some(name) => problem.hint(hints::did_you_mean_in_plan(name)),
                 None => problem,
             }
         });
@@ -106,7 +107,8 @@ impl Problems {
         }
         let mut problem = finish(problem);
         problem.code = self.under.unwrap_or(problem.code);
-        self.text += problem.path.len() + problem.message.len() + problem.hint.as_ref().map_or(0, String::len);
+        self.text +=
+            problem.path.len() + problem.message.len() + problem.hint.as_ref().map_or(0, |hint| hint.as_str().len());
         if self.kept.is_empty() || self.text <= MAX_TEXT {
             self.kept.push(problem);
         }

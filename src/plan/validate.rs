@@ -16,6 +16,7 @@ use graph::Graph;
 
 use crate::model::catalog::Catalog;
 use crate::model::digest::Digest;
+use crate::model::hints;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
@@ -199,8 +200,7 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
         if catalog.reserved_in_base.iter().any(tracked) {
             let at = JsonPath::root().key("base");
             let message = format!("the base tree tracks `{folder}`, which every attempt needs");
-            let hint = format!("git config handoff.workspace.{key} <another folder>");
-            problems.push(Problem::new(Code::ReservedPath, &at, message).hint(hint));
+            problems.push(Problem::new(Code::ReservedPath, &at, message).hint(hints::workspace_folder(key)));
         }
     }
 }
@@ -212,8 +212,7 @@ fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) ->
     if count > catalog.max_items {
         let at = JsonPath::root().key("items");
         let message = format!("{count} items; at most {} are allowed", catalog.max_items);
-        let hint = format!("git config handoff.maxItems {count}");
-        problems.push(Problem::new(Code::TooManyItems, &at, message).hint(hint));
+        problems.push(Problem::new(Code::TooManyItems, &at, message).hint(hints::max_items(count)));
     }
     let graph = Graph::check(items, scope.added, problems);
     scope.created.iter().for_each(|item| graph.check_created(item, problems));

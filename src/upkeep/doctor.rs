@@ -15,6 +15,7 @@ use crate::git::{program, refs, store};
 use crate::ledger::chain::{self, Writer};
 use crate::ledger::log;
 use crate::model::catalog::Shape;
+use crate::model::hints::Hint;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::run;
@@ -55,7 +56,7 @@ pub struct Finding {
     /// What was found, and where.
     pub message: String,
     /// The command that mends it.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// Whether it was mended now.
     pub fixed: bool,
 }
@@ -69,8 +70,8 @@ impl Finding {
         Self { severity: Severity::Note, ..Self::problem(code, message) }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    fn hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
         self
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use git_handoff::anchor::operations::NewAnchor;
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 
 use super::super::{Ending, Failure, Output};
@@ -122,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.value(&anchor);
     } else {
         output.line(&format!("{name}: {} ({}) at {}", anchor.kind, anchor.guarantee, anchor.place));
-        output.hint(&format!("git handoff anchor push {name}"));
+        output.hint(&hints::push_anchor(name));
     }
     Ok(Ending::Done)
 }

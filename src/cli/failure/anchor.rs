@@ -1,7 +1,7 @@
 //! What asking and writing anchors can fail of.
 
 use git_handoff::anchor::{Error, S3Error, SettingError, StampsError, TokenError};
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::share::push;
 
 use super::Failure;
@@ -10,7 +10,7 @@ impl From<SettingError> for Failure {
     fn from(error: SettingError) -> Self {
         let failure = Self::of("bad-anchor", &error);
         match error.key() {
-            Some(key) => failure.hint(format!("git config --show-origin --get-all {key}")),
+            Some(key) => failure.hint(hints::setting(key)),
             None => failure,
         }
     }
@@ -28,17 +28,14 @@ impl From<Error> for Failure {
             Error::Scratch(inner) => inner.into(),
             Error::Ref(inner) | Error::Stamps(StampsError::Ref(inner)) => inner.into(),
             Error::Itself(_) => Self::of("anchor-itself", &error),
-            Error::Differs { ref run, .. } => Self { exit: 3, ..Self::of("anchor-differs", &error) }
-                .hint(format!("git handoff anchor check {}", quoted(run.as_str()))),
-            Error::Unsound(ref run, _) => Self { exit: 3, ..Self::of("not-intact", &error) }
-                .hint(format!("git handoff verify {}", quoted(run.as_str()))),
+            Error::Differs { ref run, .. } => {
+                Self { exit: 3, ..Self::of("anchor-differs", &error) }.hint(hints::check_anchors(run))
+            }
+            Error::Unsound(ref run, _) => Self { exit: 3, ..Self::of("not-intact", &error) }.hint(hints::verify(run)),
             Error::Verify(inner) => inner.into(),
             Error::Credentials(_) => Self::of("credentials", &error),
-            Error::S3(S3Error::Refused { status: 403, .. }) => Self::of("s3", &error).hint(
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE",
-            ),
-            Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error)
-                .hint("aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME"),
+            Error::S3(S3Error::Refused { status: 403, .. }) => Self::of("s3", &error).hint(hints::s3_credentials()),
+            Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),
             Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys(_) => Self::of("s3", &error),
             Error::Unreadable { .. } => Self::of("io", &error),
             Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),

@@ -1,23 +1,17 @@
 //! What verifying, and operations on anchors, can fail of before anybody is asked.
 
 use git_handoff::anchor::{operations, verification};
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 
 use super::Failure;
 
 impl From<operations::Error> for Failure {
     fn from(error: operations::Error) -> Self {
         match error {
-            operations::Error::Exists(ref name) => {
-                Self::of("anchor-exists", &error).hint(format!("git config --remove-section handoff.anchor.{name}"))
-            }
-            operations::Error::NoAnchors => Self::of("no-anchors", &error).hint("git handoff anchor add NAME git URL"),
-            operations::Error::UnknownName(_) => {
-                Self::of("unknown-name", &error).hint("git handoff anchor list && git handoff runs")
-            }
-            operations::Error::NotSealed(ref run) => {
-                Self::of("not-sealed", &error).hint(format!("git handoff verify {}", quoted(run.as_str())))
-            }
+            operations::Error::Exists(ref name) => Self::of("anchor-exists", &error).hint(hints::remove_anchor(name)),
+            operations::Error::NoAnchors => Self::of("no-anchors", &error).hint(hints::add_anchor()),
+            operations::Error::UnknownName(_) => Self::of("unknown-name", &error).hint(hints::anchors_and_runs()),
+            operations::Error::NotSealed(ref run) => Self::of("not-sealed", &error).hint(hints::verify(run)),
             operations::Error::Git(inner) => inner.into(),
             operations::Error::Anchors(inner) => inner.into(),
             operations::Error::Anchor(inner) => inner.into(),
@@ -31,9 +25,7 @@ impl From<operations::Error> for Failure {
 impl From<verification::Error> for Failure {
     fn from(error: verification::Error) -> Self {
         match error {
-            verification::Error::NoSigners => {
-                Self::of("no-signers", &error).hint("git handoff verify --signers FILE --signer PRINCIPAL RUN")
-            }
+            verification::Error::NoSigners => Self::of("no-signers", &error).hint(hints::verify_by_signer()),
             verification::Error::NoId(_) => Self::usage(error.to_string()),
             verification::Error::Base(inner) => inner.into(),
             verification::Error::Trust(inner) => inner.into(),

@@ -1,7 +1,7 @@
 //! What putting and getting documents can fail of.
 
 use git_handoff::git::store;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
 use git_handoff::plan::schemas::Unfit;
@@ -14,8 +14,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let failure = Self::of("document", &error);
         match error {
-            Error::Unknown { run, .. } => Self { code: "unknown-document", ..failure }
-                .hint(format!("git handoff doc list {}", quoted(run.as_str()))),
+            Error::Unknown { run, .. } => Self { code: "unknown-document", ..failure }.hint(hints::documents(run)),
             Error::NoRevision { .. } => Self { code: "unknown-revision", ..failure },
             Error::Drift { drift, at, commit } => {
                 let causes = [
@@ -26,15 +25,18 @@ impl From<Error> for Failure {
             }
             Error::Altered { .. } => Self { code: "altered", exit: 3, ..failure },
             Error::Unfit(_, unfit) => match *unfit {
-                Unfit::Unknown(schema) => Self { code: "unknown-schema", ..failure }
-                    .hint(format!("git config {} FILE", quoted(&format!("handoff.schema.{schema}.path")))),
-                Unfit::Unreadable(_, why) => Self { code: "schema-unreadable", ..failure }
-                    .hint(format!("git config {} FILE", quoted(&why.place.key))),
+                Unfit::Unknown(schema) => {
+                    Self { code: "unknown-schema", ..failure }.hint(hints::register_schema(schema))
+                }
+                Unfit::Unreadable(_, why) => {
+                    Self { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
+                }
                 _ => Self { code: "not-as-declared", ..failure },
             },
             Error::Changed { .. } => Self { code: "lost-race", exit: 5, ..failure },
-            Error::Illegal(_, Illegal::NoPlace(_, other)) => Self { code: "name-clash", ..failure }
-                .hint(format!("use the name that is there: {}", quoted(other.as_str()))),
+            Error::Illegal(_, Illegal::NoPlace(_, other)) => {
+                Self { code: "name-clash", ..failure }.hint(hints::name_there(other))
+            }
             Error::Illegal(_, Illegal::AfterSeal) => Self { code: "sealed", ..failure },
             Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => Self { code: "ended", ..failure },
             Error::Illegal(..) => failure,
@@ -54,16 +56,11 @@ impl From<documents::Error> for Failure {
             documents::Error::Steer(inner) => inner.into(),
             documents::Error::Target(inner) => inner.into(),
             documents::Error::Document { run, name, source } => {
-                let (run, name) = (quoted(&run), quoted(&name));
                 let hint = match source.as_ref() {
-                    Error::Changed { found: Some(_), .. } | Error::Drift { .. } => {
-                        Some(format!("git handoff doc log {run} {name}"))
-                    }
-                    Error::Changed { found: None, .. } => Some(format!("git handoff doc list {run}")),
-                    Error::Store(store::Error::Missing(oid)) => {
-                        Some(format!("git cat-file -e {oid}   # brings it into a partial clone, if its remote has it"))
-                    }
-                    Error::Altered { .. } | Error::Store(_) => Some(format!("git handoff verify {run}")),
+                    Error::Changed { found: Some(_), .. } | Error::Drift { .. } => Some(hints::revisions(run, name)),
+                    Error::Changed { found: None, .. } => Some(hints::documents(run)),
+                    Error::Store(store::Error::Missing(oid)) => Some(hints::fetch_object(oid)),
+                    Error::Altered { .. } | Error::Store(_) => Some(hints::verify(run)),
                     _ => None,
                 };
                 let failure = Self::from(*source);

@@ -3,6 +3,7 @@
 use git_handoff::engine::machine::NoCache;
 use git_handoff::git::{checked, packed, refs, save, store};
 use git_handoff::ledger::{chain, log, sign};
+use git_handoff::model::hints;
 use git_handoff::repository;
 
 use super::Failure;
@@ -11,10 +12,8 @@ impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         let failure = Self::of("store", &error);
         match error {
-            store::Error::Open(..) => Self { code: "no-repository", ..failure }.hint("git init"),
-            store::Error::RefStorage(_) => {
-                Self { code: "ref-storage", ..failure }.hint("git refs migrate --ref-format=files")
-            }
+            store::Error::Open(..) => Self { code: "no-repository", ..failure }.hint(hints::init()),
+            store::Error::RefStorage(_) => Self { code: "ref-storage", ..failure }.hint(hints::ref_format()),
             _ => failure,
         }
     }
@@ -40,7 +39,7 @@ impl From<repository::Error> for Failure {
 
 impl From<NoCache> for Failure {
     fn from(error: NoCache) -> Self {
-        Self::of("no-cache", &error).hint("git config --global handoff.workspace.root /var/tmp/git-handoff")
+        Self::of("no-cache", &error).hint(hints::workspace_root())
     }
 }
 
@@ -58,7 +57,7 @@ impl From<save::Error> for Failure {
     fn from(error: save::Error) -> Self {
         match error {
             save::Error::Store(inner) => inner.into(),
-            save::Error::TooLarge(_) => Self::of("too-large", &error).hint("git config handoff.maxProductSize 1g"),
+            save::Error::TooLarge(_) => Self::of("too-large", &error).hint(hints::max_product_size()),
             save::Error::Read(_) => Self::of("io", &error),
         }
     }
@@ -80,9 +79,7 @@ impl From<packed::Error> for Failure {
     fn from(error: packed::Error) -> Self {
         let failure = Self::of("packed-refs", &error);
         match error {
-            packed::Error::Ambiguous(..) => {
-                failure.hint("git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say")
-            }
+            packed::Error::Ambiguous(..) => failure.hint(hints::refs()),
             packed::Error::Read(..) => failure,
         }
     }
@@ -92,8 +89,8 @@ impl From<sign::Error> for Failure {
     fn from(error: sign::Error) -> Self {
         let failure = Self::of("signing", &error);
         match error {
-            sign::Error::KeygenSaid(_) => failure.hint("ssh-add -l"),
-            _ => failure.hint("git config handoff.signingKey ~/.ssh/id_ed25519"),
+            sign::Error::KeygenSaid(_) => failure.hint(hints::keys()),
+            _ => failure.hint(hints::signing_key()),
         }
     }
 }
@@ -113,6 +110,6 @@ impl From<chain::Error> for Failure {
 
 impl From<log::Error> for Failure {
     fn from(error: log::Error) -> Self {
-        Self::of("log", &error).hint("git handoff doctor")
+        Self::of("log", &error).hint(hints::doctor())
     }
 }

@@ -1,6 +1,7 @@
 //! What sharing can fail of.
 
 use git_handoff::git::{remote, scratch};
+use git_handoff::model::hints;
 use git_handoff::share::{bundle, fetch, push};
 use git_handoff::verify::BundleError;
 
@@ -17,8 +18,7 @@ impl From<remote::Error> for Failure {
         let failure = Self::of("remote", &error);
         match &error {
             remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure },
-            remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }
-                .hint("name the runs to fetch, or: git config handoff.maxFetchSize 8g"),
+            remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }.hint(hints::fetch_less_or_raise()),
             remote::Error::Unsound(..)
             | remote::Error::Failed(..)
             | remote::Error::Quarantine(_)
@@ -31,9 +31,7 @@ impl From<remote::Error> for Failure {
 impl From<push::Error> for Failure {
     fn from(error: push::Error) -> Self {
         match error {
-            push::Error::Unknown(_) => {
-                Self::of("unknown-run", &error).hint("git handoff runs && git handoff thread list")
-            }
+            push::Error::Unknown(_) => Self::of("unknown-run", &error).hint(hints::runs_and_threads()),
             push::Error::Diverged(_) => Self::of("diverged", &error),
             push::Error::Declined { ref said, .. } => {
                 let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
@@ -54,7 +52,7 @@ impl From<fetch::Error> for Failure {
     fn from(error: fetch::Error) -> Self {
         match error {
             fetch::Error::Unknown(..) => Self::of("unknown-run", &error),
-            fetch::Error::TooMany(_) => Self::of("too-many", &error).hint("name the runs to fetch"),
+            fetch::Error::TooMany(_) => Self::of("too-many", &error).hint(hints::fetch_less()),
             fetch::Error::Remote(inner) => inner.into(),
             fetch::Error::Ref(inner) => inner.into(),
             fetch::Error::Store(inner) => inner.into(),
@@ -67,8 +65,7 @@ impl From<bundle::Error> for Failure {
         match error {
             bundle::Error::Scratch(inner) => inner.into(),
             bundle::Error::Ref(inner) => inner.into(),
-            bundle::Error::Write(_) => Self::of("bundle", &error)
-                .hint("in a partial clone, bring the products first: git handoff fetch --content"),
+            bundle::Error::Write(_) => Self::of("bundle", &error).hint(hints::fetch_content()),
             _ => Self::of("bundle", &error),
         }
     }

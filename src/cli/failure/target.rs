@@ -1,12 +1,12 @@
 //! What is not found, and what does not come through the gate.
 
 use git_handoff::anchor::{gate, held};
+use git_handoff::model::hints;
 use git_handoff::model::place::Kind;
-use git_handoff::model::quote::quoted;
 use git_handoff::repository::trust;
 use git_handoff::run::target;
 use git_handoff::thread::{operations, target as thread_target, vouch};
-use git_handoff::verify::{Barred, Report};
+use git_handoff::verify::Barred;
 
 use super::Failure;
 
@@ -14,16 +14,18 @@ impl From<target::Error> for Failure {
     fn from(error: target::Error) -> Self {
         match error {
             target::Error::Unknown { ref near, .. } => {
-                Self::of("unknown-run", &error).did_you_mean(near.as_deref(), "git handoff runs")
+                Self::of("unknown-run", &error).did_you_mean(near.as_deref(), hints::runs())
             }
             target::Error::UnknownItem { ref run, ref near, .. } => {
-                let look = format!("git handoff status {}", quoted(run.as_str()));
-                Self::of("unknown-item", &error).did_you_mean(near.as_deref(), &look)
+                Self::of("unknown-item", &error).did_you_mean(near.as_deref(), hints::items(run))
             }
             target::Error::Ambiguous { ref places, kind, .. } => {
-                let verb = if kind == Kind::Thread { "thread verify" } else { "verify" };
-                let first = places.first().map(|place| quoted(place)).unwrap_or_default();
-                Self::of("ambiguous", &error).hint(format!("git handoff {verb} {first}"))
+                let failure = Self::of("ambiguous", &error);
+                match places.first() {
+                    Some(first) if kind == Kind::Thread => failure.hint(hints::verify_thread(first)),
+                    Some(first) => failure.hint(hints::verify(first)),
+                    None => failure,
+                }
             }
             target::Error::Run(inner) => inner.into(),
             target::Error::Ref(inner) => inner.into(),
@@ -35,12 +37,12 @@ impl From<thread_target::Error> for Failure {
     fn from(error: thread_target::Error) -> Self {
         match error {
             thread_target::Error::Unknown { ref near, .. } => {
-                Self::of("unknown-thread", &error).did_you_mean(near.as_deref(), "git handoff thread list")
+                Self::of("unknown-thread", &error).did_you_mean(near.as_deref(), hints::threads())
             }
             thread_target::Error::Vouch { named, source } => {
                 let judged = matches!(source, vouch::Error::Tampered(_) | vouch::Error::Untrusted { .. });
                 let failure = Self::from(source);
-                if judged { failure.hint(format!("git handoff thread verify {}", quoted(&named))) } else { failure }
+                if judged { failure.hint(hints::verify_thread(named)) } else { failure }
             }
             thread_target::Error::Target(inner) => inner.into(),
             thread_target::Error::Unsound(inner) => inner.into(),
@@ -57,7 +59,7 @@ impl From<operations::Error> for Failure {
         match error {
             operations::Error::Summary | operations::Error::Agent => Self::usage(error.to_string()),
             operations::Error::UnknownSigner { ref named, .. } => {
-                Self::of("unknown-signer", &error).hint(format!("git handoff fork {} --as NAME", quoted(named)))
+                Self::of("unknown-signer", &error).hint(hints::fork(named))
             }
             operations::Error::Target(inner) => inner.into(),
             operations::Error::Run(inner) => inner.into(),
@@ -75,8 +77,7 @@ impl From<operations::Error> for Failure {
 impl From<trust::Error> for Failure {
     fn from(error: trust::Error) -> Self {
         match error {
-            trust::Error::Inside { .. } => Self::of("untrusted-file", &error)
-                .hint("move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE"),
+            trust::Error::Inside { .. } => Self::of("untrusted-file", &error).hint(hints::move_out()),
             trust::Error::Bad { .. } => Self::of("bad-signers", &error),
             trust::Error::Read { .. } => Self::of("io", &error),
         }
@@ -86,7 +87,7 @@ impl From<trust::Error> for Failure {
 impl From<gate::Error> for Failure {
     fn from(error: gate::Error) -> Self {
         match error {
-            gate::Error::Unknown(_) => Self::of("unknown-anchor", &error).hint("git handoff anchor list"),
+            gate::Error::Unknown(_) => Self::of("unknown-anchor", &error).hint(hints::anchors()),
             gate::Error::Setting(inner) => inner.into(),
             gate::Error::Trust(inner) => inner.into(),
             gate::Error::Barred(inner) => inner.into(),
@@ -101,12 +102,12 @@ impl From<gate::Error> for Failure {
 impl From<Barred> for Failure {
     fn from(barred: Barred) -> Self {
         let failure = Self { exit: 3, ..Self::of("not-intact", &barred) };
-        let look = |report: &Report| format!("git handoff verify {}", quoted(&report.run));
         match barred {
-            Barred::Tampered { report, .. } => Self { code: "tampered", ..failure }.hint(look(&report)),
-            Barred::Untrusted { report, .. } => Self { code: "untrusted", ..failure }
-                .hint(format!("{}   # to take it all the same: --accept-untrusted", look(&report))),
-            Barred::NotIntact(report) => Self { exit: 1, ..failure }.hint(look(&report)),
+            Barred::Tampered { report, .. } => Self { code: "tampered", ..failure }.hint(hints::verify(&report.run)),
+            Barred::Untrusted { report, .. } => {
+                Self { code: "untrusted", ..failure }.hint(hints::verify_or_accept(&report.run))
+            }
+            Barred::NotIntact(report) => Self { exit: 1, ..failure }.hint(hints::verify(&report.run)),
             Barred::Verify(inner) => inner.into(),
         }
     }

@@ -1,7 +1,7 @@
 //! What threads and their handing over can fail of.
 
 use git_handoff::git::quarantine;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::hints;
 use git_handoff::packet::Classification;
 use git_handoff::thread::{gate, vouch};
 use git_handoff::{thread, verify};
@@ -10,7 +10,7 @@ use super::Failure;
 
 impl From<verify::Unsound> for Failure {
     fn from(unsound: verify::Unsound) -> Self {
-        Self::of("unsound", &unsound).hint(format!("git handoff thread verify {}", quoted(unsound.thread.as_str())))
+        Self::of("unsound", &unsound).hint(hints::verify_thread(&unsound.thread))
     }
 }
 
@@ -21,8 +21,7 @@ impl From<gate::Error> for Failure {
             gate::Error::Unclean { report, .. } => {
                 let class = report.classification;
                 let exit = if class == Classification::Critical { 4 } else { 3 };
-                Self { exit, report: Some(report), ..failure }
-                    .hint(format!("to go on all the same, which is recorded: --accept {}", class.as_str()))
+                Self { exit, report: Some(report), ..failure }.hint(hints::accept(class.as_str()))
             }
             gate::Error::Altered(_) => Self { code: "altered", ..failure },
             gate::Error::Used(_) => Self { code: "unreadable-thread", ..failure },
@@ -37,9 +36,7 @@ impl From<vouch::Error> for Failure {
         let failure = Self::of("untrusted", &error);
         match error {
             vouch::Error::Tampered(inner) => inner.into(),
-            vouch::Error::Untrusted { .. } => failure.hint(
-                "add the key to the file of handoff.signers if it is good; to insist this once: --accept-untrusted",
-            ),
+            vouch::Error::Untrusted { .. } => failure.hint(hints::know_writer()),
             vouch::Error::Logs(inner) => inner.into(),
             vouch::Error::Ref(inner) => inner.into(),
         }
@@ -50,23 +47,20 @@ impl From<thread::Error> for Failure {
     fn from(error: thread::Error) -> Self {
         let failure = Self::of("thread", &error);
         match error {
-            thread::Error::Unknown(_) => Self { code: "unknown-thread", ..failure }.hint("git handoff thread list"),
-            thread::Error::Exists(_) => {
-                Self { code: "thread-exists", ..failure }.hint("choose another name: --as NAME")
+            thread::Error::Unknown(_) => Self { code: "unknown-thread", ..failure }.hint(hints::threads()),
+            thread::Error::Exists(_) => Self { code: "thread-exists", ..failure }.hint(hints::other_name()),
+            thread::Error::Gone(thread) | thread::Error::Shortened(thread) => {
+                Self { code: "vanished", ..failure }.hint(hints::verify_thread(thread))
             }
-            thread::Error::Gone(thread) | thread::Error::Shortened(thread) => Self { code: "vanished", ..failure }
-                .hint(format!("git handoff thread verify {}", quoted(thread.as_str()))),
-            thread::Error::NoCheckpoint { thread, .. } => Self { code: "unknown-checkpoint", ..failure }
-                .hint(format!("git handoff thread log {}", quoted(thread.as_str()))),
-            thread::Error::NotOurs { thread, .. } => Self { code: "not-a-writer", ..failure }
-                .hint(format!("git handoff fork {} --as NAME", quoted(thread.as_str()))),
+            thread::Error::NoCheckpoint { thread, .. } => {
+                Self { code: "unknown-checkpoint", ..failure }.hint(hints::checkpoints(thread))
+            }
+            thread::Error::NotOurs { thread, .. } => Self { code: "not-a-writer", ..failure }.hint(hints::fork(thread)),
             thread::Error::Altered(_) => Self { code: "altered", ..failure },
             thread::Error::Packet(inner) => inner.into(),
             thread::Error::Unsound(inner) => inner.into(),
             thread::Error::Vouch(inner) => inner.into(),
-            thread::Error::Tie { run, .. } => {
-                Self { code: "unsound-run", ..failure }.hint(format!("git handoff verify {}", quoted(run.as_str())))
-            }
+            thread::Error::Tie { run, .. } => Self { code: "unsound-run", ..failure }.hint(hints::verify(run)),
             thread::Error::Nonce(_) => Self { code: "nonce", ..failure },
             thread::Error::Checkout(inner) => inner.into(),
             thread::Error::Worktree(inner) => inner.into(),
@@ -90,32 +84,26 @@ impl From<thread::adopt::Error> for Failure {
             E::Descriptor(_) => "bad-descriptor",
             E::Signature(_) => "bad-signature",
             E::Recipient { ref to, .. } => {
-                let hint = format!("if that is you: --me {}", quoted(to));
-                return Self { code: "wrong-recipient", ..failure }.hint(hint);
+                return Self { code: "wrong-recipient", ..failure }.hint(hints::me(to));
             }
             E::Expired(_) => "expired",
             E::UnknownSigner(_) => {
-                return Self { code: "unknown-signer", ..failure }.hint(
-                    "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer",
-                );
+                return Self { code: "unknown-signer", ..failure }.hint(hints::know_sender());
             }
             E::UnknownLineage { .. } => {
-                return Self { code: "unknown-signer", ..failure }
-                    .hint("ask whose it is; to adopt it all the same, which is recorded: --accept-unknown-signer");
+                return Self { code: "unknown-signer", ..failure }.hint(hints::accept_lineage());
             }
             E::NotThere { .. } => {
-                return Self { code: "not-there", ..failure }
-                    .hint("whoever offers it has to hand it over first: git handoff push");
+                return Self { code: "not-there", ..failure }.hint(hints::ask_to_push());
             }
             E::Distrusted { .. } | E::OtherKey { .. } | E::Untrusted(_) => "distrusted",
             E::ObjectFormat { .. } => "object-format",
             E::Used => "used",
-            E::NoSource(_) => return Self { code: "no-source", ..failure }.hint("say where it is: --from PLACE"),
+            E::NoSource(_) => return Self { code: "no-source", ..failure }.hint(hints::from()),
             E::Forged(_) => "forged",
             E::Unsound(_) => "unsound",
             E::Quarantine(quarantine::Error::NoRef { .. }) => {
-                return Self { code: "source", ..failure }
-                    .hint("whoever offers it has to hand it over first: git handoff push");
+                return Self { code: "source", ..failure }.hint(hints::ask_to_push());
             }
             E::Quarantine(_) => "source",
             E::Nonce(_) => "nonce",
@@ -124,8 +112,7 @@ impl From<thread::adopt::Error> for Failure {
             E::Remotes(inner) => return inner.into(),
             E::Checkout(inner) => return inner.into(),
             E::Unfinished { ref thread, .. } => {
-                let hint = format!("git handoff resume {} --checkout   # does the rest", quoted(thread.as_str()));
-                return Self { code: "unfinished", ..failure }.hint(hint);
+                return Self { code: "unfinished", ..failure }.hint(hints::checkout(thread));
             }
         };
         Self { code, ..failure }
@@ -137,11 +124,9 @@ impl From<thread::checkout::Error> for Failure {
         let failure = Self::of("checkout", &error);
         match error {
             thread::checkout::Error::OtherBase { base: Some(base), .. } => {
-                Self { code: "other-base", ..failure }.hint(format!("git switch --detach {base}"))
+                Self { code: "other-base", ..failure }.hint(hints::switch(base))
             }
-            thread::checkout::Error::LocalChanges(_) => {
-                Self { code: "local-changes", ..failure }.hint("git stash --include-untracked")
-            }
+            thread::checkout::Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash()),
             thread::checkout::Error::NoWorktree => Self { code: "no-worktree", ..failure },
             _ => failure,
         }

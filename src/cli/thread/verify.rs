@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use git_handoff::git::store::Store;
 use git_handoff::model::format;
+use git_handoff::model::hints;
 use git_handoff::model::name::ThreadId;
 use git_handoff::repository::Trust;
 use git_handoff::thread::own_threads;
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let options = repository.options(&wanted, &mut |text| output.warn(text))?;
     if arguments.signer.is_some() && options.signers.is_none() {
         return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
-            .hint("git handoff thread verify --signers FILE --signer PRINCIPAL THREAD"));
+            .hint(hints::verify_thread_by_signer()));
     }
     let options = Options { signer: arguments.signer.clone(), ..options };
     let mut targets: Vec<(ThreadId, String)> = Vec::new();

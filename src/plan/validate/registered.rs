@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;
+use crate::model::hints;
 use crate::model::json::JsonPath;
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -89,8 +90,7 @@ impl<'d> DocumentSchemas<'d> {
             let at = item.path.key("produces").index(index).key("schema");
             let problem = |code| Problem::new(code, &at, in_words(unfit));
             if matches!(unfit, Unfit::Unknown(_)) {
-                let problem =
-                    problem(Code::UnknownShape).hint(format!("git config handoff.schema.{schema}.path <file>"));
+                let problem = problem(Code::UnknownShape).hint(hints::register_schema_in_plan(schema));
                 problems.push_near(problem, &schema.to_string(), self.known.iter().map(String::as_str));
             } else {
                 problems.push(problem(Code::InputsSchema));

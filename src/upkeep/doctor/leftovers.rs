@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::git::{kept, midx, outgoing};
 use crate::model::format::REFS;
-use crate::model::quote::quoted;
+use crate::model::hints;
 use crate::run::unfinished_marks;
 
 use super::{Error, Finding, Patient};
@@ -53,7 +53,6 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
         return None;
     }
     let shown = path.display();
-    let by_hand = || format!("rm -r {}   # if no git is at work here", quoted(&path.to_string_lossy()));
     let (code, message) = match kind {
         Kind::Lock => {
             ("lock-left", format!("{shown} was left by a process that died, and locks what it is named after"))
@@ -63,11 +62,14 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
     if age >= OLD && in_use == Some(false) {
         let remove = || if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         let removed = fix && remove().is_ok();
-        return Some(Finding::problem(code, message).hint("git handoff doctor --fix").fixed(removed));
+        return Some(Finding::problem(code, message).hint(hints::mend()).fixed(removed));
     }
     let wait =
         if in_use.is_none() { "whether it is in use cannot be told here" } else { "it is less than an hour old" };
-    Some(Finding::note(code, format!("{shown} may have been left by a process that died; {wait}")).hint(by_hand()))
+    Some(
+        Finding::note(code, format!("{shown} may have been left by a process that died; {wait}"))
+            .hint(hints::remove_file(path.display())),
+    )
 }
 
 /// Finds packs that a dead process of ours kept from git.
@@ -75,7 +77,7 @@ fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let forsaken = kept::forsaken(&patient.store).map_err(crate::git::store::Error::Pack)?;
     let found = forsaken.into_iter().map(|path| {
         let message = format!("{} keeps a pack from git for a process that died", path.display());
-        Finding::problem("keep-left", message).hint("git handoff doctor --fix").fixed(fix && kept::release(&path))
+        Finding::problem("keep-left", message).hint(hints::mend()).fixed(fix && kept::release(&path))
     });
     Ok(found.collect())
 }
@@ -85,7 +87,7 @@ fn stale_index(patient: &Patient, fix: bool) -> Option<Finding> {
     let path = midx::stale(&patient.store)?;
     let message = format!("{} names packs that are gone, and `git fsck` finds fault with it", path.display());
     let removed = fix && fs::remove_file(&path).is_ok();
-    Some(Finding::problem("multi-pack-index-stale", message).hint("git handoff doctor --fix").fixed(removed))
+    Some(Finding::problem("multi-pack-index-stale", message).hint(hints::mend()).fixed(removed))
 }
 
 /// Returns the lock files of refs and of `packed-refs`, and what git writes the latter to.

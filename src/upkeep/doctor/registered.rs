@@ -1,7 +1,7 @@
 //! What is registered and cannot be used: it is in the way only of who needs it, so nobody else would tell.
 
 use super::{Finding, Patient};
-use crate::model::quote::quoted;
+use crate::model::hints;
 use crate::model::registered::Place;
 use crate::plan::schemas;
 
@@ -20,5 +20,5 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
 }
 
 fn finding(code: &'static str, message: String, place: &Place) -> Finding {
-    Finding::problem(code, message).hint(format!("git config {} FILE", quoted(&place.key)))
+    Finding::problem(code, message).hint(hints::set_file(&place.key))
 }

@@ -9,7 +9,7 @@ use crate::git::program;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
-use crate::model::quote::quoted;
+use crate::model::hints;
 
 use super::{Error, Finding, Patient, restrict};
 
@@ -59,8 +59,11 @@ fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
             return None;
         }
         let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
-        let hint = format!("chmod 600 {}", quoted(&file.to_string_lossy()));
-        Some(Finding::problem("key-readable", message).hint(hint).fixed(fix && restrict(file)))
+        Some(
+            Finding::problem("key-readable", message)
+                .hint(hints::restrict(file.display()))
+                .fixed(fix && restrict(file)),
+        )
     }
     #[cfg(not(unix))]
     None
@@ -78,7 +81,7 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
     let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
     Ok(soon.then(|| {
         let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a commit is about to use";
-        Finding::problem("prune-now", message).hint("git config gc.pruneExpire 2.weeks.ago")
+        Finding::problem("prune-now", message).hint(hints::prune_expire())
     }))
 }
 
@@ -95,7 +98,7 @@ fn space(places: &[&Path]) -> Vec<Finding> {
             if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
                 let message = format!("only {} MiB are free for {}", free >> 20, place.display());
                 let finding = Finding::problem("disk-full", message);
-                findings.push(finding.hint("git handoff clean --transcripts --salvage"));
+                findings.push(finding.hint(hints::clean_all()));
             }
         }
     }
@@ -119,7 +122,7 @@ fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
         let message = format!(
             "a replace ref stands in for {id}, which is evidence: stock git shows something else than is signed"
         );
-        Finding::problem("replaced", message).hint(format!("git replace -d {id}"))
+        Finding::problem("replaced", message).hint(hints::remove_replacement(id))
     });
     Ok(findings.collect())
 }
@@ -141,7 +144,7 @@ fn missing(store: &Store) -> Result<Option<Finding>, Error> {
     let Some(first) = gone.next() else { return Ok(None) };
     let count = gone.count() + 1;
     let message = format!("{count} object(s) that runs, threads or logs refer to are gone, such as {first}");
-    Ok(Some(Finding::problem("objects-missing", message).hint("git handoff verify --all")))
+    Ok(Some(Finding::problem("objects-missing", message).hint(hints::verify_all())))
 }
 
 fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {
@@ -154,7 +157,7 @@ fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {
         return Ok(None);
     }
     let message = format!("worktrees are made in {}, inside the work tree and not ignored", root.display());
-    Ok(Some(Finding::problem("worktrees-in-tree", message).hint("git config --unset handoff.workspace.root")))
+    Ok(Some(Finding::problem("worktrees-in-tree", message).hint(hints::unset_workspace_root())))
 }
 
 fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
@@ -162,7 +165,7 @@ fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
     Ok(shallow.then(|| {
         let message =
             "this is a shallow clone: runs can be driven here, but the history behind their bases is elsewhere";
-        Finding::note("shallow", message).hint("git fetch --unshallow")
+        Finding::note("shallow", message).hint(hints::unshallow())
     }))
 }
 
@@ -177,7 +180,7 @@ fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
         }
     }
     let message = "git does not check the objects that it fetches; `verify` does, for runs alone";
-    Ok(Some(Finding::note("fsck-objects", message).hint("git config fetch.fsckObjects true")))
+    Ok(Some(Finding::note("fsck-objects", message).hint(hints::fsck_objects())))
 }
 
 fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
@@ -187,6 +190,6 @@ fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
     }
     Ok((total > MANY_TRANSCRIPTS).then(|| {
         let message = format!("transcripts take {} MiB; runs verify without them", total >> 20);
-        Finding::note("transcripts", message).hint("git handoff clean --transcripts")
+        Finding::note("transcripts", message).hint(hints::clean_transcripts())
     }))
 }

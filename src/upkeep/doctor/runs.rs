@@ -7,8 +7,8 @@ use crate::git::refs;
 use crate::ledger::log::{self, Record};
 use crate::model::format;
 use crate::model::format::{REFS, RUN_REFS};
+use crate::model::hints;
 use crate::model::name::RunId;
-use crate::model::quote::quoted;
 use crate::model::state::Phase;
 use crate::run::{self, OpenRun, View};
 use crate::verify::{Refusal, continuable};
@@ -25,8 +25,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     for (name, _) in refs::list(&patient.store, RUN_REFS)? {
         let Some(run) = name.strip_prefix(RUN_REFS).and_then(RunId::decode) else {
             let message = format!("{name} is not the ref of a run");
-            let hint = format!("git update-ref -d {}   # after looking at it: git log {0}", quoted(&name));
-            findings.push(Finding::problem("bad-ref", message).hint(hint));
+            findings.push(Finding::problem("bad-ref", message).hint(hints::remove_ref(name)));
             continue;
         };
         match run::view(&patient.store, &run, &name) {
@@ -34,7 +33,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
             Ok(None) => {}
             Err(error) => {
                 let message = format!("the run {:?} cannot be read: {error}", run.as_str());
-                findings.push(Finding::problem("unreadable-run", message).hint(verb("verify", &run)));
+                findings.push(Finding::problem("unreadable-run", message).hint(hints::verify(&run)));
             }
         }
     }
@@ -52,9 +51,9 @@ fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error>
     let waits = state.is_done() && state.submitted.open_ended;
     if state.is_settled() && !state.sealed && !waits {
         let (code, message, hint) = if state.is_done() {
-            ("unsealed", "every item is done, and it is not sealed", verb("run", &view.run))
+            ("unsealed", "every item is done, and it is not sealed", hints::run(&view.run))
         } else {
-            ("unsealed", "it has settled, and it is not sealed", verb("close", &view.run))
+            ("unsealed", "it has settled, and it is not sealed", hints::close(&view.run))
         };
         findings.push(Finding::problem(code, format!("the run {:?}: {message}", view.run.as_str())).hint(hint));
     }
@@ -68,7 +67,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     let mut missing = Vec::new();
     if !store.contains(base) {
         let message = format!("the base commit {base} of the run {:?} is not here", run.as_str());
-        return Ok(vec![Finding::problem("base-gone", message).hint(format!("git fetch origin {base}"))]);
+        return Ok(vec![Finding::problem("base-gone", message).hint(hints::fetch_base(base))]);
     }
     if refs::read(store, &format::base_ref(run))? != Some(base) {
         let message = format!("nothing keeps the base commit of the run {:?} from being pruned", run.as_str());
@@ -97,9 +96,8 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     match continuable(store, run, &format::run_ref(run), &own) {
         Ok(_) | Err(Refusal::Sealed(_)) => {}
         Err(refusal) => {
-            let hint = verb("verify", run);
             missing.push(Finding::problem("not-sound", refusal.to_string()));
-            return Ok(missing.into_iter().map(|finding| finding.hint(&hint)).collect());
+            return Ok(missing.into_iter().map(|finding| finding.hint(hints::verify(run))).collect());
         }
     }
     if fix {
@@ -107,8 +105,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
         open.mend()?;
         open.mend_seal()?;
     }
-    let hint = "git handoff doctor --fix";
-    Ok(missing.into_iter().map(|finding| finding.hint(hint).fixed(fix)).collect())
+    Ok(missing.into_iter().map(|finding| finding.hint(hints::mend()).fixed(fix)).collect())
 }
 
 /// Finds attempts and worktrees that no conductor looks after.
@@ -122,11 +119,10 @@ fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> 
     }
     if running > 0 {
         let message = format!("the run {:?}: {running} item(s) were running when their conductor died", run.as_str());
-        return Ok(Some(Finding::problem("stranded", message).hint(verb("run", run))));
+        return Ok(Some(Finding::problem("stranded", message).hint(hints::run(run))));
     }
     let message = format!("the run {:?} left {left} worktree(s) on the disk", run.as_str());
-    let hint = format!("git handoff clean --force {}", quoted(run.as_str()));
-    Ok(Some(Finding::problem("worktrees-left", message).hint(hint)))
+    Ok(Some(Finding::problem("worktrees-left", message).hint(hints::clean(run))))
 }
 
 fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
@@ -150,8 +146,7 @@ fn leftovers_of_nothing(patient: &Patient) -> Vec<Finding> {
     orphans.sort();
     let finding = |path: PathBuf| {
         let message = format!("{} holds worktrees of a run that is not here", path.display());
-        Finding::problem("orphans", message)
-            .hint(format!("rm -rf {}   # after looking at it", quoted(&path.to_string_lossy())))
+        Finding::problem("orphans", message).hint(hints::remove_folder(path.display()))
     };
     orphans.into_iter().map(finding).collect()
 }
@@ -162,7 +157,7 @@ fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     for kind in HELD {
         for (name, run) in locked(&common, kind) {
             let message = format!("{name}.lock was left by a process that died");
-            let finding = Finding::problem("stale-lock", message).hint("git handoff doctor --fix");
+            let finding = Finding::problem("stale-lock", message).hint(hints::mend());
             let hold = match Hold::take(&common, &run) {
                 Ok(hold) => hold,
                 // Whoever has the run has the lock as well.
@@ -189,8 +184,4 @@ fn locked(common: &Path, kind: &str) -> Vec<(String, RunId)> {
         .collect();
     found.sort();
     found
-}
-
-fn verb(verb: &str, run: &RunId) -> String {
-    format!("git handoff {verb} {}", quoted(run.as_str()))
 }

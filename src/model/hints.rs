@@ -1,0 +1,349 @@
+//! Every hint: what a person may do next, most of them a command that can be pasted.
+//!
+//! What stands between braces is quoted for a shell ([`quoted`]): names come from whoever wrote a plan, and one that is pasted must
+//! not run a command of its own. Words in capitals are for the reader to replace. Only this file makes a [`Hint`].
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::printable::written_out;
+use super::quote::quoted;
+
+/// What a person may do next, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Hint(String);
+
+impl Hint {
+    /// The line.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! hints {
+    ($($(#[$doc:meta])* $name:ident($($word:ident),*) => $line:literal;)*) => {
+        $($(#[$doc])*
+        pub fn $name($($word: impl fmt::Display),*) -> Hint {
+            $(let $word = quoted(&$word.to_string());)*
+            Hint(format!($line))
+        })*
+    };
+}
+
+// What there is.
+hints! {
+    /// No run, or no settled one, is called so.
+    runs() => "git handoff runs";
+    /// No thread is called so.
+    threads() => "git handoff thread list";
+    /// Neither a run nor a thread is called so.
+    runs_and_threads() => "git handoff runs && git handoff thread list";
+    /// No item of the run is called so.
+    items(run) => "git handoff status {run}";
+    /// The run is there, and what was asked for is not.
+    show(run) => "git handoff show {run}";
+    /// The run is there, and it is another plan's.
+    show_or_rename(run) => "git handoff show {run}   # or give the plan another id";
+    /// What is recorded is not here.
+    show_elsewhere(run) => "git handoff show {run}   # its bytes are elsewhere, or were deleted";
+    /// No document of the run is called so.
+    documents(run) => "git handoff doc list {run}";
+    /// A document has other revisions than was thought.
+    revisions(run, document) => "git handoff doc log {run} {document}";    /// A document is larger than an answer may be.
+    get_document(run, document) => "git handoff doc get {run} {document}";
+    /// No checkpoint of the thread is called so.
+    checkpoints(thread) => "git handoff thread log {thread}";
+    /// No anchor is called so.
+    anchors() => "git handoff anchor list";
+    /// Neither an anchor nor a run is called so.
+    anchors_and_runs() => "git handoff anchor list && git handoff runs";
+    /// No commit is called so.
+    commits() => "git log --oneline --all";
+    /// No remote is called so.
+    remotes() => "git remote --verbose";
+    /// The keys that the agent for them holds.
+    keys() => "ssh-add -l";
+    /// What git reads where refs contradict one another.
+    refs() => "git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say";
+    /// Where a setting stands, in all files.
+    setting(key) => "git config --show-origin --get-all {key}";
+    /// The bytes of a product, a manifest or a transcript.
+    cat(what) => "git handoff cat {what}";
+    /// The bytes of a file of a commit, by stock git.
+    git_show(file) => "git show {file}";
+}
+
+// Whether it is what was recorded.
+hints! {
+    /// A run does not hold, or may not.
+    verify(run) => "git handoff verify {run}";
+    /// A run is by keys that nobody vouched for.
+    verify_or_accept(run) => "git handoff verify {run}   # to take it all the same: --accept-untrusted";
+    /// A thread does not hold, or may not.
+    verify_thread(thread) => "git handoff thread verify {thread}";
+    /// Something that some run rests on is not what it was.
+    verify_all() => "git handoff verify --all";
+    /// A log went another way on a remote than here.
+    verify_logs() => "git handoff verify --all   # one of the two logs says of a run what the other does not";
+    /// Who signed can only be said of keys that belong to somebody.
+    verify_by_signer() => "git handoff verify --signers FILE --signer PRINCIPAL RUN";
+    /// As [`verify_by_signer`], of a thread.
+    verify_thread_by_signer() => "git handoff thread verify --signers FILE --signer PRINCIPAL THREAD";
+    /// An anchor holds something else of a run.
+    check_anchors(run) => "git handoff anchor check {run}";
+    /// A file holds no proof.
+    prove() => "git handoff prove RUN/ITEM:patch";
+    /// A file holds no audit bundle.
+    export_bundle() => "git handoff export RUN --format bundle-json";
+    /// Something is wrong with what this tool keeps in the repository.
+    doctor() => "git handoff doctor";
+    /// What is wrong can be mended by itself.
+    mend() => "git handoff doctor --fix";
+    /// A lock is in the way.
+    mend_lock() => "git handoff doctor --fix   # or, if git is at work here, the same command again";
+}
+
+// How a run goes on.
+hints! {
+    /// A run has something left to do.
+    run(run) => "git handoff run {run}";
+    /// A run has to be sealed before it proves anything.
+    run_or_close(run) => "git handoff run {run}   # or seal it as it is: git handoff close {run}";
+    /// A run has settled, and not every item is done.
+    close(run) => "git handoff close {run}";
+    /// A run has not settled.
+    run_to_close(run) => "git handoff run --close {run}";
+    /// A run that is open-ended waits for more.
+    extend_or_close(run) => "git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}";
+    /// An item failed; the one that it waits for did.
+    retry(item) => "git handoff retry {item}";
+    /// An item failed.
+    retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
+    /// Who got there first has changed what this was decided by.
+    again() => "run the same command again";
+    /// The disk was full.
+    again_with_space() => "free some space, then run the same command again: the run continues where it stopped";
+    /// Somebody else drives the run.
+    wait() => "wait for it, or stop that process and run the same command again";
+    /// Unfinished work could not be put away.
+    salvage() =>
+        "free some space, or lift the limit, and run the same command again; or give the unfinished work up: git handoff clean --force --discard";
+    /// Nothing was removed yet.
+    force() => "the same command with --force";
+    /// A plan comes from a file.
+    submit() => "git handoff submit plan.json";
+    /// A run takes no more items.
+    open_ended() => "submit another plan, or one with \"openEnded\": true from the beginning";
+    /// A plan is for another run.
+    id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
+    other_id_and_key() => "give the plan another id, and submit it under your own key";
+    /// A name that differs in letter case alone is taken.
+    name_there(name) => "use the name that is there: {name}";
+}
+
+// How products get into the repository.
+hints! {
+    /// The commit that a run stands on is not here.
+    fetch_base(base) => "git fetch origin {base}";
+    /// There is no commit to stand on.
+    first_commit() => "git commit --allow-empty -m 'Start'";
+    /// Which branch is meant cannot be told.
+    branch() => "say which branch: --branch NAME";
+    /// The branch is checked out elsewhere.
+    apply_there(place) => "run `git handoff apply` without --branch in {place}";
+    /// Changes are in the way of what is applied.
+    stash_or_branch() => "git stash --include-untracked   # or apply onto a branch: --branch NAME";
+    /// Changes are in the way of what is checked out.
+    stash() => "git stash --include-untracked";
+    /// The work tree stands on another commit.
+    switch(base) => "git switch --detach {base}";
+    /// Git does not know who commits.
+    identity() => "git config user.name 'Your Name' && git config user.email you@example.com";
+    /// An object may be at the remote of a partial clone.
+    fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
+}
+
+// How threads are handed over.
+hints! {
+    /// A thread is another key's.
+    fork(thread) => "git handoff fork {thread} --as NAME";
+    /// A thread's name is taken.
+    other_name() => "choose another name: --as NAME";
+    /// What was offered is here alone.
+    push_thread(remote, thread) => "git handoff push {remote} {thread}";
+    /// What was offered is at its author's alone.
+    ask_to_push() => "whoever offers it has to hand it over first: git handoff push";
+    /// An offer was for somebody else.
+    me(recipient) => "if that is you: --me {recipient}";
+    /// An offer does not say where its thread is.
+    from() => "say where it is: --from PLACE";
+    /// A packet is not clean.
+    accept(classification) => "to go on all the same, which is recorded: --accept {classification}";
+    /// The sender's key is not known.
+    know_sender() => "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer";
+    /// A key further back is not known.
+    accept_lineage() => "ask whose it is; to adopt it all the same, which is recorded: --accept-unknown-signer";
+    /// A writer's key is not among the signers.
+    know_writer() => "add the key to the file of handoff.signers if it is good; to insist this once: --accept-untrusted";
+    /// A checkpoint was adopted, and its files are not all here.
+    checkout(thread) => "git handoff resume {thread} --checkout   # does the rest";    /// A thread's state is larger than an answer may be.
+    resume(thread) => "git handoff resume {thread}";
+    /// A packet lacks some of its parts.
+    every_part() => "give each of them; a list with nothing in it is 'none'";
+}
+
+// How evidence is shared.
+hints! {
+    /// There is no remote.
+    add_remote() => "git remote add origin URL";
+    /// A run or a thread stands where the remote belongs.
+    push_named(remote, name) => "git handoff push {remote} {name}";
+    /// As [`push_named`], of fetching.
+    fetch_named(remote, name) => "git handoff fetch {remote} {name}";
+    /// The remote has something that is not here.
+    fetch(remote) => "git handoff fetch {remote}";
+    /// A run went another way on the remote than here.
+    fetch_and_verify(remote, name, fetched) => "git handoff fetch {remote} {name} && git handoff verify {fetched}";
+    /// As [`fetch_and_verify`], of a thread.
+    fetch_and_verify_thread(remote, name, fetched) =>
+        "git handoff fetch {remote} {name} && git handoff thread verify {fetched}";
+    /// Transcripts are not fetched unless somebody asks for them.
+    fetch_transcripts(remote) => "git handoff fetch {remote} --transcripts";
+    /// A bundle holds whole products.
+    fetch_content() => "in a partial clone, bring the products first: git handoff fetch --content";
+    /// More was offered than is taken at once.
+    fetch_less() => "name the runs to fetch";
+    /// More bytes were offered than are taken at once.
+    fetch_less_or_raise() => "name the runs to fetch, or: git config handoff.maxFetchSize 8g";
+    /// What was fetched before is kept, and the remote says something else now.
+    forget(reference) => "git update-ref -d {reference}   # forgets what was seen there before; then fetch again";
+    /// Somebody is changing a ref of the remote, or died while they did.
+    push_again(remote) =>
+        "git handoff push {remote}   # again; if that stays: git handoff doctor --fix, in the remote's repository";
+    /// The remote takes branches alone, or nothing.
+    push_as_branch(remote) =>
+        "git handoff push {remote} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle";
+    /// What cannot go to a remote, or to a terminal, goes into a file.
+    bundle() => "git handoff bundle --all --output runs.bundle";
+}
+
+// How evidence is kept outside.
+hints! {
+    /// There is no anchor.
+    add_anchor() => "git handoff anchor add NAME git URL";
+    /// An anchor knows of no run yet.
+    push_anchor(name) => "git handoff anchor push {name}";
+    /// S3 does not know who asks.
+    s3_credentials() =>
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE";
+    /// A bucket lets objects be deleted.
+    s3_lock() => "aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME";
+}
+
+// What is set.
+hints! {
+    /// There is no key to sign with.
+    signing_key() => "git config handoff.signingKey ~/.ssh/id_ed25519";
+    /// A plan, or what follows from it, has more items than are taken.
+    max_items(count) => "git config handoff.maxItems {count}";
+    /// A product is larger than products may be.
+    max_product_size() => "git config handoff.maxProductSize 1g";
+    /// There is no place for worktrees and caches.
+    workspace_root() => "git config --global handoff.workspace.root /var/tmp/git-handoff";
+    /// Worktrees are made where git would track them.
+    unset_workspace_root() => "git config --unset handoff.workspace.root";
+    /// The base tree tracks a folder that every attempt needs.
+    workspace_folder(key) => "git config handoff.workspace.{key} <another folder>";
+    /// A setting names a file that cannot be read.
+    set_file(key) => "git config {key} FILE";
+    /// A file that says whom to trust stands where those who are judged can write it.
+    move_out() => "move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE";
+    /// Refs are stored as this tool does not read them.
+    ref_format() => "git refs migrate --ref-format=files";
+    /// There is no repository.
+    init() => "git init";
+    /// Objects can be deleted while somebody is about to use them.
+    prune_expire() => "git config gc.pruneExpire 2.weeks.ago";
+    /// Objects that are fetched are not checked.
+    fsck_objects() => "git config fetch.fsckObjects true";
+    /// History is elsewhere.
+    unshallow() => "git fetch --unshallow";
+}
+
+// What may go.
+hints! {
+    /// A run left worktrees on the disk.
+    clean(run) => "git handoff clean --force {run}";
+    /// Transcripts take space.
+    clean_transcripts() => "git handoff clean --transcripts";
+    /// The disk is nearly full.
+    clean_all() => "git handoff clean --transcripts --salvage";
+    /// A folder belongs to no run.
+    remove_folder(path) => "rm -rf {path}   # after looking at it";
+    /// A file may belong to nobody.
+    remove_file(path) => "rm -r {path}   # if no git is at work here";
+    /// A ref is no run's.
+    remove_ref(name) => "git update-ref -d {name}   # after looking at it: git log {name}";
+    /// Something stands in for an object that is evidence.
+    remove_replacement(id) => "git replace -d {id}";
+    /// Others can read the signing key.
+    restrict(path) => "chmod 600 {path}";
+}
+
+/// A name is not known, and one that is like it is.
+pub fn did_you_mean(name: &str) -> Hint {
+    Hint(format!("did you mean {name:?}?"))
+}
+
+/// As [`did_you_mean`], in a plan, whose ids need no quotes.
+pub fn did_you_mean_in_plan(name: &str) -> Hint {
+    Hint(format!("did you mean `{}`?", written_out(name)))
+}
+
+/// A run of that id was here before.
+pub fn other_id(run: &str) -> Hint {
+    Hint(format!("give the plan another id than {run:?}"))
+}
+
+/// A queue is not known here.
+pub fn register_queue(queue: impl fmt::Display) -> Hint {
+    Hint(format!("git config {} 2", quoted(&format!("handoff.queue.{queue}.concurrency"))))
+}
+
+/// A schema is not known here.
+pub fn register_schema(schema: impl fmt::Display) -> Hint {
+    set_file(format_args!("handoff.schema.{schema}.path"))
+}
+
+/// As [`register_schema`], in a plan.
+pub fn register_schema_in_plan(schema: impl fmt::Display) -> Hint {
+    Hint(format!("git config handoff.schema.{schema}.path <file>"))
+}
+
+/// An anchor of that name is there.
+pub fn remove_anchor(name: impl fmt::Display) -> Hint {
+    Hint(format!("git config --remove-section {}", quoted(&format!("handoff.anchor.{name}"))))
+}
+
+/// A setting is not known: it gets its right name, or goes, in the file that it stands in.
+pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -> Hint {
+    let Some(file) = origin else { return setting(key) };
+    let key = quoted(key);
+    let config = format!("git config --file {}", quoted(&file.display().to_string()));
+    Hint(match nearest {
+        // One that lacks the name of what it is about can only be written anew.
+        Some(name) if !name.contains('<') => {
+            format!("{config} --add {} \"$({config} {key})\" && {config} --unset {key}", quoted(name))
+        }
+        _ => format!("{config} --unset-all {key}"),
+    })
+}
