@@ -4,6 +4,7 @@ mod anchor;
 mod checking;
 mod config;
 mod document;
+mod driving;
 mod ground;
 mod piece;
 mod share;

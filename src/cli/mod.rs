@@ -3,6 +3,7 @@
 pub(crate) mod context;
 mod failure;
 pub(crate) mod gate;
+mod interrupt;
 mod output;
 mod progress;
 mod table;
