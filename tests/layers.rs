@@ -36,10 +36,10 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // A thread is read by the verifier before anything is appended to it or taken from it.
     ("thread", &["git", "ledger", "model", "packet", "repository", "run", "verify"]),
     // What is done with a run besides driving it.
-    ("share", &["git", "ledger", "model", "plan", "verify"]),
+    ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "verify"]),
-    ("interop", &["git", "ledger", "model", "run"]),
+    ("interop", &["anchor", "git", "ledger", "model", "repository", "run"]),
     ("apply", &["git", "model", "run"]),
     ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"]),
 ];

@@ -70,6 +70,12 @@ impl Repository {
         keeper.open(|gate| let_in(gate, &gate.admit(&target.run, &target.reference)?, warn))
     }
 
+    /// Takes a run through the gate like [`Repository::vetted`], if it is intact to the last byte of its products.
+    pub fn vetted_whole(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
+        let keeper = self.gatekeeper(terms, warn)?;
+        keeper.open(|gate| let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, warn))
+    }
+
     /// Takes a piece out of a run, as [`piece`] says what it is called; `warn` is told what its reader should know of the run.
     pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, Error> {
         let name = PieceName::find(&self.store, name)?;

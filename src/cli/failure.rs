@@ -5,6 +5,7 @@ mod checking;
 mod config;
 mod document;
 mod driving;
+mod evidence;
 mod ground;
 mod piece;
 mod share;

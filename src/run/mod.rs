@@ -6,6 +6,7 @@ pub mod documents;
 pub mod growth;
 pub mod list;
 pub mod piece;
+pub mod proving;
 pub mod show;
 pub mod steer;
 pub mod submission;
