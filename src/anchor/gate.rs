@@ -111,11 +111,6 @@ pub fn let_in(gate: &Gate<'_>, admitted: &Admitted, warn: &mut dyn FnMut(&str)) 
     Ok(Vetted::read(gate.store, admitted)?)
 }
 
-/// Takes a run through an open gate that is to be told of: with the bytes of all its products.
-pub fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
-    let_in(gate, &gate.admit_whole(&target.run, &target.reference)?, warn)
-}
-
 /// Why nothing comes through the gate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -7,6 +7,7 @@ mod document;
 mod driving;
 mod evidence;
 mod ground;
+mod packet;
 mod piece;
 mod share;
 mod target;

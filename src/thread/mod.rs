@@ -13,6 +13,7 @@ pub mod gate;
 pub mod nonce;
 pub mod offer;
 pub mod operations;
+pub mod packets;
 pub mod steps;
 pub mod target;
 pub mod used;
