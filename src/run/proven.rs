@@ -14,7 +14,7 @@ use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
-use crate::verify::{Continuable, Mark, Refusal, continuable_on};
+use crate::verify::{Continuable, Mark, Proven, Refusal, continuable_on};
 
 use super::{Error, OpenRun};
 
@@ -62,7 +62,8 @@ impl OpenRun {
     }
 
     /// Opens a run as it was verified.
-    fn of(writer: &Writer, proven: Continuable) -> Result<Self, Error> {
+    fn of(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
+        let proven = proven.into_inner();
         let entries = proven.entries();
         let artifact = |path: &FilePath| {
             let oid = writer.store.blob_at(proven.first_tree, &format::artifact_path(path))?;

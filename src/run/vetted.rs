@@ -16,6 +16,12 @@ use super::view::{self, View};
 
 /// A run that passed the gate, read from the very commit that did: what everything takes that takes bytes out of a run, or
 /// believes what it says.
+///
+/// ```compile_fail,E0451
+/// fn untrusted(view: git_handoff::run::View) -> git_handoff::run::Vetted {
+///     git_handoff::run::Vetted { view }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Vetted {
     view: View,

@@ -9,11 +9,10 @@ use source::{find, is_stranger};
 
 use crate::git::remote::{self, Reach};
 use crate::git::{quarantine, refs};
-use crate::ledger::chain::{Head, Writer};
+use crate::ledger::chain::Writer;
 use crate::ledger::sign;
 use crate::model::descriptor::{self, Received};
 use crate::model::entry::{AdoptedFrom, Content, Event, ThreadAdopted};
-use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::packet::Classification;
@@ -77,7 +76,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let descriptor = &accepted.received.descriptor;
     vacant(writer, &request.new)?;
     let found = find(writer, request, &accepted)?;
-    let whose = (&found.checkpoint, &found.trail);
+    let whose = (&found.checkpoint, &found.sound.trail);
     let now = writer.clock.now();
     let reader = (&writer.store, &request.options);
     let passed = gate::pass(found.quarantine.store(), reader, whose, request.accept_packet, now)?;
@@ -93,11 +92,10 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let promote = || found.quarantine.promote(descriptor.commit, None);
     let _kept = found.fetched.then(promote).transpose()?;
     let content = &found.checkpoint.content;
-    let accepted_unknown = accepted.unknown || found.lineage.iter().any(is_stranger);
+    let accepted_unknown = accepted.unknown || found.sound.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
     let event = Event::ThreadAdopted(ThreadAdopted::new(origin, Content::clone(content)));
-    let head = Head::unborn(format::thread_ref(&request.new));
-    let appended = draft(writer, &head, &request.new, event, content)?;
+    let appended = draft(writer, &request.new, None, event, content)?;
     nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;
     // A crash before the swap in here leaves an intent that comes to nothing; one after it, an intent that is found fulfilled.
     let made = match publish(writer, &request.new, appended, content) {
@@ -124,7 +122,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         from: descriptor.source.clone(),
         signer: signer.clone(),
         accepted_unknown,
-        lineage: std::iter::once(source).chain(found.lineage).collect(),
+        lineage: std::iter::once(source).chain(found.sound.into_inner().lineage).collect(),
         packet: passed.found,
         made,
     })

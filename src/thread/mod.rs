@@ -32,12 +32,12 @@ use crate::model::entry::{Content, Event};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
-use crate::verify::{self, Options, Sound, Unsound};
+use crate::verify::{self, Options, Proven, Sound, Unsound};
 
 /// A thread of ours that may be continued: it is sound and belongs to our key.
 pub struct OpenThread {
     writer: Writer,
-    sound: Sound,
+    sound: Proven<Sound>,
 }
 
 /// What an append made.
@@ -69,10 +69,10 @@ impl OpenThread {
         Self::ours(writer, vouched.sound().clone())
     }
 
-    fn ours(writer: &Writer, sound: Sound) -> Result<Self, Error> {
+    fn ours(writer: &Writer, sound: Proven<Sound>) -> Result<Self, Error> {
         let (thread, key) = (&sound.thread, writer.signer.fingerprint());
         if sound.key != key {
-            return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key, key });
+            return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key.clone(), key });
         }
         let known = log::find(&writer.store, &key, thread.clone())?;
         if matches!(known, Some(Record::Thread { entries, .. }) if entries > sound.entries) {
@@ -91,15 +91,7 @@ impl OpenThread {
 
     /// Appends an entry after which the thread holds `content`.
     pub(crate) fn append(&self, event: Event, content: &Content) -> Result<Made, Error> {
-        let head = Head {
-            name: format::thread_ref(&self.sound.thread),
-            commit: Some(self.sound.commit),
-            tree: Some(self.sound.tree),
-            last: Some(self.sound.last),
-            at: Some(self.sound.at),
-            entries: self.sound.entries,
-        };
-        let appended = draft(&self.writer, &head, &self.sound.thread, event, content)?;
+        let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event, content)?;
         publish(&self.writer, &self.sound.thread, appended, content)
     }
 }
@@ -135,8 +127,7 @@ pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: 
 
 /// Makes the first entry of a thread that was not there when it was looked for; the race is lost where it is by now.
 fn begin(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
-    let head = Head::unborn(format::thread_ref(thread));
-    let appended = draft(writer, &head, thread, event, content)?;
+    let appended = draft(writer, thread, None, event, content)?;
     publish(writer, thread, appended, content)
 }
 
@@ -150,11 +141,11 @@ pub(crate) fn taken(thread: &ThreadId, error: Error) -> Error {
     if error.is_lost() { Error::Exists(thread.clone()) } else { error }
 }
 
-/// Writes an entry without making it visible.
+/// Writes an entry without making it visible: onto what was found sound of the thread, or the first one.
 pub(crate) fn draft(
     writer: &Writer,
-    head: &Head,
     thread: &ThreadId,
+    onto: Option<&Proven<Sound>>,
     event: Event,
     content: &Content,
 ) -> Result<Appended, Error> {
@@ -163,7 +154,19 @@ pub(crate) fn draft(
     };
     let worktree = content.worktree.as_ref().map_or(Edit::Remove, |worktree| Edit::Tree(worktree.tree));
     let edits = vec![blob(STATE, Some(content.state)), blob(PACKET, content.packet), (WORKTREE.to_owned(), worktree)];
-    Ok(writer.append(head, vec![Draft { about: thread.clone().into(), event, edits }])?)
+    let name = format::thread_ref(thread);
+    let head = match onto {
+        Some(sound) => Head {
+            name,
+            commit: Some(sound.commit),
+            tree: Some(sound.tree),
+            last: Some(sound.last),
+            at: Some(sound.at),
+            entries: sound.entries,
+        },
+        None => Head::unborn(name),
+    };
+    Ok(writer.append(&head, vec![Draft { about: thread.clone().into(), event, edits }])?)
 }
 
 /// Swaps the ref, then notes in the writer's log how far the thread goes.

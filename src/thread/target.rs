@@ -10,7 +10,7 @@ use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
 use crate::repository::{Repository, trust};
 use crate::run::target::{self, fetched};
-use crate::verify::{Options, Sound, Unsound, sound_thread};
+use crate::verify::{Options, Proven, Sound, Unsound, sound_thread};
 
 use super::own_threads;
 use super::vouch::{self, Trust, Vouched, vouch};
@@ -98,7 +98,7 @@ impl ThreadTarget {
     }
 
     /// Reads the thread, refusing one that is not sound.
-    pub fn sound(&self, store: &Store) -> Result<Sound, Error> {
+    pub fn sound(&self, store: &Store) -> Result<Proven<Sound>, Error> {
         Ok(sound_thread(store, &self.thread, self.tip, &Options::default())?)
     }
 }

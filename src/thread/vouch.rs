@@ -8,12 +8,12 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::ThreadId;
-use crate::verify::{self, Logs, Options, Sound, Standpoint, Unsound};
+use crate::verify::{self, Logs, Options, Proven, Sound, Standpoint, Unproven, Unsound};
 
 /// A thread that bytes may be taken from, as it stood at one commit.
 #[derive(Clone, Debug)]
 pub struct Vouched {
-    sound: Sound,
+    sound: Proven<Sound>,
     reference: String,
     trust: Trust,
     warnings: Vec<String>,
@@ -35,18 +35,18 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
     let tip = refs::read(store, reference)?.unwrap_or(tip);
     let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
     let examined = verify::thread_at(&at, &logs, &trust.options);
-    let report = examined.report;
+    let (report, whole_lineage) = (examined.report.clone(), examined.whole_lineage);
+    let sound = match examined.proven(trust.accept_untrusted) {
+        Ok(sound) => Some(sound),
+        Err(Unproven::Tampered(finding)) => return Err(Error::Tampered(Unsound { thread: thread.clone(), finding })),
+        Err(Unproven::Untrusted(finding)) => return Err(Error::Untrusted { thread: thread.clone(), finding }),
+        Err(Unproven::Unread) => None,
+    };
     let mut warnings = Vec::new();
     if let Some(finding) = report.finding() {
-        if !report.distrust {
-            return Err(Error::Tampered(Unsound { thread: thread.clone(), finding }));
-        }
-        if !trust.accept_untrusted {
-            return Err(Error::Untrusted { thread: thread.clone(), finding });
-        }
         warnings.push(format!("the thread {thread} is not to be trusted, and was accepted: {finding}"));
     }
-    if !examined.whole_lineage {
+    if !whole_lineage {
         let finding = "lineage: what it goes back to is not all here, so that nobody can say whose it is".to_owned();
         if trust.options.strict_signers && !trust.accept_untrusted {
             return Err(Error::Untrusted { thread: thread.clone(), finding });
@@ -55,7 +55,7 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
     }
     let unread =
         || Unsound { thread: thread.clone(), finding: "its chain could not be read to its first entry".into() };
-    let sound = examined.sound.ok_or_else(unread)?;
+    let sound = sound.ok_or_else(unread)?;
     if warnings.is_empty() {
         let of_lineage = report.lineage.iter().map(|ancestor| &ancestor.signer);
         let unknown = report.signers.iter().chain(of_lineage).filter(|signer| !signer.trusted);
@@ -71,7 +71,7 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
 
 impl Vouched {
     /// Returns the thread.
-    pub fn sound(&self) -> &Sound {
+    pub fn sound(&self) -> &Proven<Sound> {
         &self.sound
     }
 

@@ -10,11 +10,11 @@ use crate::model::time::Moment;
 use super::findings::Verdict;
 use super::report::Judged;
 use super::rows::Rows;
-use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Report, State, anchor, chain};
+use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, State, anchor, chain};
 
-/// The proof that an unsealed run verifies as far as it goes and that our key may append to it.
+/// An unsealed run that our key may append to; [`Proven`], it verifies as far as it goes.
 ///
-/// It holds for the commit it names; appending is a compare-and-swap against exactly that.
+/// That holds for the commit it names; appending is a compare-and-swap against exactly that.
 #[derive(Clone, Debug)]
 pub struct Continuable {
     /// The run.
@@ -49,7 +49,7 @@ impl Continuable {
 }
 
 /// Verifies everything of an open run that can be verified: chain, signatures, plan, handoffs and manifests.
-pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Continuable, Refusal> {
+pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Proven<Continuable>, Refusal> {
     examine(store, run, reference, own_key, None)
 }
 
@@ -63,7 +63,7 @@ pub fn continuable_on(
     reference: &str,
     own_key: &str,
     mark: Option<&Mark>,
-) -> Result<Continuable, Refusal> {
+) -> Result<Proven<Continuable>, Refusal> {
     let mark = mark.filter(|mark| mark.key == own_key);
     match examine(store, run, reference, own_key, mark) {
         Err(Refusal::Broken(_)) if mark.is_some() => continuable(store, run, reference, own_key),
@@ -77,7 +77,7 @@ fn examine(
     reference: &str,
     own_key: &str,
     mark: Option<&Mark>,
-) -> Result<Continuable, Refusal> {
+) -> Result<Proven<Continuable>, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
     let case = Case::open_on(store, run, reference, &options, mark)?;
     let evidence = Evidence::gather(&case, None);
@@ -106,7 +106,7 @@ fn examine(
     };
     let mut frontier = Frontier::default();
     case.chain.links.iter().for_each(|link| frontier.push(link.hash));
-    Ok(Continuable {
+    Ok(Proven::new(Continuable {
         run: run.clone(),
         reference: reference.to_owned(),
         first_tree: first.tree,
@@ -118,7 +118,7 @@ fn examine(
         frontier,
         state,
         examined: case.chain.links.iter().filter(|link| !link.vouched).count(),
-    })
+    }))
 }
 
 /// Reports without the rows that say nothing about whether a chain may grow: that it is not sealed is no fault here.

@@ -22,6 +22,7 @@ mod objects;
 mod order;
 mod plan;
 mod proof;
+mod proven;
 mod reader;
 mod received;
 mod render;
@@ -44,6 +45,7 @@ pub use gate::{Admitted, Barred, Gate, Seen};
 pub use jiff::tz::TimeZone;
 pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
+pub use proven::Proven;
 pub use received::{Chain, received};
 pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
@@ -51,7 +53,8 @@ pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
 pub use signers::{Signers, SignersError};
 pub use thread::{
-    Ancestor, Examined, Sound, Standpoint, ThreadReport, Unsound, knows_key, sound_thread, thread, thread_at, tied_run,
+    Ancestor, Examined, Sound, Standpoint, ThreadReport, Unproven, Unsound, knows_key, sound_thread, thread, thread_at,
+    tied_run,
 };
 pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 

@@ -19,7 +19,7 @@ use crate::model::time::Moment;
 use super::findings::{Findings, Verdict, counted};
 use super::rows::ThreadRows;
 use super::signature::{Judged, Signature, Signed, Writers, judge, standing};
-use super::{Error, Logs, Options, Row, SignerSeen, State, resolve};
+use super::{Error, Logs, Options, Proven, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
 use lineage::Lineage;
 use reading::ThreadChain;
@@ -72,13 +72,13 @@ pub struct Ancestor {
 pub struct Examined {
     /// The report.
     pub report: ThreadReport,
-    /// The thread itself; none where its chain could not be read to its first entry. Only the report says whether it holds.
-    pub sound: Option<Sound>,
+    /// The thread itself, whether it holds or not; none where its chain could not be read to its first entry.
+    found: Option<Sound>,
     /// Whether the lineage could be read to its end.
     pub whole_lineage: bool,
 }
 
-/// The proof that a thread's chain, signatures and lineage hold up to a commit.
+/// A thread up to a commit; [`Proven`], its chain, signatures and lineage hold.
 #[derive(Clone, Debug)]
 pub struct Sound {
     /// The thread.
@@ -154,11 +154,11 @@ pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examine
     let table = Table::new(at.objects, at.home, logs, options);
     let (report, lineage) = table.report(&walked, at.thread, (at.reference, at.place));
     let whole_lineage = !lineage.verdict.incomplete;
-    Examined { sound: sound(walked, lineage, &report.signers), report, whole_lineage }
+    Examined { found: found(walked, lineage, &report.signers), report, whole_lineage }
 }
 
 /// Verifies what appending to a thread rests on: its chain up to `tip`, all signatures, its lineage.
-pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Options) -> Result<Sound, Unsound> {
+pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Options) -> Result<Proven<Sound>, Unsound> {
     let walked = ThreadChain::read(store, thread, tip);
     let logs = Logs::default();
     let table = Table { store, home: store, logs: &logs, options, lazy: is_partial(store), shallow: false };
@@ -170,11 +170,12 @@ pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Option
     if let Some(verdict) = rows.iter().find(|verdict| verdict.state == State::Failed) {
         return Err(unsound(verdict.detail.clone()));
     }
-    sound(walked, lineage, &signature.signers).ok_or_else(|| unsound("it has no entries that could be read".to_owned()))
+    let found = found(walked, lineage, &signature.signers);
+    found.map(Proven::new).ok_or_else(|| unsound("it has no entries that could be read".to_owned()))
 }
 
 /// Returns the thread that was walked, if it was walked from its first entry on and by one key.
-fn sound(walked: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> {
+fn found(walked: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> {
     let (Some(last), [signer], false) = (walked.links.last(), signers, walked.cut) else { return None };
     Some(Sound {
         thread: last.entry.about.thread()?.clone(),
@@ -246,6 +247,28 @@ impl<'a> Table<'a> {
         };
         (report, lineage)
     }
+}
+
+impl Examined {
+    /// Returns the thread if nothing in it fails; with `accept_untrusted`, nothing but that a key is not to be trusted.
+    pub fn proven(self, accept_untrusted: bool) -> Result<Proven<Sound>, Unproven> {
+        match self.report.finding() {
+            Some(finding) if !self.report.distrust => Err(Unproven::Tampered(finding)),
+            Some(finding) if !accept_untrusted => Err(Unproven::Untrusted(finding)),
+            _ => self.found.map(Proven::new).ok_or(Unproven::Unread),
+        }
+    }
+}
+
+/// Why a thread that was examined is not gone on from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unproven {
+    /// It does not hold: the first row that fails, and what it says.
+    Tampered(String),
+    /// It holds, but for a key that is not to be trusted.
+    Untrusted(String),
+    /// Its chain could not be read to its first entry.
+    Unread,
 }
 
 impl ThreadReport {

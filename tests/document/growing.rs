@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::name::RunId;
-use git_handoff::verify::{Continuable, Mark, Refusal, continuable, continuable_on};
+use git_handoff::verify::{Continuable, Mark, Proven, Refusal, continuable, continuable_on};
 use serde_json::{Value, json};
 
 use super::{open, put};
@@ -17,7 +17,7 @@ use crate::bad_days::ground::{Ground, after, item};
 const REFERENCE: &str = "refs/handoff/runs/r";
 
 /// Verifies the run `r` as a writer does, with the mark of a commit.
-fn verified(ground: &Ground, commit: Option<&str>) -> Result<Continuable, Refusal> {
+fn verified(ground: &Ground, commit: Option<&str>) -> Result<Proven<Continuable>, Refusal> {
     let store = Store::discover(&ground.env.repo()).unwrap();
     let key = Signer::from_file(&ground.path("home/signing_key")).unwrap().fingerprint();
     let run = RunId::parse("r").unwrap();

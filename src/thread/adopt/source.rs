@@ -11,16 +11,15 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::place::Place;
-use crate::model::thread::{Checkpoint, Trail};
+use crate::model::thread::Checkpoint;
 use crate::thread::steps;
-use crate::verify::{self, Ancestor, Logs, Sound, Standpoint, Unsound};
+use crate::verify::{self, Ancestor, Logs, Proven, Sound, Standpoint, Unproven, Unsound};
 
 /// A checkpoint that is what was offered; its objects may still be in quarantine.
 pub(super) struct Found {
     pub(super) checkpoint: Checkpoint,
-    pub(super) trail: Trail,
-    /// The threads that it goes back to.
-    pub(super) lineage: Vec<Ancestor>,
+    /// The thread that it stands in.
+    pub(super) sound: Proven<Sound>,
     pub(super) quarantine: Quarantine,
     /// Whether the quarantine holds objects that the repository may not have.
     pub(super) fetched: bool,
@@ -36,7 +35,7 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
         let tip = quarantine.fetch(&request.reach, from, &descriptor.reference)?;
         let place = place(store, from, &descriptor.thread)?;
         let (checkpoint, sound) = examine((quarantine.store(), store), &logs, ("", &place, tip), request, accepted)?;
-        Ok(Found { checkpoint, trail: sound.trail, lineage: sound.lineage, quarantine, fetched: true })
+        Ok(Found { checkpoint, sound, quarantine, fetched: true })
     };
     if let Some(from) = &request.from {
         return fetch(from);
@@ -52,13 +51,7 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
         match examine((store, store), &logs, (&reference, &reference, tip), request, accepted) {
             Ok((checkpoint, sound)) => {
                 let quarantine = Quarantine::new(store)?;
-                return Ok(Found {
-                    checkpoint,
-                    trail: sound.trail,
-                    lineage: sound.lineage,
-                    quarantine,
-                    fetched: false,
-                });
+                return Ok(Found { checkpoint, sound, quarantine, fetched: false });
             }
             Err(error) => keep(error),
         }
@@ -93,12 +86,12 @@ fn examine(
     (reference, place, tip): (&str, &str, Oid),
     request: &Request,
     accepted: &Accepted,
-) -> Result<(Checkpoint, Sound), Error> {
+) -> Result<(Checkpoint, Proven<Sound>), Error> {
     let descriptor = &accepted.received.descriptor;
     let at = Standpoint { objects, home, thread: &descriptor.thread, reference, place, tip };
     let sound = sound(verify::thread_at(&at, logs, &request.options), &descriptor.thread)?;
     if sound.key != accepted.signer {
-        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key });
+        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key.clone() });
     }
     let Some(checkpoint) = sound.trail.find(&descriptor.checkpoint).cloned() else {
         return Err(if descriptor.checkpoint.seq() < sound.entries {
@@ -132,14 +125,16 @@ fn examine(
 }
 
 /// Returns a thread in which nothing failed, and whose lineage is all there.
-fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Sound, Error> {
+fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Proven<Sound>, Error> {
     let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
-    if let Some(finding) = examined.report.finding() {
-        let distrust = examined.report.distrust;
-        return Err(if distrust { Error::Untrusted(finding) } else { Error::Unsound(unsound(finding)) });
+    let cut = || Error::Unsound(unsound("it could not be read to its beginning".to_owned()));
+    let whole = examined.whole_lineage;
+    match examined.proven(false) {
+        Ok(sound) if whole => Ok(sound),
+        Ok(_) | Err(Unproven::Unread) => Err(cut()),
+        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(unsound(finding))),
+        Err(Unproven::Untrusted(finding)) => Err(Error::Untrusted(finding)),
     }
-    let whole = examined.sound.filter(|_| examined.whole_lineage);
-    whole.ok_or_else(|| Error::Unsound(unsound("it could not be read to its beginning".to_owned())))
 }
 
 /// Whether a thread that was gone back to is one that somebody on the way did not know, or the adopter does not.
