@@ -81,6 +81,13 @@ impl<'r> Verification<'r> {
         Ok(Runs { with: self, logs, targets: held.targets, missed: held.missed })
     }
 
+    /// Verifies one run that is here.
+    pub fn run(self, name: &str) -> Result<Report, Error> {
+        let target = Target::find(&self.repository.store, name)?;
+        let logs = Logs::read(&self.repository.store)?;
+        Runs { with: self, logs, targets: Vec::new(), missed: Vec::new() }.report(&target)
+    }
+
     /// Takes the runs of some names. One whose ref is gone may still be one that a log names.
     pub fn named(self, names: &[String]) -> Result<Runs<'r>, Error> {
         self.found_by(names, |name, unknown| RunId::parse(name).map(Target::own).map_err(|_| unknown))

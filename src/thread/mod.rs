@@ -17,6 +17,7 @@ pub mod packets;
 pub mod steps;
 pub mod target;
 pub mod used;
+pub mod verification;
 pub mod vouch;
 pub mod worktree;
 

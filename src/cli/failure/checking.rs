@@ -2,6 +2,7 @@
 
 use git_handoff::anchor::{operations, verification};
 use git_handoff::model::hints;
+use git_handoff::thread::verification as threads;
 
 use super::Failure;
 
@@ -33,6 +34,18 @@ impl From<verification::Error> for Failure {
             verification::Error::Target(inner) => inner.into(),
             verification::Error::Bundle(inner) => inner.into(),
             verification::Error::Verify(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<threads::Error> for Failure {
+    fn from(error: threads::Error) -> Self {
+        match error {
+            threads::Error::NoSigners => Self::of("no-signers", &error).hint(hints::verify_thread_by_signer()),
+            threads::Error::Trust(inner) => inner.into(),
+            threads::Error::Target(inner) => inner.into(),
+            threads::Error::Thread(inner) => inner.into(),
+            threads::Error::Verify(inner) => inner.into(),
         }
     }
 }
