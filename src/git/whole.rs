@@ -14,7 +14,7 @@ use super::program::{self, Git};
 use crate::model::digest::Oid;
 
 /// The most bytes that putting one object together takes in our own memory, those that it is a difference from included.
-pub(super) const HERE: u64 = 16 << 20;
+const HERE: u64 = 16 << 20;
 
 /// The setting that bounds gix.
 pub(super) fn setting() -> String {

@@ -88,11 +88,6 @@ impl Wanted {
         version.is_some_and(|version| self.requirement.as_ref().is_none_or(|wanted| wanted.matches(version)))
     }
 
-    /// Returns the id.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Returns what is wanted as it was written.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -10,15 +10,11 @@ mod registered;
 pub use crate::model::problem::{Code, Problem};
 pub use crate::model::problems::Problems;
 
-use std::collections::BTreeMap;
-
 use graph::Graph;
 
 use crate::model::catalog::Catalog;
-use crate::model::digest::Digest;
 use crate::model::hints;
 use crate::model::json::{self, JsonPath};
-use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
 use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 
@@ -27,28 +23,10 @@ use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 pub struct ValidPlan {
     plan: Plan,
     bytes: Vec<u8>,
-    sha256: Digest,
     queue_rules: Option<Vec<u8>>,
-    order: Vec<ItemId>,
-    dependents: BTreeMap<ItemId, Vec<ItemId>>,
-    positions: BTreeMap<ItemId, usize>,
 }
 
 impl ValidPlan {
-    fn new(plan: Plan, bytes: &[u8], queue_rules: Option<Vec<u8>>, graph: &Graph) -> Self {
-        let id = |at: usize| plan.items[at].id.clone();
-        let order = graph.order().into_iter().map(id).collect();
-        let positions = (0..plan.items.len()).map(|at| (id(at), at)).collect();
-        let mut dependents: BTreeMap<_, Vec<_>> = (0..plan.items.len()).map(|at| (id(at), Vec::new())).collect();
-        for item in &plan.items {
-            for dependency in item.dependencies() {
-                let waiting = dependents.entry(dependency).or_default();
-                waiting.push(item.id.clone());
-            }
-        }
-        Self { sha256: Digest::of(bytes), bytes: bytes.to_vec(), queue_rules, plan, order, dependents, positions }
-    }
-
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -59,29 +37,9 @@ impl ValidPlan {
         &self.bytes
     }
 
-    /// The digest of [`ValidPlan::bytes`].
-    pub fn sha256(&self) -> Digest {
-        self.sha256
-    }
-
     /// The rules that the queue adds to the plan's, byte for byte; none where it adds none.
     pub fn queue_rules(&self) -> Option<&[u8]> {
         self.queue_rules.as_deref()
-    }
-
-    /// The item with this id.
-    pub fn item(&self, id: &ItemId) -> Option<&Item> {
-        self.positions.get(id).map(|at| &self.plan.items[*at])
-    }
-
-    /// Every id, each after all that it depends on, otherwise in the author's order.
-    pub fn order(&self) -> &[ItemId] {
-        &self.order
-    }
-
-    /// For every item, those that wait for it, in the author's order.
-    pub fn dependents(&self) -> &BTreeMap<ItemId, Vec<ItemId>> {
-        &self.dependents
     }
 }
 
@@ -94,11 +52,11 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     check_run(&draft, catalog, &mut problems);
     let added = read_queue_rules(&draft.rules, catalog, &mut problems);
     let created = draft.rules.iter().chain(&added).filter_map(|rule| rule.create.as_ref()).collect();
-    let graph = check_items(&Scope { draft: &draft, added: draft.items.len(), created }, catalog, &mut problems);
+    check_items(&Scope { draft: &draft, added: draft.items.len(), created }, catalog, &mut problems);
     match draft.finish() {
         Some(plan) if problems.is_empty() => {
             let queue_rules = catalog.queue_rules.clone().filter(|_| !added.is_empty());
-            Ok(ValidPlan::new(plan, bytes, queue_rules, &graph))
+            Ok(ValidPlan { plan, bytes: bytes.to_vec(), queue_rules })
         }
         _ => Err(problems),
     }
@@ -206,7 +164,7 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
 }
 
 /// Checks the new items, and how they stand to all others.
-fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) -> Graph {
+fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
     let items = &scope.draft.items;
     let count = items.len();
     if count > catalog.max_items {
@@ -218,5 +176,4 @@ fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) ->
     scope.created.iter().for_each(|item| graph.check_created(item, problems));
     registered::check(scope.new_items(), catalog, problems);
     products::check(scope, &graph, catalog, problems);
-    graph
 }

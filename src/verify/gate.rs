@@ -35,7 +35,6 @@ pub struct Gate<'a> {
 pub struct Admitted {
     run: RunId,
     reference: String,
-    head: Oid,
     entries: Vec<Seen>,
     cautions: Vec<String>,
 }
@@ -62,11 +61,6 @@ impl Admitted {
     /// Returns the ref that was looked at.
     pub fn reference(&self) -> &str {
         &self.reference
-    }
-
-    /// Returns the commit of the last entry that was verified.
-    pub fn head(&self) -> Oid {
-        self.head
     }
 
     /// Returns the entries that were verified, oldest first, so that nobody has to read them again.
@@ -138,12 +132,12 @@ impl Gate<'_> {
             return Err(Barred::Untrusted { report: Box::new(report), what });
         }
         // A chain that nothing is wrong with and that has no first entry could not be read to it, for want of objects.
-        let Some(head) = case.chain.links.last().filter(|_| !case.chain.cut).map(|link| link.commit) else {
+        if case.chain.cut || case.chain.links.is_empty() {
             return Err(Barred::NotIntact(Box::new(report)));
-        };
+        }
         let seen = |Link { commit, tree, hash, entry, .. }| Seen { commit, tree, hash, entry };
         let entries = case.chain.links.into_iter().map(seen).collect();
-        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), head, entries, cautions }, report))
+        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), entries, cautions }, report))
     }
 }
 

@@ -332,11 +332,17 @@ fn what_passed_is_read_from_the_head_that_passed() {
     let gate = Gate { store, at_hand: &at_hand, options: &options, accept_untrusted: false };
     let links = &scene.told.links;
     let admitted = gate.admit(&scene.told.run, RUN).unwrap();
-    assert_eq!((admitted.head(), admitted.cautions()), (links.last().unwrap().commit, &[][..]));
+    assert_eq!(
+        (admitted.entries().last().unwrap().commit, admitted.cautions()),
+        (links.last().unwrap().commit, &[][..])
+    );
     for elsewhere in [links[3].commit, scene.lab.base] {
         scene.lab.point_at(elsewhere);
         let vetted = Vetted::read(store, &admitted).unwrap();
-        assert_eq!((vetted.links.len(), vetted.head.commit), (links.len(), Some(admitted.head())));
+        assert_eq!(
+            (vetted.links.len(), vetted.head.commit),
+            (links.len(), Some(admitted.entries().last().unwrap().commit))
+        );
         assert!(matches!(gate.admit(&scene.told.run, RUN), Err(Barred::Tampered { .. })));
     }
 }

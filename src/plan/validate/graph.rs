@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::model::json::JsonPath;
 use crate::model::name::fold;
-use crate::model::order::topological;
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::DraftItem;
@@ -55,11 +54,6 @@ impl Graph {
     /// The position of the item with this id.
     pub(super) fn position(&self, id: &str) -> Option<usize> {
         self.positions.get(id).copied()
-    }
-
-    /// The positions in an order in which all can be run, as near to the author's as possible.
-    pub(super) fn order(&self) -> Vec<usize> {
-        topological(&self.waits_for)
     }
 
     /// The position of the item that an edge leads to; reports that there is none.
