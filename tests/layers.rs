@@ -36,10 +36,10 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // A thread is read by the verifier before anything is appended to it or taken from it.
     ("thread", &["git", "ledger", "model", "packet", "repository", "run", "verify"]),
     // What is done with a run besides driving it.
-    ("share", &["git", "ledger", "model", "plan", "verify"]),
+    ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "verify"]),
-    ("interop", &["git", "ledger", "model", "run"]),
+    ("interop", &["anchor", "git", "ledger", "model", "repository", "run"]),
     ("apply", &["git", "model", "run"]),
     ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"]),
 ];
@@ -243,6 +243,17 @@ fn the_program_is_only_the_command_line() {
             let elsewhere = if source.path.starts_with("mcp/") { "crate::cli::" } else { "crate::mcp" };
             let named = line.replace(elsewhere, "");
             assert!(!named.contains("crate::"), "src/{}:{number}: name siblings through `super::`", source.path);
+        }
+    }
+}
+
+#[test]
+fn mcp_takes_from_the_command_line_only_how_things_end() {
+    let ends = ["Ending", "Failure", "Output"];
+    for source in sources().iter().filter(|source| source.path.starts_with("mcp/")) {
+        for (number, line) in source.lines() {
+            let other: Vec<_> = named(line, "crate::cli::").into_iter().filter(|name| !ends.contains(name)).collect();
+            assert!(other.is_empty(), "src/{}:{number}: {other:?} belongs into the library", source.path);
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::name::RunId;
 use crate::repository::{Repository, Trust, trust};
-use crate::run::{self, Target, Vetted};
+use crate::run::piece::{self, PieceName};
+use crate::run::{self, Blob, Target, Vetted, target};
 use crate::verify::{self, Admitted, AtHand, Barred, Gate, LOCAL, Logs, Options, Question, nobody};
 
 use super::{Anchor, Means, SettingError, ask_all, read};
@@ -67,6 +69,27 @@ impl Repository {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit(&target.run, &target.reference)?, warn))
     }
+
+    /// Takes a run through the gate like [`Repository::vetted`], if it is intact to the last byte of its products.
+    pub fn vetted_whole(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
+        let keeper = self.gatekeeper(terms, warn)?;
+        keeper.open(|gate| let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, warn))
+    }
+
+    /// Takes a piece out of a run, as [`piece`] says what it is called; `warn` is told what its reader should know of the run.
+    pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, Error> {
+        let name = PieceName::find(&self.store, name)?;
+        let run = self.vetted(&name.target, terms, warn)?;
+        Ok(Piece { blob: name.of(&self.store, &run)?, run: run.run.clone() })
+    }
+}
+
+/// A piece of a run that passed the gate.
+pub struct Piece {
+    /// The run.
+    pub run: RunId,
+    /// Its bytes; none of a transcript that is empty.
+    pub blob: Option<Blob>,
 }
 
 impl Gatekeeper<'_> {
@@ -88,11 +111,6 @@ pub fn let_in(gate: &Gate<'_>, admitted: &Admitted, warn: &mut dyn FnMut(&str)) 
     Ok(Vetted::read(gate.store, admitted)?)
 }
 
-/// Takes a run through an open gate that is to be told of: with the bytes of all its products.
-pub fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
-    let_in(gate, &gate.admit_whole(&target.run, &target.reference)?, warn)
-}
-
 /// Why nothing comes through the gate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -111,6 +129,12 @@ pub enum Error {
     /// The logs could not be read.
     #[error(transparent)]
     Verify(#[from] verify::Error),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// It has no such piece.
+    #[error(transparent)]
+    Piece(#[from] piece::Error),
     /// The run could not be read.
     #[error(transparent)]
     Run(#[from] run::Error),

@@ -6,21 +6,25 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::git::apart::Apart;
 use crate::git::refs;
-use crate::git::remote::{self, Depth, Reach, Remote};
+use crate::git::remote::{self, Depth, Reach, Remote, Remotes};
 use crate::git::scratch::Scratch;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
+use crate::repository::Repository;
 use crate::share::push::{self, Request};
 use crate::share::{Kind, Place, Space};
-use crate::verify::{Answer, Logs, Question};
+use crate::verify::{Answer, Guarantee, Logs, Question};
 
-use super::{Error, Holdings, Means, Published};
+use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
+use super::settings::{SettingError, Settings};
+use super::{Error, Means};
 
 /// Another repository that holds the logs.
-pub struct GitPlace {
+pub(super) struct GitPlace {
     url: String,
     space: Space,
     seen: RefCell<Option<Seen>>,
@@ -34,16 +38,54 @@ struct Seen {
     logs: BTreeMap<LogName, Rc<Logs>>,
 }
 
-impl GitPlace {
-    pub(super) fn new(url: String, space: Space) -> Self {
-        Self { url, space, seen: RefCell::new(None), apart: OnceCell::new() }
+impl AnchorKind for GitPlace {
+    fn word() -> &'static str {
+        "git"
     }
 
-    pub(super) fn shown(&self) -> String {
+    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+        let url = settings.required("url")?.to_owned();
+        let space = Space::new(settings.take("branches"))
+            .ok_or_else(|| settings.bad("branches", "cannot begin the name of a branch"))?;
+        Ok(Self { url, space, seen: RefCell::new(None), apart: OnceCell::new() })
+    }
+
+    /// Takes the place, not the name of a remote, which may come to mean another place; and no file inside the work tree says
+    /// where that is.
+    fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+        let Some(url) = settings.get_mut("url") else { return Ok(()) };
+        let store = &repository.store;
+        let apart = Apart::new(store.object_format(), &repository.config.reaching)?;
+        let remote = Remotes::read_apart(store, &apart)?.find(url)?;
+        *url = remote::push_destination(store, &apart, &remote)?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
         remote::without_password(&self.url)
     }
 
-    pub(super) fn probe(&self, means: &Means) -> Result<(), Error> {
+    /// Whether its host rewrites nothing is what the verifier knows of it, or does not; it cannot be seen from here.
+    fn claims(&self) -> Option<Guarantee> {
+        Some(Guarantee::External)
+    }
+
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Word, Error> {
+        let keys = question.keys();
+        Ok(Answer::Logs(self.logs(means, within, question.object_format, &|key| keys.contains(key))?).into())
+    }
+
+    /// Returns what the logs of a key hold, and what is wrong with those that are not sound to their end.
+    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
+        let mut holdings = Holdings::default();
+        for logs in self.logs(means, within, means.store.object_format(), &|of| of == key)? {
+            holdings.runs.extend(logs.held(Some(key)).into_keys());
+            holdings.complaints.extend(logs.complaints(Some(key)));
+        }
+        Ok(holdings)
+    }
+
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
         let path = Path::new(self.url.strip_prefix("file://").unwrap_or(&self.url));
         if let Ok(path) = path.canonicalize() {
             let store = &means.store;
@@ -52,21 +94,41 @@ impl GitPlace {
                 return Err(Error::Itself(self.shown()));
             }
         }
-        self.heads(means).map(drop)
+        self.heads(means, within).map(drop)
     }
 
-    /// Returns how the repository is reached: by nothing that a file inside the work tree says.
-    fn reach(&self, means: &Means) -> Result<Reach, Error> {
+    fn publish(&self, means: &Means, within: Duration, _: &[Sealing], _: Unsure<'_>) -> Result<Vec<Published>, Error> {
+        let request = Request {
+            remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
+            names: Vec::new(),
+            transcripts: false,
+            space: self.space.clone(),
+            dry_run: false,
+        };
+        let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request)?;
+        if let Some(rival) = pushed.left_out().next() {
+            return Err(push::Error::Blocked(Box::new(rival.clone())).into());
+        }
+        let published =
+            |moved: push::Moved| Published { kind: "log", name: moved.place.name, status: moved.status.word() };
+        Ok(pushed.moved.into_iter().map(published).collect())
+    }
+}
+
+impl GitPlace {
+    /// Returns how the repository is reached: by nothing that a file inside the work tree says, and without a question to anybody.
+    fn reach(&self, means: &Means, within: Duration) -> Result<Reach, Error> {
         if self.apart.get().is_none() {
             let made = Apart::new(means.store.object_format(), &means.settings)?;
             self.apart.get_or_init(|| Arc::new(made));
         }
-        Ok(Reach { apart: self.apart.get().cloned(), ..means.reach.clone() })
+        let apart = self.apart.get().cloned();
+        Ok(Reach { apart, within: Some(within), prompt: false, ..means.reach.clone() })
     }
 
     /// Returns the heads of the logs.
-    fn heads(&self, means: &Means) -> Result<BTreeMap<LogName, Oid>, Error> {
-        let listed = remote::list(&means.store, &self.reach(means)?, &self.url, &self.space.pattern())?;
+    fn heads(&self, means: &Means, within: Duration) -> Result<BTreeMap<LogName, Oid>, Error> {
+        let listed = remote::list(&means.store, &self.reach(means, within)?, &self.url, &self.space.pattern())?;
         let log = |(oid, name): (Oid, String)| {
             let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
             (place.kind == Kind::Log).then_some((LogName::parse(&place.name)?, oid))
@@ -74,28 +136,19 @@ impl GitPlace {
         Ok(listed.into_iter().filter_map(log).collect())
     }
 
-    pub(super) fn ask(&self, means: &Means, question: &Question<'_>) -> Result<Answer, Error> {
-        let keys = question.keys();
-        Ok(Answer::Logs(self.logs(means, question.object_format, &|key| keys.contains(key))?))
-    }
-
-    /// Returns what the logs of a key hold, and what is wrong with those that are not sound to their end.
-    pub(super) fn holdings(&self, means: &Means, key: &str) -> Result<Holdings, Error> {
-        let mut holdings = Holdings::default();
-        for logs in self.logs(means, means.store.object_format(), &|of| of == key)? {
-            holdings.runs.extend(logs.held(Some(key)).into_keys());
-            holdings.complaints.extend(logs.complaints(Some(key)));
-        }
-        Ok(holdings)
-    }
-
     /// Returns the logs of some keys, each fetched and read once.
-    fn logs(&self, means: &Means, format: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Rc<Logs>>, Error> {
+    fn logs(
+        &self,
+        means: &Means,
+        within: Duration,
+        format: &str,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<Rc<Logs>>, Error> {
         let mut seen = self.seen.borrow_mut();
         let seen = match &mut *seen {
             Some(seen) => seen,
             none => {
-                let heads = self.heads(means)?;
+                let heads = self.heads(means, within)?;
                 none.insert(Seen { heads, scratch: Scratch::new(format)?, logs: BTreeMap::new() })
             }
         };
@@ -107,7 +160,7 @@ impl GitPlace {
         if !new.is_empty() {
             let scratch = seen.scratch.store();
             let heads: Vec<Oid> = new.iter().map(|(_, head)| *head).collect();
-            let _kept = remote::fetch(scratch, &self.reach(means)?, &self.url, &heads, Depth::History)?;
+            let _kept = remote::fetch(scratch, &self.reach(means, within)?, &self.url, &heads, Depth::History)?;
             for (log, head) in new {
                 let name = log.reference();
                 refs::create(scratch, &name, head)?;
@@ -115,22 +168,5 @@ impl GitPlace {
             }
         }
         Ok(of_wanted().filter_map(|(log, _)| seen.logs.get(log).cloned()).collect())
-    }
-
-    pub(super) fn publish(&self, means: &Means) -> Result<Vec<Published>, Error> {
-        let request = Request {
-            remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            names: Vec::new(),
-            transcripts: false,
-            space: self.space.clone(),
-            dry_run: false,
-        };
-        let pushed = push::push_logs(&means.store, &self.reach(means)?, &request)?;
-        if let Some(rival) = pushed.left_out().next() {
-            return Err(push::Error::Blocked(Box::new(rival.clone())).into());
-        }
-        let published =
-            |moved: push::Moved| Published { kind: "log", name: moved.place.name, status: moved.status.word() };
-        Ok(pushed.moved.into_iter().map(published).collect())
     }
 }

@@ -4,17 +4,20 @@
 //! The verifier's own configuration alone says which there are. Each is asked live, within bounds of time and size; what it
 //! answers is hostile until it was compared. Nothing that an anchor says is kept.
 
+pub mod answers;
 mod credentials;
 pub mod gate;
 mod git;
 pub mod held;
 mod http;
+mod kind;
+pub mod operations;
 mod rfc3161;
 mod s3;
 mod settings;
+pub mod verification;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,16 +30,21 @@ use crate::model::digest::Digest;
 use crate::model::name::RunId;
 use crate::repository::Repository;
 use crate::share::push;
-use crate::verify::{self, Answer, Guarantee, Question, Seal, Witness};
+use crate::verify::{self, Answer, Guarantee, Question, Witness};
 
 pub use credentials::{Environment, Error as CredentialsError};
 pub use http::Error as HttpError;
+use kind::{AnchorKind, Word};
+pub use kind::{Holdings, Published, Sealing, Unsure};
 pub use rfc3161::{StampsError, TokenError};
 pub use s3::WireError as S3Error;
 pub use settings::{SettingError, read};
 
 /// How long one question may take where the configuration does not say it.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What stands for a guarantee where an anchor says when, and nothing more.
+pub const TIME: &str = "time";
 
 /// One configured anchor.
 pub struct Anchor {
@@ -46,20 +54,12 @@ pub struct Anchor {
     pub stated: Option<Guarantee>,
     /// How long one question to it may take.
     pub within: Duration,
+    /// The word for its kind.
+    kind: &'static str,
     /// What it is.
-    pub place: Place,
+    place: Box<dyn AnchorKind>,
     /// Why it could not be reached when it was last asked: of many runs, only the first waits for that.
     gave_up: OnceCell<String>,
-}
-
-/// The kinds of anchors.
-pub enum Place {
-    /// Another repository that holds the logs.
-    Git(Box<git::GitPlace>),
-    /// A bucket that locks what is put there.
-    S3(s3::S3Place),
-    /// A time-stamping authority.
-    Rfc3161(rfc3161::Authority),
 }
 
 /// What it takes to reach anything outside.
@@ -98,32 +98,22 @@ impl Means {
 impl Anchor {
     /// Returns the word for its kind.
     pub fn kind(&self) -> &'static str {
-        match self.place {
-            Place::Git(_) => "git",
-            Place::S3(_) => "s3",
-            Place::Rfc3161(_) => "rfc3161",
-        }
+        self.kind
     }
 
     /// Returns where it is, as it may be shown.
     pub fn place(&self) -> String {
-        match &self.place {
-            Place::Git(git) => git.shown(),
-            Place::S3(s3) => s3.shown(),
-            Place::Rfc3161(authority) => authority.shown(),
-        }
+        self.place.shown()
     }
 
-    /// Returns how strong its word is at most: of what its kind can give, what the configuration states.
+    /// Returns how strong its word is at most: what the configuration states, else what its kind can give.
     pub fn guarantee(&self) -> Guarantee {
-        match self.place {
-            // Whether its host rewrites nothing is what the verifier knows of it, or does not; it cannot be seen from here.
-            Place::Git(_) => self.stated.unwrap_or(Guarantee::External),
-            // What the lock makes it is checked at every answer; the configuration can only say less.
-            Place::S3(_) => self.stated.unwrap_or(Guarantee::ExternalImmutable),
-            // It says when, and nothing more.
-            Place::Rfc3161(_) => Guarantee::Detect,
-        }
+        self.stated.or_else(|| self.place.claims()).unwrap_or(Guarantee::Detect)
+    }
+
+    /// Returns what it is good for in a word: its guarantee, or the time.
+    pub fn strength(&self) -> &'static str {
+        if self.place.claims().is_some() { self.guarantee().as_str() } else { TIME }
     }
 
     /// Asks it about a run.
@@ -140,17 +130,12 @@ impl Anchor {
             witness.answer = Answer::None(why.clone());
             return witness;
         }
-        let answer = match &self.place {
-            Place::Git(git) => git.ask(&self.patient(means), question),
-            Place::S3(s3) => s3.ask(means, self.within, question).map(|answered| {
-                witness.guarantee = witness.guarantee.min(answered.guarantee);
-                (witness.since, witness.notes) = (answered.since, answered.notes);
-                Answer::Seals(answered.held)
-            }),
-            Place::Rfc3161(authority) => Ok(Answer::Time(authority.time(question).map_err(|error| in_a_line(&error)))),
-        };
-        witness.answer = answer.unwrap_or_else(|error| Answer::None(self.give_up(&error)));
-        witness
+        match self.place.ask(means, self.within, question) {
+            Ok(Word { answer, at_most, since, notes }) => {
+                Witness { guarantee: witness.guarantee.min(at_most), answer, since, notes, ..witness }
+            }
+            Err(error) => Witness { answer: Answer::None(self.give_up(&error)), ..witness },
+        }
     }
 
     /// Returns what it holds of a key, whatever is here, or why it does not say so; a time-stamping authority holds nothing.
@@ -158,12 +143,7 @@ impl Anchor {
         if let Some(why) = self.gave_up.get() {
             return Err(why.clone());
         }
-        let holdings = match &self.place {
-            Place::Git(git) => git.holdings(&self.patient(means), key),
-            Place::S3(s3) => s3.holdings(means, self.within, key),
-            Place::Rfc3161(_) => Ok(Holdings::default()),
-        };
-        holdings.map_err(|error| self.give_up(&error))
+        self.place.holdings(means, self.within, key).map_err(|error| self.give_up(&error))
     }
 
     /// Returns why there was no answer; a place that cannot be reached at all is not asked again.
@@ -177,75 +157,25 @@ impl Anchor {
 
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
     pub fn probe(&self, means: &Means) -> Result<(), Error> {
-        match &self.place {
-            Place::Git(git) => git.probe(&self.patient(means)),
-            Place::S3(s3) => s3.probe(means, self.within),
-            Place::Rfc3161(authority) => authority.probe(self.within),
-        }
+        self.place.probe(means, self.within)
     }
 
     /// Hands over what it lacks; returns what became of each thing that it is to hold.
     ///
     /// `unsure` is asked about a run before anything is written of it that could never be taken back.
     pub fn publish(&self, means: &Means, sealings: &[Sealing], unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
-        match &self.place {
-            Place::Git(git) => git.publish(&self.patient(means)),
-            Place::S3(s3) => s3.publish(means, self.within, sealings, unsure),
-            Place::Rfc3161(authority) => authority.publish(means, self.within, sealings),
-        }
+        self.place.publish(means, self.within, sealings, unsure)
     }
 
     /// Returns the file that says whom to trust about it, if one does.
     pub fn trust_file(&mut self) -> Option<&mut PathBuf> {
-        match &mut self.place {
-            Place::Rfc3161(authority) => Some(&mut authority.ca),
-            Place::Git(_) | Place::S3(_) => None,
-        }
+        self.place.trust_file()
     }
-
-    fn patient(&self, means: &Means) -> Means {
-        let reach = Reach { within: Some(self.within), prompt: false, ..means.reach.clone() };
-        Means { reach, ..means.clone() }
-    }
-}
-
-/// What an anchor holds of one key.
-#[derive(Clone, Debug, Default)]
-pub struct Holdings {
-    /// The runs that it holds.
-    pub runs: BTreeSet<RunId>,
-    /// Why it may hold more: what of it could not be read to its end.
-    pub complaints: BTreeSet<String>,
 }
 
 /// Asks every one of some anchors about a run.
 pub fn ask_all(anchors: &[Anchor], means: &Means, question: &Question<'_>) -> Vec<Witness> {
     anchors.iter().map(|anchor| anchor.ask(means, question)).collect()
-}
-
-/// A sealed run that anchors are to hold.
-#[derive(Clone, Debug)]
-pub struct Sealing {
-    /// The run.
-    pub run: RunId,
-    /// Its seal.
-    pub seal: Seal,
-    /// The fingerprint of the key that sealed it.
-    pub fingerprint: String,
-}
-
-/// Says why a run must not be published, if it must not.
-pub type Unsure<'a> = &'a dyn Fn(&RunId) -> Result<(), Error>;
-
-/// What became of one thing that an anchor is to hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Published {
-    /// `log`, `run` or `time stamp`.
-    pub kind: &'static str,
-    /// The name of the log or run.
-    pub name: String,
-    /// `new`, `updated`, `up-to-date` or `behind`.
-    pub status: &'static str,
 }
 
 /// Returns an error and what it comes from in one line.
@@ -272,6 +202,14 @@ pub enum Error {
     /// It took something and does not show it.
     #[error("what was put of run {0} is not there")]
     NotKept(RunId),
+    /// A file that it is configured with cannot be found.
+    #[error("{} could not be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// What is there is no object of ours.
     #[error("what it holds in the place of the run is not what we write")]
     NotOurs,
@@ -290,11 +228,8 @@ pub enum Error {
     #[error(transparent)]
     Verify(#[from] verify::Error),
     /// It would have to be asked about more keys than it is.
-    #[error(
-        "there are more than {} keys to be asked about: the run's writers and those in your signers",
-        s3::MOST_KEYS
-    )]
-    TooManyKeys,
+    #[error("there are more than {0} keys to be asked about: the run's writers and those in your signers")]
+    TooManyKeys(usize),
     /// There is no seal to be stamped.
     #[error("the run is not sealed")]
     NoRoot,

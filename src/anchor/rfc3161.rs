@@ -6,6 +6,7 @@
 mod stamps;
 mod token;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,10 +18,13 @@ use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
 use crate::model::digest::Digest;
 use crate::model::time::Moment;
-use crate::verify::Question;
+use crate::repository::Repository;
+use crate::verify::{Answer, Guarantee, Question};
 
 use super::http::{Client, Method};
-use super::{Error, Means, Published, Sealing};
+use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
+use super::settings::{SettingError, Settings};
+use super::{Error, Means, in_a_line};
 
 pub use stamps::Error as StampsError;
 use stamps::Stamps;
@@ -30,30 +34,97 @@ pub use token::Error as TokenError;
 const LONGEST: u64 = 256 << 10;
 
 /// A time-stamping authority.
-pub struct Authority {
-    pub(super) url: String,
+pub(super) struct Authority {
+    url: String,
     /// The file of the CA certificates that its own must lead to.
-    pub(super) ca: PathBuf,
+    ca: PathBuf,
 }
 
-impl Authority {
-    pub(super) fn shown(&self) -> String {
+impl AnchorKind for Authority {
+    fn word() -> &'static str {
+        "rfc3161"
+    }
+
+    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+        if settings.stated.is_some() {
+            return Err(settings.bad("guarantee", "says nothing: a time stamp changes no claim"));
+        }
+        let url = settings.required("url")?.to_owned();
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            return Err(settings.bad("url", "is no URL of HTTP"));
+        }
+        Ok(Self { url, ca: settings.required("ca")?.into() })
+    }
+
+    /// Takes the whole path of the file of certificates.
+    fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+        let Some(ca) = settings.get_mut("ca") else { return Ok(()) };
+        let whole = repository.environment.directory.join(&*ca).canonicalize();
+        let whole = whole.map_err(|source| Error::Unreadable { path: PathBuf::from(&*ca), source })?;
+        *ca = whole.to_string_lossy().into_owned();
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
         crate::git::remote::without_password(&self.url)
     }
 
+    /// It says when, and nothing more.
+    fn claims(&self) -> Option<Guarantee> {
+        None
+    }
+
+    fn ask(&self, _: &Means, _: Duration, question: &Question<'_>) -> Result<Word, Error> {
+        Ok(Answer::Time(self.time(question).map_err(|error| in_a_line(&error))).into())
+    }
+
+    /// It holds nothing: its tokens are kept here.
+    fn holdings(&self, _: &Means, _: Duration, _: &str) -> Result<Holdings, Error> {
+        Ok(Holdings::default())
+    }
+
+    /// Asks for a stamp on something that is nothing, and checks it.
+    fn probe(&self, _: &Means, within: Duration) -> Result<(), Error> {
+        let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
+        self.request(&self.roots()?, root, within).map(drop)
+    }
+
+    /// Gets a token for each run that has none of this authority's, and keeps it beside the run.
+    fn publish(
+        &self,
+        means: &Means,
+        within: Duration,
+        sealings: &[Sealing],
+        _: Unsure<'_>,
+    ) -> Result<Vec<Published>, Error> {
+        let roots = self.roots()?;
+        let mut published = Vec::new();
+        for sealing in sealings {
+            let root = sealing.seal.root;
+            let known = Stamps::list(&means.store, &sealing.run)?;
+            let mut status = "up-to-date";
+            if !known.read(&means.store).any(|bytes| token::check(&bytes, &root, &roots).is_ok()) {
+                stamps::keep(&means.store, &sealing.run, &self.request(&roots, root, within)?)?;
+                status = "new";
+            }
+            published.push(Published { kind: "time stamp", name: sealing.run.to_string(), status });
+        }
+        Ok(published)
+    }
+
+    fn trust_file(&mut self) -> Option<&mut PathBuf> {
+        Some(&mut self.ca)
+    }
+}
+
+impl Authority {
     fn roots(&self) -> Result<token::Roots, Error> {
         let text = std::fs::read(&self.ca).map_err(|error| Error::Ca(self.ca.clone(), error))?;
         Ok(token::Roots::read(&text)?)
     }
 
-    /// Asks for a stamp on something that is nothing, and checks it.
-    pub(super) fn probe(&self, within: Duration) -> Result<(), Error> {
-        let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
-        self.request(&self.roots()?, root, within).map(drop)
-    }
-
     /// Returns the earliest time that a token at hand proves, or why there is none.
-    pub(super) fn time(&self, question: &Question<'_>) -> Result<Moment, Error> {
+    fn time(&self, question: &Question<'_>) -> Result<Moment, Error> {
         let roots = self.roots()?;
         let root = question.root.ok_or(Error::NoRoot)?;
         let store = question.store.ok_or(Error::NoToken)?;
@@ -72,28 +143,6 @@ impl Authority {
             (None, None, Some(error)) => Err(error.into()),
             (None, None, None) => Err(Error::NoToken),
         }
-    }
-
-    /// Gets a token for each run that has none of this authority's, and keeps it beside the run.
-    pub(super) fn publish(
-        &self,
-        means: &Means,
-        within: Duration,
-        sealings: &[Sealing],
-    ) -> Result<Vec<Published>, Error> {
-        let roots = self.roots()?;
-        let mut published = Vec::new();
-        for sealing in sealings {
-            let root = sealing.seal.root;
-            let known = Stamps::list(&means.store, &sealing.run)?;
-            let mut status = "up-to-date";
-            if !known.read(&means.store).any(|bytes| token::check(&bytes, &root, &roots).is_ok()) {
-                stamps::keep(&means.store, &sealing.run, &self.request(&roots, root, within)?)?;
-                status = "new";
-            }
-            published.push(Published { kind: "time stamp", name: sealing.run.to_string(), status });
-        }
-        Ok(published)
     }
 
     /// Requests a token over a root; what comes back is checked before anything is made of it.

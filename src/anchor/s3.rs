@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::{RunId, encode_segment};
-use crate::model::time::Moment;
-use crate::verify::{Guarantee, Held, Question, Seal};
+use crate::verify::{Answer, Guarantee, Held, Question, Seal};
 
 use super::credentials::{self, Named};
-use super::{Error, Holdings, Means, Published, Sealing, Unsure};
+use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
+use super::settings::{SettingError, Settings};
+use super::{Error, Means};
 
 pub use wire::Error as WireError;
 use wire::{Bucket, Stored};
@@ -23,24 +24,24 @@ use wire::{Bucket, Stored};
 const SCHEMA: &str = "git-handoff.anchor/1";
 
 /// Where objects lie in a bucket unless the configuration says otherwise.
-pub(super) const PREFIX: &str = "git-handoff/";
+const PREFIX: &str = "git-handoff/";
 
 /// How many days an object is kept from everybody unless the configuration says otherwise.
-pub(super) const RETENTION_DAYS: u64 = 3650;
+const RETENTION_DAYS: u64 = 3650;
 
 /// More keys than this are not asked about: each takes a question of its own.
-pub(super) const MOST_KEYS: usize = 256;
+const MOST_KEYS: usize = 256;
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// A bucket, and how it is used.
-pub struct S3Place {
-    pub(super) bucket: String,
-    pub(super) prefix: String,
-    pub(super) endpoint: Option<String>,
-    pub(super) region: Option<String>,
-    pub(super) named: Named,
-    pub(super) retention_days: u64,
+pub(super) struct S3Place {
+    bucket: String,
+    prefix: String,
+    endpoint: Option<String>,
+    region: Option<String>,
+    named: Named,
+    retention_days: u64,
 }
 
 /// What an object holds, in canonical form.
@@ -62,86 +63,77 @@ struct Found {
     stored: Stored,
 }
 
-/// What was found of a run, with what it is worth.
-pub(super) struct Answered {
-    pub(super) held: Vec<Held>,
-    pub(super) guarantee: Guarantee,
-    pub(super) since: Option<Moment>,
-    pub(super) notes: Vec<String>,
-}
+impl AnchorKind for S3Place {
+    fn word() -> &'static str {
+        "s3"
+    }
 
-impl S3Place {
-    pub(super) fn shown(&self) -> String {
+    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+        let bucket = settings.required("bucket")?.to_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+        let prefix = settings.take("prefix").unwrap_or(PREFIX).to_owned();
+        if !prefix.chars().all(plain) || prefix.starts_with('/') || prefix.contains("//") {
+            return Err(settings.bad("prefix", "is not made of letters, digits, `-`, `_`, `.` and `/`"));
+        }
+        let endpoint = settings.take("endpoint").map(str::to_owned);
+        if endpoint.as_deref().is_some_and(|url| !safe(url)) {
+            return Err(settings.bad(
+                "endpoint",
+                "is neither an https:// URL nor one of this machine: answers could be changed on the way",
+            ));
+        }
+        let retention_days = match settings.take("retentiondays").map(str::parse) {
+            None => RETENTION_DAYS,
+            Some(Ok(days @ 1..=36_500)) => days,
+            Some(_) => return Err(settings.bad("retentionDays", "is not between 1 and 36500")),
+        };
+        let named = Named {
+            file: settings.take("credentials").map(Into::into),
+            profile: settings.take("profile").map(str::to_owned),
+        };
+        let region = settings.take("region").map(str::to_owned);
+        Ok(Self { bucket, prefix, endpoint, region, named, retention_days })
+    }
+
+    fn shown(&self) -> String {
         let at = self.endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
         format!("s3://{}/{}{at}", self.bucket, self.prefix)
     }
 
-    fn open(&self, means: &Means, within: Duration) -> Result<Bucket, Error> {
-        let around = &means.environment;
-        let region = self.region.as_deref().or_else(|| around.get("AWS_REGION"));
-        let region = region.or_else(|| around.get("AWS_DEFAULT_REGION")).unwrap_or("us-east-1");
-        let credentials = credentials::find(&self.named, around)?;
-        Ok(Bucket::new(&self.bucket, self.endpoint.as_deref(), region, credentials, within, means.clock)?)
+    /// What the lock makes it is checked at every answer; the configuration can only say less.
+    fn claims(&self) -> Option<Guarantee> {
+        Some(Guarantee::ExternalImmutable)
     }
 
-    pub(super) fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Word, Error> {
         let bucket = self.open(means, within)?;
-        bucket.check_lock()?;
-        Ok(bucket.check_list(&self.prefix)?)
-    }
-
-    /// Returns the key of what a writer says of a run: like their refs, with `!` in the place of `%`.
-    fn key(&self, fingerprint: &str, run: &RunId) -> String {
-        format!("{}{}.json", self.folder(fingerprint), run.encoded().replace('%', "!"))
-    }
-
-    /// Returns what the keys of all objects of a writer begin with.
-    fn folder(&self, fingerprint: &str) -> String {
-        format!("{}{}/", self.prefix, encode_segment(fingerprint).replace('%', "!"))
-    }
-
-    fn find(&self, bucket: &Bucket, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
-        let Some(stored) = bucket.earliest(&self.key(fingerprint, run))? else { return Ok(None) };
-        let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
-        let object =
-            object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
-        let object = object.ok_or(Error::NotOurs)?;
-        if object.run != *run || object.fingerprint != fingerprint {
-            return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint });
-        }
-        Ok(Some(Found { object, stored }))
-    }
-
-    pub(super) fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Answered, Error> {
-        let bucket = self.open(means, within)?;
-        let mut answered =
-            Answered { held: Vec::new(), guarantee: Guarantee::ExternalImmutable, since: None, notes: Vec::new() };
+        let (mut held, mut word) = (Vec::new(), Word::from(Answer::None(String::new())));
         let keys = question.keys();
         if keys.len() > MOST_KEYS {
-            return Err(Error::TooManyKeys);
+            return Err(Error::TooManyKeys(MOST_KEYS));
         }
         for key in keys {
             let Some(Found { object, stored }) = self.find(&bucket, key, question.run)? else { continue };
             let Object { root, entries, seal, commit, fingerprint, .. } = object;
-            answered.held.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
+            held.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
             // What holds of an object that holds the run is of no concern about one that speaks against it.
             if !question.writers.iter().any(|writer| writer == key) {
                 continue;
             }
             if let Some(why) = stored.is_loose(means.clock.now()) {
-                answered.guarantee = Guarantee::External;
-                answered.notes.push(why);
+                word.at_most = Guarantee::External;
+                word.notes.push(why);
             }
             if stored.later > 0 {
-                answered.notes.push(format!("{} put over it later, which do not count", plural(stored.later)));
+                word.notes.push(format!("{} put over it later, which do not count", plural(stored.later)));
             }
-            answered.since = answered.since.max(Some(stored.at));
+            word.since = word.since.max(Some(stored.at));
         }
-        Ok(answered)
+        Ok(Word { answer: Answer::Seals(held), ..word })
     }
 
     /// Returns the runs of which something lies there under a key, whatever it is.
-    pub(super) fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
+    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
         let folder = self.folder(key);
         let run = |object: &String| {
             let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
@@ -151,8 +143,14 @@ impl S3Place {
         Ok(Holdings { runs: objects.iter().filter_map(run).collect(), ..Holdings::default() })
     }
 
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
+        let bucket = self.open(means, within)?;
+        bucket.check_lock()?;
+        Ok(bucket.check_list(&self.prefix)?)
+    }
+
     /// Puts what is not there yet, once the run was found sound: what is put can never be taken back.
-    pub(super) fn publish(
+    fn publish(
         &self,
         means: &Means,
         within: Duration,
@@ -191,6 +189,46 @@ impl S3Place {
         }
         Ok(published)
     }
+}
+
+impl S3Place {
+    fn open(&self, means: &Means, within: Duration) -> Result<Bucket, Error> {
+        let around = &means.environment;
+        let region = self.region.as_deref().or_else(|| around.get("AWS_REGION"));
+        let region = region.or_else(|| around.get("AWS_DEFAULT_REGION")).unwrap_or("us-east-1");
+        let credentials = credentials::find(&self.named, around)?;
+        Ok(Bucket::new(&self.bucket, self.endpoint.as_deref(), region, credentials, within, means.clock)?)
+    }
+
+    /// Returns the key of what a writer says of a run: like their refs, with `!` in the place of `%`.
+    fn key(&self, fingerprint: &str, run: &RunId) -> String {
+        format!("{}{}.json", self.folder(fingerprint), run.encoded().replace('%', "!"))
+    }
+
+    /// Returns what the keys of all objects of a writer begin with.
+    fn folder(&self, fingerprint: &str) -> String {
+        format!("{}{}/", self.prefix, encode_segment(fingerprint).replace('%', "!"))
+    }
+
+    fn find(&self, bucket: &Bucket, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
+        let Some(stored) = bucket.earliest(&self.key(fingerprint, run))? else { return Ok(None) };
+        let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
+        let object =
+            object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
+        let object = object.ok_or(Error::NotOurs)?;
+        if object.run != *run || object.fingerprint != fingerprint {
+            return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint });
+        }
+        Ok(Some(Found { object, stored }))
+    }
+}
+
+/// Returns whether what a URL answers cannot be changed on the way.
+fn safe(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = |rest: &str| rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| host.strip_prefix(own).is_some_and(port))
 }
 
 fn plural(later: usize) -> String {

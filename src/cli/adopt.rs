@@ -6,9 +6,10 @@ use git_handoff::model::descriptor::MAX_SIZE;
 use git_handoff::model::packet::Unclean;
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::thread::adopt::Request;
+use git_handoff::thread::target::id;
 
 use super::context::{read_file, streamed};
-use super::{Ending, Failure, Output, thread};
+use super::{Ending, Failure, Output};
 
 /// Adopt a checkpoint that was offered, as the beginning of a new thread
 ///
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let options = repository.options(&wanted, &mut |text| output.warn(text))?;
     let request = Request {
         descriptor: read_file(&arguments.descriptor, MAX_SIZE as u64 + 1)?,
-        new: thread::id(&arguments.new)?,
+        new: id(&arguments.new)?,
         me: arguments.me.clone(),
         from: arguments.from.clone(),
         reach: repository.reach(),

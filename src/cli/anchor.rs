@@ -5,7 +5,6 @@ mod check;
 mod list;
 mod push;
 
-use git_handoff::anchor::{Anchor, Place};
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
@@ -37,14 +36,3 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Command::Check(arguments) => check::run(arguments, repository, output),
     }
 }
-
-/// Returns what an anchor is good for in a word: its guarantee, or the time.
-fn strength(anchor: &Anchor) -> &'static str {
-    match anchor.place {
-        Place::Rfc3161(_) => TIME,
-        Place::Git(_) | Place::S3(_) => anchor.guarantee().as_str(),
-    }
-}
-
-/// What stands for a guarantee where an anchor says when, and nothing more.
-const TIME: &str = "time";

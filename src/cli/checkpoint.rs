@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::repository::Repository;
 use git_handoff::thread::operations::Besides;
+use git_handoff::thread::target::id;
 
-use super::{Ending, Failure, Output, context, thread};
+use super::{Ending, Failure, Output, context};
 
 /// Save a state as the next checkpoint of a thread
 ///
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
 
 /// Saves, and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let thread = thread::id(&arguments.thread)?;
+    let thread = id(&arguments.thread)?;
     let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));
     if both {
         return Err(Failure::usage("state and packet cannot both be standard input".into()));

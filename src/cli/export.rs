@@ -1,10 +1,8 @@
 //! `git handoff export`
 
 use clap::ValueEnum;
-use git_handoff::anchor::gate::let_in;
-use git_handoff::interop::{bundle_json, in_toto};
+use git_handoff::interop::operations as interop;
 use git_handoff::repository::Repository;
-use git_handoff::run::{Target, target};
 
 use super::{Ending, Failure, Output, gate};
 
@@ -31,27 +29,22 @@ enum Format {
     BundleJson,
 }
 
-/// Prints the evidence.
-pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
-    let view = gate::with(arguments.terms, repository, output, |gate, output| {
-        Ok(let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, &mut |text| output.warn(text))?)
-    })?;
-    let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
-    let item = item.map(|at| &view.state.graph.item(at).id);
-    let signer = repository.signer()?;
-    match (arguments.format, item) {
-        (Format::InToto, item) => {
-            let envelopes = in_toto::export(&repository.store, &view, item, &signer)?;
-            if envelopes.is_empty() {
-                output.note("there are no products to attest");
-            }
-            envelopes.iter().for_each(|envelope| output.value(envelope));
-        }
-        (Format::BundleJson, None) => output.value(&bundle_json::export(&repository.store, &view, &signer)?),
-        (Format::BundleJson, Some(_)) => {
-            return Err(Failure::usage("a bundle is of a whole run: leave the item out".into()));
+impl From<Format> for interop::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::InToto => Self::InToto,
+            Format::BundleJson => Self::BundleJson,
         }
     }
+}
+
+/// Prints the evidence.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (format, terms) = (arguments.format.into(), arguments.terms.into());
+    let exported = repository.export(&arguments.target, format, terms, &mut |text| output.warn(text))?;
+    if exported.is_empty() {
+        output.note("there are no products to attest");
+    }
+    exported.iter().for_each(|evidence| output.value(evidence));
     Ok(Ending::Done)
 }

@@ -1,9 +1,14 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
 mod anchor;
+mod checking;
 mod config;
 mod document;
+mod driving;
+mod evidence;
 mod ground;
+mod packet;
+mod piece;
 mod share;
 mod target;
 mod thread;
@@ -21,7 +26,8 @@ use git_handoff::packet::Report;
 use git_handoff::run::{coordinate, growth, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor, operations};
 use git_handoff::{apply, interop, run, verify};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -40,6 +46,27 @@ pub(crate) struct Failure {
     pub(crate) report: Option<Box<Report>>,
     /// What else programs may want to know.
     pub(crate) details: Option<Box<Value>>,
+}
+
+/// Why a command failed, as `--json` prints it on standard error.
+#[derive(Serialize)]
+struct FailureShown<'a> {
+    schema: &'static str,
+    /// A stable word for programs.
+    code: &'static str,
+    /// What failed and where.
+    message: &'a str,
+    /// What it failed of, outermost first.
+    causes: &'a [String],
+    /// What a person may do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a Hint>,
+    /// The check of a packet that stopped it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<Value>,
+    /// What else programs may want to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Value>,
 }
 
 impl Failure {
@@ -77,22 +104,16 @@ impl Failure {
 
     /// Returns it as programs read it.
     pub(crate) fn to_json(&self) -> Value {
-        let mut value = json!({
-            "schema": "git-handoff.error/1",
-            "code": self.code,
-            "message": self.message,
-            "causes": self.causes,
-        });
-        if let Some(hint) = &self.hint {
-            value["hint"] = hint.as_str().into();
-        }
-        if let Some(report) = &self.report {
-            value["check"] = report.to_json();
-        }
-        if let Some(details) = &self.details {
-            value["details"] = Value::clone(details);
-        }
-        value
+        let shown = FailureShown {
+            schema: "git-handoff.error/1",
+            code: self.code,
+            message: &self.message,
+            causes: &self.causes,
+            hint: self.hint.as_ref(),
+            check: self.report.as_ref().map(|report| report.to_json()),
+            details: self.details.as_deref(),
+        };
+        serde_json::to_value(shown).expect("every answer can be written as JSON")
     }
 
     pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {

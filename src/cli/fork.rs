@@ -2,8 +2,9 @@
 
 use git_handoff::repository::Repository;
 use git_handoff::thread::operations::Source;
+use git_handoff::thread::target::id;
 
-use super::{Ending, Failure, Output, thread};
+use super::{Ending, Failure, Output};
 
 /// Begin a new thread with a checkpoint of another
 ///
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
 
 /// Forks, and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let new = thread::id(&arguments.new)?;
+    let new = id(&arguments.new)?;
     let whose = if arguments.accept_untrusted { Source::Any } else { Source::Vouched };
     let made = repository.fork(&arguments.source, &new, whose, &mut |text| output.warn(text))?;
     output.value(&made);

@@ -22,17 +22,6 @@ impl From<Terms> for gate::Terms {
     }
 }
 
-/// Opens the gate: with the keys, the logs and the anchors that `verify` goes by. Nobody is asked for a password.
-pub(crate) fn with<T>(
-    terms: Terms,
-    repository: &Repository,
-    output: &mut Output,
-    pass: impl FnOnce(&Gate<'_>, &mut Output) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let keeper = repository.gatekeeper(terms.into(), &mut |text| output.warn(text))?;
-    keeper.open(|gate| pass(gate, output))
-}
-
 /// Opens the gate with the logs at hand alone, for the check of packets, which reaches nobody.
 pub(crate) fn at_hand<T>(
     terms: Terms,
@@ -56,11 +45,6 @@ pub(crate) fn around<T>(
     let repository = Repository::open(environment.clone())?;
     repository.config.warnings.iter().for_each(|warning| output.warn(warning));
     at_hand(Terms::default(), &repository, output, |gate, output| pass(Some(gate), output))
-}
-
-/// Takes a run through an open gate that is to be told of: with the bytes of all its products.
-pub(crate) fn believed(gate: &Gate<'_>, target: &Target, output: &mut Output) -> Result<Vetted, Failure> {
-    Ok(gate::believed(gate, target, &mut |text| output.warn(text))?)
 }
 
 /// Takes a run through the gate, and says on standard error what its reader should know of it.

@@ -1,8 +1,6 @@
 //! `git handoff key`
 
-use git_handoff::ledger::sign;
 use git_handoff::repository::Repository;
-use serde_json::json;
 
 use super::{Ending, Failure, Output};
 
@@ -18,22 +16,11 @@ pub(crate) struct Arguments {
 
 /// Prints the allowed-signers line.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let signer = repository.signer()?;
-    let email = repository.config.user.as_ref().map(|(_, email)| email.clone());
-    let principal = arguments.principal.clone().or(email).unwrap_or_else(|| "git-handoff".into());
-    if principal.is_empty() || principal.contains(|c: char| c.is_whitespace() || c == ',' || c == '"') {
-        return Err(Failure::usage(format!("{principal:?} cannot stand in an allowed-signers file")));
-    }
-    let line = sign::allowed_signers_line(&principal, signer.public())?;
+    let key = repository.key_line(arguments.principal.as_deref())?;
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.key/1",
-            "fingerprint": signer.fingerprint(),
-            "principal": principal,
-            "allowedSigners": line,
-        }));
+        output.value(&key);
     } else {
-        output.line(&line);
+        output.line(&key.allowed_signers);
     }
     Ok(Ending::Done)
 }

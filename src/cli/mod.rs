@@ -1,46 +1,47 @@
 //! The command line: parses, calls the library, prints, exits.
 
-pub(crate) mod context;
+mod context;
 mod failure;
-pub(crate) mod gate;
+mod gate;
+mod interrupt;
 mod output;
 mod progress;
 mod table;
 
-pub(crate) mod adopt;
-pub(crate) mod anchor;
+mod adopt;
+mod anchor;
 mod apply;
 mod bundle;
 mod cat;
-pub(crate) mod check;
+mod check;
 mod check_schema;
-pub(crate) mod checkpoint;
+mod checkpoint;
 mod clean;
 mod coordinate;
-pub(crate) mod doc;
+mod doc;
 mod doctor;
 mod export;
 mod extend;
 mod fetch;
 mod fork;
 mod key;
-pub(crate) mod log;
-pub(crate) mod offer;
+mod log;
+mod offer;
 mod packet;
 mod prove;
 mod push;
 mod resume;
 mod rollback;
 mod run;
-pub(crate) mod runs;
+mod runs;
 mod share;
 mod show;
-pub(crate) mod status;
+mod status;
 mod steer;
-pub(crate) mod submit;
-pub(crate) mod thread;
-pub(crate) mod validate;
-pub(crate) mod verify;
+mod submit;
+mod thread;
+mod validate;
+mod verify;
 
 use std::process::ExitCode;
 

@@ -2,20 +2,15 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use git_handoff::git::work_tree;
-use git_handoff::model::digest::Oid;
-use git_handoff::model::format;
 use git_handoff::model::hints;
 use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
 use git_handoff::model::time::Moment;
-use git_handoff::packet::{Classification, Terms, auto};
+use git_handoff::packet::{Classification, Terms};
 use git_handoff::repository::{Environment, Repository};
-use git_handoff::run::{Target, View};
-use git_handoff::thread::target::ThreadTarget;
-use git_handoff::thread::{steps, vouch};
+use git_handoff::thread::packets::{self, Whose};
 use git_handoff::verify::Gate;
 
-use super::{Ending, Failure, Output, check, gate};
+use super::{Ending, Failure, Output, gate};
 
 /// Write a handoff packet
 #[derive(clap::Args)]
@@ -102,16 +97,12 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
         Command::Auto(which) => {
             let repository = Repository::open(environment)?;
             let now = repository.environment.clock.now();
+            let whose = match (&which.run, &which.thread) {
+                (_, Some(thread)) => Whose::Thread(thread),
+                (run, None) => Whose::Run(run.as_deref().unwrap_or_default()),
+            };
             gate::at_hand(which.terms, &repository, output, |gate, output| {
-                let draft = match (which.run, which.thread) {
-                    (_, Some(thread)) => of_thread(&repository, gate, &thread, output)?,
-                    (run, None) => {
-                        let target = Target::find(&repository.store, &run.unwrap_or_default())?;
-                        let view = gate::believed(gate, &target, output)?;
-                        let around = surroundings(&repository, Some(view.state.submitted.base), Some(&view))?;
-                        auto::packet(&view, &around, now)
-                    }
-                };
+                let draft = repository.write_packet(gate, whose, &mut |text| output.warn(text))?;
                 write(&draft, Some(gate), now, output);
                 Ok(())
             })?;
@@ -124,7 +115,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
 fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
     output.json_text(&text);
-    let report = check::report(&model::read(text.as_bytes()), gate, &Terms::new(now));
+    let report = packets::check(&model::read(text.as_bytes()), gate, &Terms::new(now));
     if report.classification != Classification::Clean {
         output.warn(&format!("`git handoff check` finds this packet {}:", report.classification.as_str()));
         let failed = report.to_text();
@@ -216,46 +207,4 @@ impl New {
 fn first_words(objective: &str, now: Moment) -> String {
     let words: Vec<&str> = objective.split_whitespace().take(4).collect();
     marker(&words.join(" "), now, None)
-}
-
-fn of_thread(repository: &Repository, gate: &Gate<'_>, text: &str, output: &mut Output) -> Result<Draft, Failure> {
-    let store = &repository.store;
-    let target = ThreadTarget::find(store, text)?;
-    let trust = vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted };
-    let vouched = target.vouched_by(store, &trust)?;
-    vouched.warnings().iter().for_each(|warning| output.warn(warning));
-    let sound = vouched.sound();
-    let latest = steps::find(sound, None)?;
-    let run = auto::thread::tie(&sound.trail);
-    // A run that is not here is no fact; one that two remotes tell of is for a person to name.
-    let run = run.map(|run| Target::look_up(store, run.as_str())).transpose()?.flatten();
-    let run = run.map(|run| gate::believed(gate, &run, output)).transpose()?;
-    let around = surroundings(repository, latest.content.base, run.as_deref())?;
-    let ours = target.reference == format::thread_ref(&target.thread)
-        && repository.own_fingerprint() == Some(sound.key.clone());
-    let source = auto::thread::Source { name: text, trail: &sound.trail, latest, ours, run: run.as_ref() };
-    Ok(auto::thread::packet(&source, &around, repository.environment.clock.now()))
-}
-
-/// Returns what the repository says of the commit that some work began at.
-fn surroundings(
-    repository: &Repository,
-    base: Option<Oid>,
-    view: Option<&View>,
-) -> Result<auto::Surroundings, Failure> {
-    let store = &repository.store;
-    let head =
-        work_tree::head(store).map_err(|error| Failure::refused("head", error.to_string()))?.map(|(head, _)| head);
-    let base = base.filter(|base| store.contains(*base));
-    let mut past_base = None;
-    if let (Some(base), Some(head)) = (base, head) {
-        let (base, head) = (base.to_string(), head.to_string());
-        if store.git().args(["merge-base", "--is-ancestor", &base, &head]).succeeds()? {
-            let count = store.git().args(["rev-list", "--count", &format!("{base}..{head}")]).line()?;
-            past_base = count.parse().ok();
-        }
-    }
-    let names = |view: &View| view.state.documents.names().map(ToString::to_string).collect();
-    let documents = view.map(names).unwrap_or_default();
-    Ok(auto::Surroundings { head, base_is_here: base.is_some(), past_base, documents })
 }

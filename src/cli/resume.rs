@@ -2,11 +2,12 @@
 
 use git_handoff::model::packet::Unclean;
 use git_handoff::repository::Repository;
+use git_handoff::thread::operations::GoingOn;
 use git_handoff::thread::steps;
-use git_handoff::thread::target::ThreadTarget;
+use git_handoff::thread::target::id;
 
 use super::cat::Stdout;
-use super::{Ending, Failure, Output, thread};
+use super::{Ending, Failure, Output};
 
 /// Print the latest state of a thread, byte for byte, to go on from
 ///
@@ -29,10 +30,14 @@ pub(crate) struct Arguments {
 
 /// Records, then prints the bytes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let id = thread::id(&arguments.thread)?;
-    let vouched = ThreadTarget::own(repository, id)?
-        .vouched(repository, arguments.accept_untrusted, &mut |text| output.warn(text))?;
-    let (checkpoint, _) = steps::resume(&repository.writer()?, vouched, arguments.checkout, arguments.accept)?;
+    let thread = id(&arguments.thread)?;
+    let how = GoingOn {
+        checkout: arguments.checkout,
+        accept: arguments.accept,
+        accept_untrusted: arguments.accept_untrusted,
+        at_most: None,
+    };
+    let checkpoint = repository.resume(thread, how, &mut |text| output.warn(text))?;
     steps::hand_out(&repository.store, &checkpoint, checkpoint.content.state, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

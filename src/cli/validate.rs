@@ -53,16 +53,10 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>)
                 output.line(&format!("    {hint}"));
             }
         }
-        if let Some(more) = and_more(problems) {
+        if let Some(more) = problems.and_more() {
             output.line(&more);
         }
         output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
     }
     if valid { Ending::Done } else { Ending::Refused }
-}
-
-/// Returns what is said in the place of problems that were only counted.
-pub(crate) fn and_more(problems: &Problems) -> Option<String> {
-    let more = problems.more();
-    (more > 0).then(|| format!("… and {more} more problem{}", if more == 1 { "" } else { "s" }))
 }

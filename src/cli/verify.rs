@@ -6,21 +6,15 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git_handoff::anchor::held;
-use git_handoff::anchor::{Means, ask_all};
-use git_handoff::git::store::Store;
-use git_handoff::model::digest::{Digest, HashingReader, Oid};
+use git_handoff::anchor::verification::{Base, Runs, Verification, Wanted};
+use git_handoff::model::digest::{Digest, HashingReader};
 use git_handoff::model::hints;
-use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::repository::{Repository, Trust};
-use git_handoff::run::{Target, submit};
-use git_handoff::verify::{
-    Ask, AtHand, Beside, Claim, Logs, Options, Question, Report, verify_bundle_json, verify_proof, verify_with,
-};
+use git_handoff::verify::{Beside, Claim, Report};
 
 use super::context::{read_file, streamed};
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, validate};
 
 /// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
 const PROOF_LIMIT: u64 = 64 << 20;
@@ -92,63 +86,63 @@ impl Arguments {
     pub(crate) fn works_anywhere(&self) -> bool {
         self.bundle.is_some() || self.proof.is_some() || self.bundle_json.is_some()
     }
+
+    /// Returns how much must be claimed.
+    fn claim(&self) -> Claim {
+        match self.require.as_deref() {
+            Some(word) if word == Claim::TamperEvident.as_str() => Claim::TamperEvident,
+            _ => Claim::TamperDetecting,
+        }
+    }
+
+    /// Returns what is to be verified with, and must hold besides.
+    fn wanted(&self) -> Result<Wanted<'_>, Failure> {
+        let base = if self.works_anywhere() { Base::Elsewhere } else { Base::Here };
+        Ok(Wanted {
+            trust: Trust {
+                signers: self.signers.as_deref().map(streamed),
+                revoked: self.revoked.as_deref().map(streamed),
+                require: self.require_trusted,
+            },
+            signer: self.signer.clone(),
+            plan: self.plan.as_deref().map(validate::read_plan).transpose()?,
+            base: self.base.as_deref().map(base),
+            anchors: &self.anchor,
+        })
+    }
 }
 
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let options = options(arguments, repository, output)?;
-    let anchors = repository.anchors(&arguments.anchor)?;
-    let means = Means::of(repository);
-    let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
+    let with = repository.verification(arguments.wanted()?, &mut |text| output.warn(text))?;
     if let Some(path) = &arguments.proof {
-        return proof(path, arguments, repository, (&options, &ask), output);
+        return proof(path, arguments, &with, output);
     }
     if let Some(path) = &arguments.bundle_json {
-        return bundle_json(path, arguments, repository, &options, output);
+        return bundle_json(path, arguments, &with, output);
     }
     if let Some(path) = &arguments.bundle {
-        return bundle::run(path, arguments, repository, (&options, &ask), output);
+        return bundle::run(path, arguments, repository, &with, output);
     }
-    let logs = Logs::read(&repository.store)?;
-    let at_hand = AtHand { logs: &logs, ask: &ask };
-    if arguments.all {
-        let own_key = options.own_key.as_deref();
-        let held = held::look_up((&repository.store, own_key), &logs, (&anchors, &means))?;
-        if held.targets.is_empty() && held.missed.is_empty() {
-            output.note("there are no runs here");
-        }
-        let ending = report(&held.targets, (&repository.store, &at_hand), arguments, &options, output)?;
-        let whole = held.missed.is_empty();
-        for missed in held.missed {
-            output.fail(&missed.into());
-        }
-        return Ok(if whole { ending } else { Ending::CheckFailed });
+    if !arguments.all {
+        return report(&with.named(&arguments.runs)?, arguments, output);
     }
-    let targets = arguments.runs.iter().map(|named| match Target::find(&repository.store, named) {
-        // A run whose ref is gone may still be one that a log names.
-        Err(unknown) => RunId::parse(named).map(Target::own).map_err(|_| unknown),
-        found => found,
-    });
-    let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    report(&targets, (&repository.store, &at_hand), arguments, &options, output)
+    let runs = with.all()?;
+    if runs.is_empty() {
+        output.note("there are no runs here");
+    }
+    let mut ending = report(&runs, arguments, output)?;
+    for missed in runs.missed {
+        ending = Ending::CheckFailed;
+        output.fail(&missed.into());
+    }
+    Ok(ending)
 }
 
-fn report(
-    targets: &[Target],
-    (store, at_hand): (&Store, &AtHand<'_>),
-    arguments: &Arguments,
-    options: &Options,
-    output: &mut Output,
-) -> Result<Ending, Failure> {
+fn report(runs: &Runs<'_>, arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
-    for (at, target) in targets.iter().enumerate() {
-        let report = match verify_with(store, at_hand, &target.run, &target.reference, options) {
-            Err(git_handoff::verify::Error::NoSuchRun(_)) => {
-                return Err(Target::find(store, target.run.as_str()).err().map_or_else(Failure::bug, Failure::from));
-            }
-            other => other?,
-        };
-        if print(&report, at, arguments, output) != Ending::Done {
+    for (at, report) in runs.reports().enumerate() {
+        if print(&report?, at, arguments, output) != Ending::Done {
             ending = Ending::CheckFailed;
         }
     }
@@ -157,85 +151,46 @@ fn report(
 
 fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
     output.report(at, || report.to_json(), |color| report.painted(color));
-    let wanted = arguments.require.as_deref().is_none_or(|wanted| wanted != Claim::TamperEvident.as_str());
-    if !wanted && report.intact && report.claim != Claim::TamperEvident {
-        output.note("tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite");
-        return Ending::CheckFailed;
+    if report.proves(arguments.claim()) {
+        return Ending::Done;
     }
-    if report.intact { Ending::Done } else { Ending::CheckFailed }
+    if report.intact {
+        output.note("tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite");
+    }
+    Ending::CheckFailed
 }
 
 /// Checks a proof, and a file or an earlier root against it.
-fn proof(
-    path: &Path,
-    arguments: &Arguments,
-    repository: &Repository,
-    (options, ask): (&Options, Ask<'_>),
-    output: &mut Output,
-) -> Result<Ending, Failure> {
+fn proof(path: &Path, arguments: &Arguments, with: &Verification<'_>, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_file(path, PROOF_LIMIT)?;
     let proof = Proof::parse(&bytes).map_err(|e| {
         let failure = Failure::refused("bad-proof", format!("{} holds no proof: {e}", path.display()));
         failure.hint(hints::prove())
     })?;
-    let file = match &arguments.file {
-        Some(file) => {
-            let failed = |e| Failure::io(&format!("{} could not be read", file.display()), &e);
-            let mut reader = HashingReader::new(File::open(file).map_err(failed)?);
-            io::copy(&mut reader, &mut io::sink()).map_err(failed)?;
-            Some(reader.finish())
-        }
-        None => None,
-    };
-    let logs = Logs::read(&repository.store)?;
-    let beside = Beside { file, since_root: arguments.since_root };
-    let report = verify_proof(&proof, beside, options, &AtHand { logs: &logs, ask });
+    let file = arguments.file.as_deref().map(digest).transpose()?;
+    let report = with.proof(&proof, Beside { file, since_root: arguments.since_root })?;
     Ok(print(&report, 0, arguments, output))
+}
+
+/// Returns what a file is by its bytes.
+fn digest(file: &Path) -> Result<(Digest, u64), Failure> {
+    let failed = |e| Failure::io(&format!("{} could not be read", file.display()), &e);
+    let mut reader = HashingReader::new(File::open(file).map_err(failed)?);
+    io::copy(&mut reader, &mut io::sink()).map_err(failed)?;
+    Ok(reader.finish())
 }
 
 /// Checks an audit bundle.
 fn bundle_json(
     path: &Path,
     arguments: &Arguments,
-    repository: &Repository,
-    options: &Options,
+    with: &Verification<'_>,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let bytes = read_file(path, BUNDLE_JSON_LIMIT)?;
-    let own = repository.own_key();
-    let report = verify_bundle_json(&bytes, own.as_ref(), arguments.root, options).map_err(|problems| {
+    let report = with.bundle_json(&bytes, arguments.root).map_err(|problems| {
         let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
         Failure::refused("bad-bundle", what).hint(hints::export_bundle())
     })?;
     Ok(print(&report, 0, arguments, output))
-}
-
-fn options(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Options, Failure> {
-    let wanted = Trust {
-        signers: arguments.signers.as_deref().map(streamed),
-        revoked: arguments.revoked.as_deref().map(streamed),
-        require: arguments.require_trusted,
-    };
-    let options = repository.options(&wanted, &mut |text| output.warn(text))?;
-    if arguments.signer.is_some() && options.signers.is_none() {
-        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
-            .hint(hints::verify_by_signer()));
-    }
-    Ok(Options {
-        signer: arguments.signer.clone(),
-        plan: arguments.plan.as_deref().map(super::validate::read_plan).transpose()?,
-        base: arguments.base.as_deref().map(|base| commit(base, arguments, repository)).transpose()?,
-        ..options
-    })
-}
-
-/// Returns the commit that a revision names; for a bundle or a proof a commit's full id says it, since its base is not in it.
-fn commit(base: &str, arguments: &Arguments, repository: &Repository) -> Result<Oid, Failure> {
-    match base.parse() {
-        Ok(oid) if arguments.works_anywhere() => Ok(oid),
-        Err(_) if repository.is_outside() => {
-            Err(Failure::usage(format!("{base:?} must be a commit's full id: there is no repository here")))
-        }
-        _ => Ok(submit::resolve_base(&repository.store, base)?),
-    }
 }

@@ -7,6 +7,7 @@ pub mod event;
 pub mod hold;
 pub mod machine;
 pub mod needs;
+pub mod operations;
 pub mod recover;
 
 mod attempt;

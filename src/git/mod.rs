@@ -6,6 +6,7 @@ pub mod batch;
 pub mod checked;
 pub mod codec;
 pub mod edit;
+pub mod folder;
 mod gather;
 pub mod history;
 pub mod incoming;

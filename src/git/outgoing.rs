@@ -6,10 +6,11 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 
+use super::folder;
 use super::store::Store;
 use crate::model::digest::Oid;
 
@@ -69,12 +70,10 @@ impl Outgoing {
 /// those that were killed.
 pub fn folders(store: &Store) -> Vec<PathBuf> {
     let common = store.common_dir();
-    let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
-    let entries = linked.chain([common]).flat_map(|git| fs::read_dir(git.join(FOLDER)));
-    let is_ours =
-        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()));
+    let mut places = folder::entries(&common.join("worktrees"), |_| true);
+    places.push(common);
     let mut found: Vec<PathBuf> =
-        entries.flatten().flatten().map(|entry| entry.path()).filter(|path| is_ours(path)).collect();
+        places.iter().flat_map(|git| folder::entries(&git.join(FOLDER), |name| name.starts_with(OURS))).collect();
     found.sort();
     found
 }

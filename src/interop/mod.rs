@@ -5,6 +5,7 @@
 
 pub mod bundle_json;
 pub mod in_toto;
+pub mod operations;
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;

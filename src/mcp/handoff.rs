@@ -6,11 +6,12 @@ use git_handoff::repository::{Repository, Trust};
 use git_handoff::thread::adopt::Request;
 use git_handoff::thread::answers::AdoptedCheckpoint;
 use git_handoff::thread::offer::{Terms, milliseconds};
+use git_handoff::thread::target::id;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::{Failure, thread};
+use crate::cli::Failure;
 
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
@@ -85,7 +86,7 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint
     let options = repository.options(&Trust::default(), &mut |text| call.output().warn(text))?;
     let request = Request {
         descriptor: parameters.handoff_json.bytes(),
-        new: thread::id(&parameters.new_thread_id)?,
+        new: id(&parameters.new_thread_id)?,
         me: call.session.me.clone(),
         from: parameters.from.clone(),
         // Nobody is there to be asked.

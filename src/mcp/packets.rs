@@ -1,12 +1,14 @@
 //! The tool that checks packets.
 
+use git_handoff::anchor::gate;
 use git_handoff::model::packet as model;
 use git_handoff::packet::Terms;
+use git_handoff::thread::packets;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::{Failure, check, gate};
+use crate::cli::Failure;
 
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
@@ -42,11 +44,12 @@ struct PacketCheck {
 fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(repository.environment.clock.now()) };
+    // As for an adoption: whom to trust is not for a caller to say.
+    let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
     let name = match parameters {
         PacketCheck { packet: Some(packet), thread_id: None, run: None, .. } => {
-            return gate::at_hand(gate::Terms::default(), &repository, &mut call.output(), |gate, _| {
-                Ok(check::report(&model::read(&packet.bytes()), Some(gate), &terms).to_json())
-            });
+            let read = model::read(&packet.bytes());
+            return Ok(keeper.open(|gate| packets::check(&read, Some(gate), &terms)).to_json());
         }
         PacketCheck { packet: None, thread_id: Some(thread), checkpoint_id, run: None, .. } => {
             target(thread, checkpoint_id.as_deref())
@@ -56,11 +59,7 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
         }
         _ => return Err(Failure::usage("say `packet`, or `thread_id`, or `run` and `name`".into())),
     };
-    // As for an adoption: whom to trust is not for a caller to say.
-    let found = gate::at_hand(gate::Terms::default(), &repository, &mut call.output(), |gate, _| {
-        check::of_name(gate, &name, &terms)
-    });
-    match found? {
+    match keeper.open(|gate| packets::check_named(gate, &name, &terms))? {
         Some(report) => Ok(report.to_json()),
         None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
     }

@@ -1,17 +1,13 @@
 //! Tools about runs.
 
-use git_handoff::anchor::gate::Terms;
+use git_handoff::anchor::verification;
 use git_handoff::model::hints;
-use git_handoff::repository::Trust;
-use git_handoff::run::Target;
 use git_handoff::run::submission::{Verdict, Wanted};
-use git_handoff::thread::target::ThreadTarget;
-use git_handoff::verify::{Logs, thread as verify_thread, verify_with};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::{Failure, validate};
+use crate::cli::Failure;
 
 use super::tools::{Call, Effect, Entry, Json, answer, tool};
 
@@ -84,7 +80,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     match repository.submit(&plan, folder, &wanted)? {
         Ok(submission) => answer(&submission),
         Err(problems) => {
-            let causes = problems.iter().map(ToString::to_string).chain(validate::and_more(&problems)).collect();
+            let causes = problems.iter().map(ToString::to_string).chain(problems.and_more()).collect();
             let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
             Err(Failure { causes, details: Some(Box::new(answer(&Verdict::of(0, &problems))?)), ..failure })
         }
@@ -101,23 +97,10 @@ fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
 
 fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    // Nobody sits at a client who could be asked for a password.
     let warn = &mut |text: &str| call.output().warn(text);
     match (&parameters.run, &parameters.thread_id) {
-        (Some(run), None) => {
-            let target = Target::find(&repository.store, run)?;
-            let report = repository
-                .gatekeeper(Terms::default(), warn)?
-                .open(|gate| verify_with(gate.store, gate.at_hand, &target.run, &target.reference, gate.options));
-            Ok(report?.to_json())
-        }
-        (None, Some(thread)) => {
-            let options = repository.options(&Trust::default(), warn)?;
-            let target = ThreadTarget::find(&repository.store, thread)?;
-            let logs = Logs::read(&repository.store)?;
-            let report = verify_thread(&repository.store, &logs, &target.thread, &target.reference, &options)?;
-            Ok(report.to_json())
-        }
+        (Some(run), None) => Ok(repository.verification(verification::Wanted::default(), warn)?.run(run)?.to_json()),
+        (None, Some(thread)) => Ok(repository.verify_thread(thread, warn)?.to_json()),
         _ => Err(Failure::usage("say either `run` or `thread_id`".into())),
     }
 }

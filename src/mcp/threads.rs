@@ -1,19 +1,19 @@
 //! Tools that save states and go on from them.
 
 use git_handoff::git::store::Store;
-use git_handoff::model::hints;
-use git_handoff::model::thread::Checkpoint;
+use git_handoff::model::name::ThreadId;
+use git_handoff::model::thread::{Checkpoint, CheckpointId};
 use git_handoff::thread::answers::MadeCheckpoint;
-use git_handoff::thread::operations::{Besides, Source};
+use git_handoff::thread::operations::{Besides, GoingOn, Source};
 use git_handoff::thread::steps;
-use git_handoff::thread::target::ThreadTarget;
+use git_handoff::thread::target::id;
 use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::cli::{Failure, thread};
+use crate::cli::Failure;
 
-use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, check_size, tool};
+use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, tool};
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -119,7 +119,7 @@ pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
 
 fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
-    let thread = thread::id(&parameters.thread_id)?;
+    let thread = id(&parameters.thread_id)?;
     let state = parameters.encoding.read(&parameters.state)?;
     let packet = parameters.packet.as_ref().map(Json::bytes);
     let besides = Besides {
@@ -134,31 +134,49 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
     repository.checkpoint(&thread, &besides, write)
 }
 
-fn resume(call: &Call, parameters: &Resume) -> Result<Value, Failure> {
+/// A state that was handed out to go on from.
+#[derive(Serialize)]
+struct Resumed {
+    schema: &'static str,
+    /// The thread.
+    thread_id: ThreadId,
+    /// Its latest checkpoint.
+    checkpoint_id: CheckpointId,
+    /// The SHA-256 of the state in hexadecimal.
+    blob_sha256: String,
+    /// The line that was said about it.
+    summary: Option<String>,
+    /// The state.
+    state: String,
+    /// How it is written: `utf-8` or `base64`.
+    encoding: &'static str,
+    /// The packet that is attached.
+    packet: Option<Value>,
+    /// Whether the saved working tree was put back.
+    checked_out: bool,
+}
+
+fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     let repository = call.repository()?;
-    let store = &repository.store;
-    let id = thread::id(&parameters.thread_id)?;
+    let thread_id = id(&parameters.thread_id)?;
     // Nothing is recorded of a state that cannot be handed out like this.
-    let vouched = ThreadTarget::own(&repository, id.clone())?
-        .vouched(&repository, false, &mut |text| call.output().warn(text))?;
-    let size = steps::find(vouched.sound(), None)?.content.state.size;
-    check_size("state", size, || hints::resume(&id))?;
-    let (checkpoint, _) = steps::resume(&repository.writer()?, vouched, parameters.checkout, None)?;
+    let how = GoingOn { checkout: parameters.checkout, at_most: Some(MOST_TEXT as u64), ..GoingOn::default() };
+    let checkpoint = repository.resume(thread_id.clone(), how, &mut |text| call.output().warn(text))?;
     let content = &checkpoint.content;
     let mut state = Vec::new();
-    steps::hand_out(store, &checkpoint, content.state, &mut state)?;
+    steps::hand_out(&repository.store, &checkpoint, content.state, &mut state)?;
     let (state, encoding) = Encoding::write(state);
-    Ok(json!({
-        "schema": "git-handoff.resume/1",
-        "thread_id": id,
-        "checkpoint_id": checkpoint.id,
-        "blob_sha256": content.state.sha256.hex(),
-        "summary": content.summary,
-        "state": state,
-        "encoding": encoding,
-        "packet": packet(store, &checkpoint)?,
-        "checked_out": parameters.checkout,
-    }))
+    Ok(Resumed {
+        schema: "git-handoff.resume/1",
+        thread_id,
+        checkpoint_id: checkpoint.id.clone(),
+        blob_sha256: content.state.sha256.hex(),
+        summary: content.summary.clone(),
+        state,
+        encoding,
+        packet: packet(&repository.store, &checkpoint)?,
+        checked_out: parameters.checkout,
+    })
 }
 
 /// Returns a packet that was checked, as JSON.
@@ -170,7 +188,17 @@ fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failu
     serde_json::from_slice(text).map(Some).map_err(|_| Failure::bug())
 }
 
-fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
+/// How two checkpoints differ.
+#[derive(Serialize)]
+struct Difference {
+    schema: &'static str,
+    /// A patch from the first to the second.
+    patch: String,
+    /// Whether there is more of it than is answered.
+    truncated: bool,
+}
+
+fn diff(call: &Call, parameters: &Diff) -> Result<Difference, Failure> {
     let repository = call.repository()?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
@@ -185,16 +213,12 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Value, Failure> {
         Ok(())
     })?;
     let truncated = all > patch.len();
-    Ok(json!({
-        "schema": "git-handoff.diff/1",
-        "patch": String::from_utf8_lossy(&patch),
-        "truncated": truncated,
-    }))
+    Ok(Difference { schema: "git-handoff.diff/1", patch: String::from_utf8_lossy(&patch).into_owned(), truncated })
 }
 
 fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
-    let new = thread::id(&parameters.new_thread_id)?;
+    let new = id(&parameters.new_thread_id)?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     // As for an adoption: whose states are gone on from is not for a caller to say.
     Ok(repository.fork(&named, &new, Source::Known, &mut |text| call.output().warn(text))?)
@@ -202,7 +226,7 @@ fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
 
 fn rollback(call: &Call, parameters: &Rollback) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
-    let thread = thread::id(&parameters.thread_id)?;
+    let thread = id(&parameters.thread_id)?;
     let to = parameters.checkpoint_id.parse().map_err(|e| Failure::usage(format!("{e}")))?;
     Ok(repository.rollback(thread, &to, false, &mut |text| call.output().warn(text))?)
 }

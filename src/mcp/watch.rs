@@ -1,19 +1,21 @@
 //! The tool that waits: for something new in a run.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use git_handoff::ledger::chain::Link;
+use git_handoff::model::name::RunId;
 use git_handoff::run::View;
 use git_handoff::run::list::counts;
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use crate::cli::Failure;
 
-use super::tools::{Call, Effect, Entry, Run, Waiting, read, shown};
+use super::tools::{Call, Effect, Entry, Run, Waiting, answer, read, shown};
 
 /// The longest that a run is watched in one call, in seconds.
 const LONGEST: u64 = 600;
@@ -62,15 +64,33 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
         }
     }
     let new = view.links.iter().skip(since).take(MOST_ENTRIES).map(Link::to_json).collect::<Vec<_>>();
-    Ok(json!({
-        "schema": "git-handoff.watch/1",
-        "run": view.run,
-        "entries": since.min(view.links.len()) + new.len(),
-        "new": new,
-        "counts": counts(&view),
-        "settled": is_at_rest(&view),
-        "sealed": view.state.sealed,
-    }))
+    answer(&Watched {
+        schema: "git-handoff.watch/1",
+        run: &view.run,
+        entries: since.min(view.links.len()) + new.len(),
+        new,
+        counts: counts(&view),
+        settled: is_at_rest(&view),
+        sealed: view.state.sealed,
+    })
+}
+
+/// What is new in a run.
+#[derive(Serialize)]
+struct Watched<'a> {
+    schema: &'static str,
+    /// The run.
+    run: &'a RunId,
+    /// How many of its entries are known with this.
+    entries: usize,
+    /// Those that were not known before, as they are signed.
+    new: Vec<Value>,
+    /// The number of items per status, `pending` and `ready` included.
+    counts: BTreeMap<&'static str, u64>,
+    /// Whether nothing happens until somebody does something.
+    settled: bool,
+    /// Whether it is sealed.
+    sealed: bool,
 }
 
 /// Whether nothing happens in a run until somebody does something.

@@ -43,6 +43,12 @@ impl Problems {
         self.count - self.kept.len()
     }
 
+    /// Returns what is said in the place of those that were only counted.
+    pub fn and_more(&self) -> Option<String> {
+        let more = self.more();
+        (more > 0).then(|| format!("… and {more} more problem{}", if more == 1 { "" } else { "s" }))
+    }
+
     /// Returns whether what is added next may be kept, and so is worth some trouble.
     pub(crate) fn keeps_more(&self) -> bool {
         self.more() == 0 && self.kept.len() < MAX_PROBLEMS

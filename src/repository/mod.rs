@@ -3,6 +3,7 @@
 //! Everything that is done with runs, threads and documents starts from a [`Repository`]. What the environment says comes in
 //! as a value, so that a program that embeds this decides about all of it.
 
+pub mod key;
 pub mod trust;
 
 pub use trust::Trust;
@@ -301,6 +302,9 @@ pub enum Error {
     /// Nobody can be called that.
     #[error("the actor must have 1 to {MAX_ACTOR} bytes")]
     Actor,
+    /// No key can be known by that name.
+    #[error("{0:?} cannot stand in an allowed-signers file")]
+    Principal(String),
     /// A queue's rules are not there.
     #[error("the file of rules of the queue {queue:?} could not be read from {}", path.display())]
     Rules {

@@ -31,6 +31,9 @@ pub struct DocumentShown {
     pub size: u64,
     /// What it claims to be.
     pub schema: Option<String>,
+    /// What that is for people.
+    #[serde(skip)]
+    pub is: String,
     /// The digest of the revision before it.
     pub previous: Option<Digest>,
     /// Who put it there: an item, or somebody.
@@ -44,11 +47,6 @@ pub struct DocumentShown {
 }
 
 impl DocumentShown {
-    /// Returns what it claims to be, for people.
-    pub fn is(&self) -> String {
-        self.schema.clone().unwrap_or_else(|| "without a schema".to_owned())
-    }
-
     /// Answers a revision.
     pub fn of(change: &Change) -> Self {
         let Change { name, revision, at, commit } = change;
@@ -59,6 +57,7 @@ impl DocumentShown {
             oid: revision.product.oid,
             size: revision.product.size,
             schema: revision.schema.as_ref().map(ToString::to_string),
+            is: revision.is(),
             previous: revision.previous,
             author: revision.author.clone(),
             entry: revision.entry,

@@ -5,6 +5,8 @@ pub mod document;
 pub mod documents;
 pub mod growth;
 pub mod list;
+pub mod piece;
+pub mod proving;
 pub mod show;
 pub mod steer;
 pub mod submission;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::git::folder::entries;
 use crate::git::store::Store;
 use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
@@ -34,7 +35,7 @@ struct Kept {
 impl OpenRun {
     /// Opens a run of this repository for recording, if it verifies as far as it goes and our key may append to it.
     ///
-    /// The only way to one: what was not verified cannot be appended to. A sealed one of ours is opened as well: nothing can be
+    /// With [`OpenRun::of`] the only way to one: what was not verified cannot be appended to. A sealed one of ours is opened as well: nothing can be
     /// recorded on it, and what a crash after the seal left out can be put right.
     pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
         let key = writer.signer.fingerprint();
@@ -61,8 +62,8 @@ impl OpenRun {
         }
     }
 
-    /// Opens a run as it was verified.
-    fn of(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
+    /// Opens a run as it was verified, without keeping how far it was.
+    pub fn of(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
         let proven = proven.into_inner();
         let entries = proven.entries();
         let artifact = |path: &FilePath| {
@@ -93,12 +94,8 @@ fn path(store: &Store, run: &RunId) -> PathBuf {
 
 /// Returns the marks that are not whole: those that are being written now, and those whose writer was killed.
 pub fn unfinished_marks(store: &Store) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder(store)).into_iter().flatten().flatten();
     // No name of a run is encoded like that.
-    let unfinished = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()));
-    let mut found: Vec<PathBuf> = unfinished.map(|entry| entry.path()).collect();
-    found.sort();
-    found
+    entries(&folder(store), |name| name.starts_with(UNFINISHED))
 }
 
 /// Returns the mark of a run; none where there is none of ours.

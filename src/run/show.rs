@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::View;
@@ -209,37 +210,21 @@ impl<'a> Record<'a> {
     }
 }
 
-/// An item: what `show RUN/ITEM --json` prints.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// An item: what `show RUN/ITEM --json` prints, where it stands and all that is recorded about it in one object.
+#[derive(Clone, Debug)]
 pub struct ItemShown<'a> {
+    /// Where it stands.
+    pub status: ItemStatus,
+    /// What is recorded about it.
+    pub recorded: Recorded<'a>,
+}
+
+/// What an answer about an item has beyond where it stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recorded<'a> {
     schema: &'static str,
     /// The run.
     pub run: &'a RunId,
-    /// The item.
-    pub id: &'a ItemId,
-    /// `pending`, `ready`, or as the state says.
-    pub status: &'static str,
-    /// How many attempts were begun.
-    pub attempts: u32,
-    /// The items that it comes after.
-    pub depends_on: Vec<ItemId>,
-    /// Those of them that are still to be done.
-    pub blocked_by: Vec<ItemId>,
-    /// The digest of its patch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result_ref: Option<Digest>,
-    /// The digests of its output files.
-    pub output_refs: BTreeMap<FilePath, Digest>,
-    /// The digests of the documents that it handed over.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub document_refs: BTreeMap<FilePath, Digest>,
-    /// How often a conductor was gone in the middle of an attempt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crashes: Option<u32>,
-    /// Why it ended as it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
     /// What added it after the run was submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<Added<'a>>,
@@ -255,6 +240,19 @@ pub struct ItemShown<'a> {
     pub manifest: Option<&'a Manifest>,
     /// What the entries say of it, oldest first.
     pub entries: Vec<StepShown<'a>>,
+}
+
+impl Serialize for ItemShown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut shown: Map<String, Value> = Map::new();
+        for part in [serde_json::to_value(&self.status), serde_json::to_value(&self.recorded)] {
+            match part.map_err(S::Error::custom)? {
+                Value::Object(fields) => shown.extend(fields),
+                other => return Err(S::Error::custom(format!("{other} is no object"))),
+            }
+        }
+        shown.serialize(serializer)
+    }
 }
 
 /// What added an item.
@@ -298,26 +296,15 @@ impl<'a> ItemShown<'a> {
     /// Answers what is recorded about an item.
     pub fn of(record: &'a Record<'a>) -> Self {
         let item = record.item();
-        let status = ItemStatus::of(record.view, record.at);
         let need = |(key, need): (&FilePath, &crate::model::plan::Need)| {
             let consumed = record.consumed().get(key).map(|input| Value::from(input.digest.to_string()));
             let mut shown = need.to_json();
             shown["ref"] = consumed.unwrap_or_default();
             (key.to_string(), shown)
         };
-        Self {
+        let recorded = Recorded {
             schema: SCHEMA,
             run: &record.view.run,
-            id: &item.id,
-            status: status.status,
-            attempts: status.attempts,
-            depends_on: status.depends_on,
-            blocked_by: status.blocked_by,
-            result_ref: status.result_ref,
-            output_refs: status.output_refs,
-            document_refs: status.document_refs,
-            crashes: Some(status.crashes).filter(|crashes| *crashes > 0),
-            reason: status.reason,
             added: record.added().map(|(link, cause)| Added { entry: link.entry.seq, cause }),
             executor: &item.executor,
             inputs: &item.inputs,
@@ -325,7 +312,8 @@ impl<'a> ItemShown<'a> {
             products: record.products(),
             manifest: record.manifest.as_ref(),
             entries: record.steps.iter().map(StepShown::of).collect(),
-        }
+        };
+        Self { status: ItemStatus::of(record.view, record.at), recorded }
     }
 }
 

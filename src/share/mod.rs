@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod bundle;
+pub mod bundling;
 mod evidence;
 pub mod fetch;
 mod place;

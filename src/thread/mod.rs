@@ -13,9 +13,11 @@ pub mod gate;
 pub mod nonce;
 pub mod offer;
 pub mod operations;
+pub mod packets;
 pub mod steps;
 pub mod target;
 pub mod used;
+pub mod verification;
 pub mod vouch;
 pub mod worktree;
 

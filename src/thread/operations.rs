@@ -10,7 +10,8 @@ use crate::model::digest::Oid;
 use crate::model::entry::{Content, Product, RunTie, Worktree};
 use crate::model::format;
 use crate::model::name::ThreadId;
-use crate::model::thread::{CheckpointId, MAX_SUMMARY};
+use crate::model::packet::Unclean;
+use crate::model::thread::{Checkpoint, CheckpointId, MAX_SUMMARY};
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::{self, Target};
 use crate::verify::{Options, knows_key};
@@ -33,6 +34,19 @@ pub struct Besides<'a> {
     pub run: Option<&'a str>,
     /// Whether the working tree is saved.
     pub worktree: bool,
+}
+
+/// How a thread is gone on from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GoingOn {
+    /// Whether the saved working tree is put back as well.
+    pub checkout: bool,
+    /// How bad the attached packet may be, which is recorded.
+    pub accept: Option<Unclean>,
+    /// Whether the thread may rest on a key that is not to be trusted.
+    pub accept_untrusted: bool,
+    /// The most bytes that the state may have to be handed out; nothing is recorded of a larger one.
+    pub at_most: Option<u64>,
 }
 
 /// A descriptor, and where what it offers is not found yet.
@@ -74,6 +88,17 @@ pub enum Source {
 }
 
 impl Repository {
+    /// Records that the latest state of a thread of ours is gone on from, and returns its checkpoint.
+    pub fn resume(&self, thread: ThreadId, how: GoingOn, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, Error> {
+        let vouched = ThreadTarget::own(self, thread.clone())?.vouched(self, how.accept_untrusted, warn)?;
+        let size = steps::find(vouched.sound(), None)?.content.state.size;
+        if let Some(at_most) = how.at_most.filter(|most| size > *most) {
+            return Err(Error::TooLarge { thread, size, at_most });
+        }
+        let (checkpoint, _) = steps::resume(&self.writer()?, vouched, how.checkout, how.accept)?;
+        Ok(checkpoint)
+    }
+
     /// Lists the threads of this repository. One that cannot be read does not hide the others.
     pub fn threads(&self) -> Result<Threads, Error> {
         let mut threads = Vec::new();
@@ -262,6 +287,16 @@ pub enum Error {
         key: String,
         /// Why not.
         why: String,
+    },
+    /// A state is not handed out like this.
+    #[error("the state has {size} bytes, and an answer at most {at_most}")]
+    TooLarge {
+        /// The thread.
+        thread: ThreadId,
+        /// How many bytes the state has.
+        size: u64,
+        /// How many it may have.
+        at_most: u64,
     },
     /// The thread is not found, or not to be gone on from.
     #[error(transparent)]

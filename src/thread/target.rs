@@ -4,7 +4,7 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format;
-use crate::model::name::ThreadId;
+use crate::model::name::{NameError, ThreadId};
 use crate::model::place::Place;
 use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
@@ -109,9 +109,22 @@ fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
     Ok(Error::Unknown { named: text.to_owned(), near })
 }
 
+/// Reads the name of a thread, which need not be there.
+pub fn id(text: &str) -> Result<ThreadId, Error> {
+    ThreadId::parse(text).map_err(|source| Error::Name { name: text.to_owned(), source })
+}
+
 /// Why a thread is not found, or not to be gone on from.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// No thread can be called so.
+    #[error("{name:?} cannot be a thread's name: {source}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Why.
+        source: NameError,
+    },
     /// There is no such thread.
     #[error("there is no thread {named:?} here")]
     Unknown {

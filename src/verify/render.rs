@@ -2,6 +2,7 @@
 
 mod thread;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::model::printable::{Color, Painted, cut, line};
@@ -137,6 +138,18 @@ impl Timed {
             Ok(at) => json!({ "authority": self.authority, "at": at }),
             Err(why) => json!({ "authority": self.authority, "at": null, "detail": why }),
         }
+    }
+}
+
+impl Serialize for Anchored {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+impl Serialize for Timed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
     }
 }
 

@@ -85,6 +85,13 @@ pub struct Row {
     pub detail: String,
 }
 
+impl Report {
+    /// Returns whether all of it holds, and as much can be claimed as is wanted.
+    pub fn proves(&self, wanted: Claim) -> bool {
+        self.intact && (wanted == Claim::TamperDetecting || self.claim == wanted)
+    }
+}
+
 /// A key that signed entries of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignerSeen {

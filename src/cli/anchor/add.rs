@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use git_handoff::anchor::Means;
-use git_handoff::git::apart::Apart;
-use git_handoff::git::remote::{self, Remotes};
+use git_handoff::anchor::operations::NewAnchor;
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use serde_json::json;
 
 use super::super::{Ending, Failure, Output};
 
@@ -85,7 +82,8 @@ struct Rfc3161 {
 }
 
 impl Arguments {
-    fn settings(&self, repository: &Repository) -> Result<BTreeMap<String, String>, Failure> {
+    /// Returns what was given, by the names of the settings.
+    fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
         let mut set = |key: &str, value: Option<String>| settings.extend(value.map(|value| (key.to_owned(), value)));
         set("guarantee", self.guarantee.clone());
@@ -93,11 +91,7 @@ impl Arguments {
         match &self.kind {
             Kind::Git(git) => {
                 set("type", Some("git".into()));
-                // The place, not the name of a remote, which may come to mean another place; and no file inside the work tree
-                // says where that is.
-                let apart = Apart::new(repository.store.object_format(), &repository.config.reaching)?;
-                let remote = Remotes::read_apart(&repository.store, &apart)?.find(&git.url)?;
-                set("url", Some(remote::push_destination(&repository.store, &apart, &remote)?));
+                set("url", Some(git.url.clone()));
                 set("branches", git.branches.clone());
             }
             Kind::S3(s3) => {
@@ -113,57 +107,23 @@ impl Arguments {
             Kind::Rfc3161(authority) => {
                 set("type", Some("rfc3161".into()));
                 set("url", Some(authority.url.clone()));
-                let ca = authority.ca.canonicalize();
-                let ca = ca.map_err(|e| Failure::io(&format!("{} could not be read", authority.ca.display()), &e))?;
-                set("ca", Some(ca.to_string_lossy().into_owned()));
+                set("ca", Some(authority.ca.to_string_lossy().into_owned()));
             }
         }
-        Ok(settings)
+        settings
     }
 }
 
 /// Looks at the anchor and writes it down.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let name = &arguments.name;
-    if repository.config.anchors.contains_key(name) {
-        let failure = Failure::refused("anchor-exists", format!("the anchor {name:?} is configured already"));
-        return Err(failure.hint(hints::remove_anchor(name)));
-    }
-    let settings = arguments.settings(repository)?;
-    let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
-    let anchor = repository.anchor(name, &lower)?;
-    anchor.probe(&Means::of(repository))?;
-    write(name, &settings, arguments.global, repository)?;
+    let name = arguments.name.as_str();
+    let new = NewAnchor { name, settings: arguments.settings(), global: arguments.global };
+    let anchor = repository.add_anchor(new)?;
     if output.json {
-        output.value(&json!({
-            "schema": "git-handoff.anchor/1",
-            "name": name,
-            "type": anchor.kind(),
-            "guarantee": super::strength(&anchor),
-            "place": anchor.place(),
-        }));
+        output.value(&anchor);
     } else {
-        output.line(&format!("{name}: {} ({}) at {}", anchor.kind(), super::strength(&anchor), anchor.place()));
+        output.line(&format!("{name}: {} ({}) at {}", anchor.kind, anchor.guarantee, anchor.place));
         output.hint(&hints::push_anchor(name));
     }
     Ok(Ending::Done)
-}
-
-/// Writes all settings or none.
-fn write(
-    name: &str,
-    settings: &BTreeMap<String, String>,
-    global: bool,
-    repository: &Repository,
-) -> Result<(), Failure> {
-    let scope = if global { "--global" } else { "--local" };
-    let git = || repository.store.git().args(["config", scope]);
-    for (key, value) in settings {
-        if let Err(error) = git().args([&format!("handoff.anchor.{name}.{key}"), value]).run() {
-            // Half an anchor would be an error in every verify. Where nothing was written there is nothing to take back.
-            let _ = git().args(["--remove-section", &format!("handoff.anchor.{name}")]).run();
-            return Err(error.into());
-        }
-    }
-    Ok(())
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         vec![
             document.name.to_string(),
             format!("revision {}", document.revision),
-            document.is(),
+            document.is.clone(),
             table::size(document.size),
             document.at.to_string(),
             document.author.to_string(),

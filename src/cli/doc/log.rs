@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         vec![
             document.revision.to_string(),
             document.sha256.to_string(),
-            document.is(),
+            document.is.clone(),
             table::size(document.size),
             document.at.to_string(),
             format!("entry {}", document.entry),

@@ -36,7 +36,8 @@ impl From<Error> for Failure {
             Error::Credentials(_) => Self::of("credentials", &error),
             Error::S3(S3Error::Refused { status: 403, .. }) => Self::of("s3", &error).hint(hints::s3_credentials()),
             Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),
-            Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys => Self::of("s3", &error),
+            Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys(_) => Self::of("s3", &error),
+            Error::Unreadable { .. } => Self::of("io", &error),
             Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
             Error::Stamps(StampsError::Store(inner)) => inner.into(),
             Error::Stamps(StampsError::Overfull(_))

@@ -22,7 +22,7 @@ impl From<store::Error> for Failure {
 impl From<repository::Error> for Failure {
     fn from(error: repository::Error) -> Self {
         match error {
-            repository::Error::Actor => Self::usage(error.to_string()),
+            repository::Error::Actor | repository::Error::Principal(_) => Self::usage(error.to_string()),
             repository::Error::Rules { .. } => Self::of("bad-rule", &error),
             repository::Error::Save(inner) => inner.into(),
             repository::Error::Saved { name, source } => {

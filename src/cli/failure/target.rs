@@ -36,6 +36,7 @@ impl From<target::Error> for Failure {
 impl From<thread_target::Error> for Failure {
     fn from(error: thread_target::Error) -> Self {
         match error {
+            thread_target::Error::Name { .. } => Self::usage(error.to_string()),
             thread_target::Error::Unknown { ref near, .. } => {
                 Self::of("unknown-thread", &error).did_you_mean(near.as_deref(), hints::threads())
             }
@@ -61,6 +62,7 @@ impl From<operations::Error> for Failure {
             operations::Error::UnknownSigner { ref named, .. } => {
                 Self::of("unknown-signer", &error).hint(hints::fork(named))
             }
+            operations::Error::TooLarge { ref thread, .. } => Self::of("too-large", &error).hint(hints::resume(thread)),
             operations::Error::Target(inner) => inner.into(),
             operations::Error::Run(inner) => inner.into(),
             operations::Error::Ref(inner) => inner.into(),
@@ -92,6 +94,8 @@ impl From<gate::Error> for Failure {
             gate::Error::Trust(inner) => inner.into(),
             gate::Error::Barred(inner) => inner.into(),
             gate::Error::Verify(inner) => inner.into(),
+            gate::Error::Target(inner) => inner.into(),
+            gate::Error::Piece(inner) => inner.into(),
             gate::Error::Run(inner) => inner.into(),
         }
     }

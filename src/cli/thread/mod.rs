@@ -7,7 +7,6 @@ mod log;
 mod show;
 mod verify;
 
-use git_handoff::model::name::ThreadId;
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
@@ -41,9 +40,4 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Command::Cat(arguments) => cat::run(arguments, repository, output),
         Command::Verify(arguments) => verify::run(arguments, repository, output),
     }
-}
-
-/// Reads the name of a thread.
-pub(crate) fn id(text: &str) -> Result<ThreadId, Failure> {
-    ThreadId::parse(text).map_err(|e| Failure::usage(format!("{text:?} cannot be a thread's name: {e}")))
 }

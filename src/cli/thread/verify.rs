@@ -2,14 +2,9 @@
 
 use std::path::PathBuf;
 
-use git_handoff::git::store::Store;
-use git_handoff::model::format;
-use git_handoff::model::hints;
-use git_handoff::model::name::ThreadId;
 use git_handoff::repository::Trust;
-use git_handoff::thread::own_threads;
-use git_handoff::thread::target::ThreadTarget;
-use git_handoff::verify::{Error, Logs, Options, ThreadReport, thread as verify_thread};
+use git_handoff::thread::verification::{Wanted, Which};
+use git_handoff::verify::ThreadReport;
 
 use super::{Ending, Failure, Output, Repository};
 
@@ -40,58 +35,20 @@ pub(crate) struct Arguments {
 
 /// Prints a report for each thread.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let wanted = Trust {
+    let trust = Trust {
         signers: arguments.signers.as_deref(),
         revoked: arguments.revoked.as_deref(),
         require: arguments.require_trusted,
     };
-    let options = repository.options(&wanted, &mut |text| output.warn(text))?;
-    if arguments.signer.is_some() && options.signers.is_none() {
-        return Err(Failure::refused("no-signers", "nobody says which keys are the signer's".into())
-            .hint(hints::verify_thread_by_signer()));
+    let which = if arguments.all { Which::All } else { Which::Named(&arguments.threads) };
+    let wanted = Wanted { trust, signer: arguments.signer.clone() };
+    let threads = repository.verify_threads(which, wanted, &mut |text| output.warn(text))?;
+    if threads.is_empty() {
+        output.note("there are no threads here");
     }
-    let options = Options { signer: arguments.signer.clone(), ..options };
-    let mut targets: Vec<(ThreadId, String)> = Vec::new();
-    if arguments.all {
-        targets.extend(own_threads(&repository.store)?.into_iter().map(own));
-        if targets.is_empty() {
-            output.note("there are no threads here");
-        }
-    }
-    for named in &arguments.threads {
-        targets.push(match (ThreadTarget::find(&repository.store, named), ThreadId::parse(named)) {
-            (Ok(target), _) => (target.thread, target.reference),
-            // A thread whose ref is gone may still be one that a log names.
-            (Err(_), Ok(thread)) => own(thread),
-            (Err(unknown), Err(_)) => return Err(unknown.into()),
-        });
-    }
-    let logs = Logs::read(&repository.store)?;
-    report(&targets, (&repository.store, &logs), &options, output)
-}
-
-/// Returns a thread with the ref that is its own.
-fn own(thread: ThreadId) -> (ThreadId, String) {
-    let reference = format::thread_ref(&thread);
-    (thread, reference)
-}
-
-/// Verifies threads, each at its ref, and prints what was found.
-fn report(
-    targets: &[(ThreadId, String)],
-    (store, logs): (&Store, &Logs),
-    options: &Options,
-    output: &mut Output,
-) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
-    for (at, (thread, reference)) in targets.iter().enumerate() {
-        let report = match verify_thread(store, logs, thread, reference, options) {
-            Err(Error::NoSuchRun(_)) => {
-                return Err(ThreadTarget::find(store, thread.as_str()).err().map_or_else(Failure::bug, Failure::from));
-            }
-            other => other?,
-        };
-        if print(&report, at, output) != Ending::Done {
+    for (at, report) in threads.reports().enumerate() {
+        if print(&report?, at, output) != Ending::Done {
             ending = Ending::CheckFailed;
         }
     }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use git_handoff::verify::{Ask, Bundle, ChainReport, Logs, Options};
+use git_handoff::anchor::verification::Verification;
+use git_handoff::verify::{Bundle, ChainReport};
 
 use super::super::{Ending, Failure, Output, share, thread};
 use super::{Arguments, Repository, print};
@@ -12,7 +13,7 @@ pub(super) fn run(
     path: &Path,
     arguments: &Arguments,
     repository: &Repository,
-    (options, ask): (&Options, Ask<'_>),
+    with: &Verification<'_>,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let bundle = Bundle::open(path, repository.config.max_fetch_size)?;
@@ -20,16 +21,16 @@ pub(super) fn run(
     for name in bundle.skipped() {
         output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
     }
-    let witnesses = Logs::read(&repository.store)?;
-    let mut ending = Ending::Done;
-    for (at, report) in bundle.verify(&arguments.runs, witnesses, ask, options)?.enumerate() {
-        let found = match report? {
+    let (mut ending, mut at) = (Ending::Done, 0);
+    with.bundle(&bundle, &arguments.runs, &mut |report| {
+        let found = match report {
             ChainReport::Run(report) => print(&report, at, arguments, output),
             ChainReport::Thread(report) => thread::print(&report, at, output),
         };
+        at += 1;
         if found != Ending::Done {
             ending = found;
         }
-    }
+    })?;
     Ok(ending)
 }

@@ -174,6 +174,11 @@ pub enum ProductKey {
 }
 
 impl ProductKey {
+    /// Reads what people call a product: its key, or the path of an output alone.
+    pub fn named(text: &str) -> Result<Self, ProductKeyError> {
+        text.parse().or_else(|_| Ok(Self::Output(FilePath::parse(text)?)))
+    }
+
     /// The path below `outputs/`, where it stands there.
     pub fn output(&self) -> Option<&FilePath> {
         match self {

@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::git::{kept, midx, outgoing};
+use crate::git::{folder, kept, midx, outgoing};
 use crate::model::format::REFS;
 use crate::model::hints;
 use crate::run::unfinished_marks;
@@ -119,18 +119,10 @@ fn is_held(common: &Path, path: &Path) -> bool {
 
 /// Returns objects and packs under the names that git, gix and we give to those that are not finished.
 fn temporaries(objects: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(objects).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if is_temporary(&name) {
-            found.push(entry.path());
-        } else if name == "pack" || (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())) {
-            let inside = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            let inside = inside.filter(|entry| is_temporary(&entry.file_name().to_string_lossy()));
-            found.extend(inside.map(|entry| entry.path()));
-        }
-    }
+    let holds_objects =
+        |name: &str| name == "pack" || (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let mut found = folder::entries(objects, is_temporary);
+    found.extend(folder::entries(objects, holds_objects).iter().flat_map(|inner| folder::entries(inner, is_temporary)));
     found.sort();
     found
 }

@@ -93,15 +93,15 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
         return Ok(missing);
     }
     // A log is a witness: it must not be made to witness a run that was tampered with.
-    match continuable(store, run, &format::run_ref(run), &own) {
-        Ok(_) | Err(Refusal::Sealed(_)) => {}
+    let open = match continuable(store, run, &format::run_ref(run), &own) {
+        Ok(proven) => fix.then(|| OpenRun::of(writer, proven)).transpose()?,
+        Err(Refusal::Sealed(_)) => fix.then(|| OpenRun::open(writer, run)).transpose()?,
         Err(refusal) => {
             missing.push(Finding::problem("not-sound", refusal.to_string()));
             return Ok(missing.into_iter().map(|finding| finding.hint(hints::verify(run))).collect());
         }
-    }
-    if fix {
-        let open = OpenRun::open(writer, run)?;
+    };
+    if let Some(open) = open {
         open.mend()?;
         open.mend_seal()?;
     }

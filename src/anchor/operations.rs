@@ -1,0 +1,194 @@
+//! What is done with anchors: configured, listed, handed what they lack, asked what they hold.
+
+use std::collections::BTreeMap;
+
+use crate::git::program;
+use crate::ledger::log::{self, Record};
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::repository::Repository;
+use crate::run::target::{self, own_runs};
+use crate::verify::{Options, Seal, State, verify};
+
+use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
+use super::held::Missed;
+use super::kind::{Known, Sealing};
+use super::verification::{self, Runs, Wanted};
+use super::{Means, gate};
+
+/// An anchor that is to be configured.
+pub struct NewAnchor<'a> {
+    /// What it is to be called.
+    pub name: &'a str,
+    /// Its settings, by their names below `handoff.anchor.<name>`; the one of `type` says its kind.
+    pub settings: BTreeMap<String, String>,
+    /// Whether it is for all repositories of the user.
+    pub global: bool,
+}
+
+impl Repository {
+    /// Configures an anchor, after a look at whether it is there; nothing is written to it.
+    pub fn add_anchor(&self, new: NewAnchor<'_>) -> Result<AnchorShown, Error> {
+        let NewAnchor { name, mut settings, global } = new;
+        if self.config.anchors.contains_key(name) {
+            return Err(Error::Exists(name.to_owned()));
+        }
+        if let Some(kind) = settings.get("type").and_then(|word| Known::find(word)) {
+            (kind.settle)(self, &mut settings)?;
+        }
+        let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
+        let anchor = self.anchor(name, &lower)?;
+        anchor.probe(&Means::of(self))?;
+        self.configure(name, &settings, global)?;
+        Ok(AnchorShown::added(&anchor))
+    }
+
+    /// Writes all settings of an anchor or none.
+    fn configure(&self, name: &str, settings: &BTreeMap<String, String>, global: bool) -> Result<(), program::Error> {
+        let scope = if global { "--global" } else { "--local" };
+        let git = || self.store.git().args(["config", scope]);
+        for (key, value) in settings {
+            if let Err(error) = git().args([&format!("handoff.anchor.{name}.{key}"), value]).run() {
+                // Half an anchor would be an error in every verify. Where nothing was written there is nothing to take back.
+                let _ = git().args(["--remove-section", &format!("handoff.anchor.{name}")]).run();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the anchors that verify asks.
+    pub fn list_anchors(&self) -> Result<AnchorList, Error> {
+        Ok(AnchorList::of(&self.anchors(&[])?))
+    }
+
+    /// Hands the roots of sealed runs over to anchors: to those and of those that are named, to all and of all where none is.
+    ///
+    /// The first anchor that fails ends it; what others took before stays there.
+    pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, Error> {
+        let is_anchor = |name: &String| self.config.anchors.contains_key(name);
+        let (anchors, runs): (Vec<String>, Vec<String>) = names.iter().cloned().partition(is_anchor);
+        let anchors = self.anchors(&anchors)?;
+        if anchors.is_empty() {
+            return Err(Error::NoAnchors);
+        }
+        let sealings = self.sealings(&runs)?;
+        let means = Means::of(self);
+        let mut answer = AnchorPush::new();
+        for anchor in &anchors {
+            match anchor.publish(&means, &sealings, &|run| self.refuse_unsound(run)) {
+                Ok(published) => answer.add(anchor, published),
+                Err(error) => {
+                    answer.stopped = Some((anchor.name.clone(), error));
+                    break;
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Returns the runs that our key sealed, all or those that were named.
+    fn sealings(&self, names: &[String]) -> Result<Vec<Sealing>, Error> {
+        let runs = own_runs(&self.store)?;
+        if let Some(unknown) = names.iter().find(|name| !runs.iter().any(|run| run.as_str() == *name)) {
+            return Err(Error::UnknownName(unknown.clone()));
+        }
+        let Some(fingerprint) = self.own_fingerprint() else { return Ok(Vec::new()) };
+        let mut sealings = Vec::new();
+        for run in runs {
+            let named = names.iter().any(|name| name == run.as_str());
+            if !named && !names.is_empty() {
+                continue;
+            }
+            match log::find(&self.store, &fingerprint, run.clone())? {
+                Some(Record::Sealed { run, root, entries, seal, commit }) => {
+                    let seal = Seal { root, entries, seal, commit };
+                    sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
+                }
+                _ if named => return Err(Error::NotSealed(run)),
+                _ => {}
+            }
+        }
+        Ok(sealings)
+    }
+
+    /// Refuses a run that does not hold by itself and against the logs here.
+    fn refuse_unsound(&self, run: &RunId) -> Result<(), super::Error> {
+        let options = Options { own_key: self.own_fingerprint(), ..Options::default() };
+        let report = verify(&self.store, run, &format::run_ref(run), &options)?;
+        // Evidence that a partial clone lacks is no reason, as long as what is published was recomputed.
+        match report.rows.iter().find(|row| row.state == State::Failed) {
+            Some(row) => Err(super::Error::Unsound(run.clone(), format!("{}: {}", row.name, row.detail))),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to ask anchors what they hold of some runs; of all sealed ones where none is named.
+    ///
+    /// `warn` is told of files that are ignored.
+    pub fn check_anchors(
+        &self,
+        runs: &[String],
+        anchors: &[String],
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<AnchorChecks<'_>, Error> {
+        let with = self.verification(Wanted { anchors, ..Wanted::default() }, warn)?;
+        let all = runs.is_empty();
+        Ok(AnchorChecks { runs: if all { with.all()? } else { with.found(runs)? }, all })
+    }
+}
+
+/// Runs that anchors are asked about.
+pub struct AnchorChecks<'r> {
+    runs: Runs<'r>,
+    /// Whether nobody named them: then those that are not sealed are passed over.
+    all: bool,
+}
+
+impl AnchorChecks<'_> {
+    /// Asks about one run after the other.
+    pub fn answers(&self) -> impl Iterator<Item = Result<AnchorCheck, Error>> {
+        let checks = self.runs.reports().map(|report| Ok(AnchorCheck::of(report?)));
+        checks.filter(|check| !self.all || !matches!(check, Ok(AnchorCheck { sealed: false, .. })))
+    }
+
+    /// Returns what something holds as ours and cannot be found at all, and who could not say what it holds.
+    pub fn missed(self) -> Vec<Missed> {
+        self.runs.missed
+    }
+}
+
+/// Why nothing is done with anchors.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// One of that name is there.
+    #[error("the anchor {0:?} is configured already")]
+    Exists(String),
+    /// There are none.
+    #[error("no anchor is configured")]
+    NoAnchors,
+    /// A name means nothing.
+    #[error("{0:?} is neither an anchor in your configuration nor a run here")]
+    UnknownName(String),
+    /// A run has no seal of ours.
+    #[error("your log holds no seal of the run {:?}", .0.as_str())]
+    NotSealed(RunId),
+    /// Settings could not be written.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+    /// The configured anchors cannot be had.
+    #[error(transparent)]
+    Anchors(#[from] gate::Error),
+    /// The anchor could not be asked.
+    #[error(transparent)]
+    Anchor(#[from] super::Error),
+    /// Runs could not be listed.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The log could not be read.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    /// Runs cannot be verified.
+    #[error(transparent)]
+    Verification(#[from] verification::Error),
+}

@@ -1,0 +1,199 @@
+//! Runs, proofs and bundles, verified with the logs at hand and the places outside that are configured.
+
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::RunId;
+use crate::model::problems::Problems;
+use crate::model::proof::Proof;
+use crate::repository::{Repository, Trust, trust};
+use crate::run::{Target, submit, target};
+use crate::verify::{
+    self, AtHand, Beside, Bundle, BundleError, ChainReport, Logs, Options, Question, Report, verify_bundle_json,
+    verify_proof, verify_with,
+};
+
+use super::held::{self, Missed};
+use super::{Anchor, Means, ask_all, gate};
+
+/// What is to be verified must be, and who is asked about it.
+#[derive(Clone, Default)]
+pub struct Wanted<'a> {
+    /// Whom to trust, where that is not as the configuration says.
+    pub trust: Trust<'a>,
+    /// The only principal whose keys count, if not all of them do.
+    pub signer: Option<String>,
+    /// The bytes of the plan that a run must be of.
+    pub plan: Option<Vec<u8>>,
+    /// The commit that a run must start from.
+    pub base: Option<Base<'a>>,
+    /// The only anchors that are asked; all that are configured where none is named.
+    pub anchors: &'a [String],
+}
+
+/// The commit that a run must start from.
+#[derive(Clone, Copy)]
+pub enum Base<'a> {
+    /// Of a run that is here: a revision.
+    Here(&'a str),
+    /// Of a bundle or a proof, whose base is not in it: a commit's full id, or a revision where there is a repository.
+    Elsewhere(&'a str),
+}
+
+/// What runs, proofs and bundles are verified with.
+pub struct Verification<'r> {
+    repository: &'r Repository,
+    options: Options,
+    anchors: Vec<Anchor>,
+    means: Means,
+}
+
+impl Repository {
+    /// Begins to verify: with the keys and the anchors that are configured, unless others are wanted.
+    ///
+    /// `warn` is told of files that are ignored.
+    pub fn verification(&self, wanted: Wanted<'_>, warn: &mut dyn FnMut(&str)) -> Result<Verification<'_>, Error> {
+        let options = self.options(&wanted.trust, warn)?;
+        if wanted.signer.is_some() && options.signers.is_none() {
+            return Err(Error::NoSigners);
+        }
+        let base = wanted.base.map(|base| self.commit(base)).transpose()?;
+        let options = Options { signer: wanted.signer, plan: wanted.plan, base, ..options };
+        let anchors = self.anchors(wanted.anchors)?;
+        Ok(Verification { repository: self, options, anchors, means: Means::of(self) })
+    }
+
+    /// Returns the commit that a run must start from.
+    fn commit(&self, base: Base<'_>) -> Result<Oid, Error> {
+        let (Base::Here(text) | Base::Elsewhere(text)) = base;
+        match text.parse() {
+            Ok(oid) if matches!(base, Base::Elsewhere(_)) => Ok(oid),
+            Err(_) if self.is_outside() => Err(Error::NoId(text.to_owned())),
+            _ => Ok(submit::resolve_base(&self.store, text)?),
+        }
+    }
+}
+
+impl<'r> Verification<'r> {
+    /// Takes every run of this repository, and every one that something holds as ours.
+    pub fn all(self) -> Result<Runs<'r>, Error> {
+        let logs = Logs::read(&self.repository.store)?;
+        let own_key = self.options.own_key.as_deref();
+        let held = held::look_up((&self.repository.store, own_key), &logs, (&self.anchors, &self.means))?;
+        Ok(Runs { with: self, logs, targets: held.targets, missed: held.missed })
+    }
+
+    /// Verifies one run that is here.
+    pub fn run(self, name: &str) -> Result<Report, Error> {
+        let target = Target::find(&self.repository.store, name)?;
+        let logs = Logs::read(&self.repository.store)?;
+        Runs { with: self, logs, targets: Vec::new(), missed: Vec::new() }.report(&target)
+    }
+
+    /// Takes the runs of some names. One whose ref is gone may still be one that a log names.
+    pub fn named(self, names: &[String]) -> Result<Runs<'r>, Error> {
+        self.found_by(names, |name, unknown| RunId::parse(name).map(Target::own).map_err(|_| unknown))
+    }
+
+    /// Takes the runs of some names, each of which must be there.
+    pub fn found(self, names: &[String]) -> Result<Runs<'r>, Error> {
+        self.found_by(names, |_, unknown| Err(unknown))
+    }
+
+    fn found_by(
+        self,
+        names: &[String],
+        otherwise: impl Fn(&str, target::Error) -> Result<Target, target::Error>,
+    ) -> Result<Runs<'r>, Error> {
+        let store = &self.repository.store;
+        let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(name, unknown));
+        let targets = names.iter().map(find).collect::<Result<_, _>>()?;
+        let logs = Logs::read(store)?;
+        Ok(Runs { with: self, logs, targets, missed: Vec::new() })
+    }
+
+    /// Verifies a proof, and what is held against it.
+    pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, Error> {
+        let logs = Logs::read(&self.repository.store)?;
+        let ask = |question: &Question<'_>| ask_all(&self.anchors, &self.means, question);
+        Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask }))
+    }
+
+    /// Verifies an audit bundle of another orchestrator, which must have this root; or says why it is none.
+    pub fn bundle_json(&self, bytes: &[u8], root: Option<Digest>) -> Result<Report, Problems> {
+        verify_bundle_json(bytes, self.repository.own_key().as_ref(), root, &self.options)
+    }
+
+    /// Verifies what is in a bundle, all or what is named, and hands each report to `told`.
+    pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), Error> {
+        let witnesses = Logs::read(&self.repository.store)?;
+        let ask = |question: &Question<'_>| ask_all(&self.anchors, &self.means, question);
+        for report in bundle.verify(names, witnesses, &ask, &self.options)? {
+            told(report?);
+        }
+        Ok(())
+    }
+}
+
+/// Runs that are to be verified, with all that their word is held against.
+pub struct Runs<'r> {
+    with: Verification<'r>,
+    logs: Logs,
+    targets: Vec<Target>,
+    /// What something holds as ours and cannot be found at all, and who could not say what it holds.
+    pub missed: Vec<Missed>,
+}
+
+impl Runs<'_> {
+    /// Returns whether there is no run, and none that is missed.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty() && self.missed.is_empty()
+    }
+
+    /// Verifies one run after the other.
+    pub fn reports(&self) -> impl Iterator<Item = Result<Report, Error>> {
+        self.targets.iter().map(|target| self.report(target))
+    }
+
+    fn report(&self, target: &Target) -> Result<Report, Error> {
+        let Verification { repository, options, anchors, means } = &self.with;
+        let store = &repository.store;
+        let ask = |question: &Question<'_>| ask_all(anchors, means, question);
+        let at_hand = AtHand { logs: &self.logs, ask: &ask };
+        match verify_with(store, &at_hand, &target.run, &target.reference, options) {
+            Err(gone @ verify::Error::NoSuchRun(_)) => {
+                // A name that is like it is more help than a ref that nobody typed.
+                Target::find(store, target.run.as_str())?;
+                Err(gone.into())
+            }
+            other => Ok(other?),
+        }
+    }
+}
+
+/// Why something cannot be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A signer is wanted, and no key is anybody's.
+    #[error("nobody says which keys are the signer's")]
+    NoSigners,
+    /// A revision cannot be looked up.
+    #[error("{0:?} must be a commit's full id: there is no repository here")]
+    NoId(String),
+    /// The base is not here.
+    #[error(transparent)]
+    Base(#[from] submit::Error),
+    /// It cannot be told whom to trust.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// The anchors cannot be had.
+    #[error(transparent)]
+    Anchors(#[from] gate::Error),
+    /// A run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// A bundle cannot be read.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The repository could not be read.
+    #[error(transparent)]
+    Verify(#[from] verify::Error),
+}

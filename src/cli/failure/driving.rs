@@ -1,0 +1,22 @@
+//! What driving runs can fail of.
+
+use git_handoff::engine::operations;
+use git_handoff::model::hints;
+
+use super::Failure;
+
+impl From<operations::Error> for Failure {
+    fn from(error: operations::Error) -> Self {
+        match error {
+            operations::Error::Schema { ref why, .. } => {
+                Self::of("schema-unreadable", &error).hint(hints::set_file(&why.place.key))
+            }
+            operations::Error::NoCache(inner) => inner.into(),
+            operations::Error::Denied(inner) => inner.into(),
+            operations::Error::Drive(inner) => inner.into(),
+            operations::Error::Target(inner) => inner.into(),
+            operations::Error::Log(inner) => inner.into(),
+            operations::Error::Repository(inner) => inner.into(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What proving, exporting and bundling can fail of.
+
+use git_handoff::interop::operations as interop;
+use git_handoff::run::proving;
+use git_handoff::share::bundling;
+
+use super::Failure;
+
+impl From<proving::Error> for Failure {
+    fn from(error: proving::Error) -> Self {
+        match error {
+            proving::Error::WholeRun | proving::Error::NotSaid | proving::Error::NoProduct(_) => {
+                Self::usage(error.to_string())
+            }
+            proving::Error::Target(inner) => inner.into(),
+            proving::Error::Prove(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<interop::Error> for Failure {
+    fn from(error: interop::Error) -> Self {
+        match error {
+            interop::Error::WholeRun => Self::usage(error.to_string()),
+            interop::Error::Target(inner) => inner.into(),
+            interop::Error::Gate(inner) => inner.into(),
+            interop::Error::Export(inner) => inner.into(),
+            interop::Error::Repository(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<bundling::Error> for Failure {
+    fn from(error: bundling::Error) -> Self {
+        match error {
+            bundling::Error::Nothing => Self::of("no-runs", &error),
+            bundling::Error::File { .. } => Self::of("io", &error),
+            bundling::Error::Target(inner) => inner.into(),
+            bundling::Error::ThreadTarget(inner) => inner.into(),
+            bundling::Error::Thread(inner) => inner.into(),
+            bundling::Error::Bundle(inner) => inner.into(),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What is done with the conductor: runs are driven, and those that wait for it are found.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::git::store;
+use crate::ledger::log::{self, Record};
+use crate::model::digest::Digest;
+use crate::model::entry::RunSealed;
+use crate::model::name::RunId;
+use crate::model::plan::Item;
+use crate::model::registered::Unreadable;
+use crate::model::schema::Schema;
+use crate::model::state::RunState;
+use crate::plan::schemas::Schemas;
+use crate::repository::{self, Repository};
+use crate::run::list::ItemStatus;
+use crate::run::target::{self, own_runs};
+use crate::run::{Denied, OpenRun, Target, View};
+
+use super::drive;
+use super::event::Progress;
+use super::machine::{Machine, NoCache};
+
+/// A run of this many entries leaves so many loose objects that they are packed at its end.
+const LARGE: u64 = 5_000;
+
+/// A run that may be driven, which the caller can look at before it is.
+pub struct Drivable<'r> {
+    repository: &'r Repository,
+    open: OpenRun,
+    machine: Machine,
+}
+
+/// How driving a run ended.
+pub struct Driven {
+    /// The run as it is now.
+    pub view: View,
+    /// Whether it was interrupted before the run had settled.
+    pub interrupted: bool,
+    /// The seal, if the run was sealed now.
+    pub sealed: Option<RunSealed>,
+}
+
+/// How driving a run ended: what `run --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct DrivenShown<'a> {
+    schema: &'static str,
+    /// The run.
+    pub run: &'a RunId,
+    /// Whether nothing is left to do.
+    pub settled: bool,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// Whether it was interrupted before the run had settled.
+    pub interrupted: bool,
+    /// Its root, if it was sealed now.
+    pub root: Option<Digest>,
+    /// The number of items per status that is recorded.
+    pub counts: BTreeMap<String, u64>,
+    /// Its items.
+    pub items: Vec<ItemStatus>,
+}
+
+/// The runs that a conductor has something to do for.
+pub struct Unsettled {
+    /// In order of name.
+    pub runs: Vec<RunId>,
+    /// Why others cannot be read.
+    pub unreadable: Vec<target::Error>,
+}
+
+impl Repository {
+    /// Opens a run to drive it on this machine; with `close`, to seal what has settled even if not every item is done.
+    pub fn drivable(&self, run: &RunId, close: bool) -> Result<Drivable<'_>, Error> {
+        let open = OpenRun::open(&self.writer()?, run)?;
+        let machine = Machine::of(self, close)?;
+        check_schemas(&open, &machine.schemas)?;
+        Ok(Drivable { repository: self, open, machine })
+    }
+
+    /// Finds the runs that have something left to do, be it only to record their seal.
+    pub fn unsettled(&self) -> Result<Unsettled, Error> {
+        let own = self.own_fingerprint();
+        let mut unsettled = Unsettled { runs: Vec::new(), unreadable: Vec::new() };
+        for run in own_runs(&self.store)? {
+            let state = match Target::own(run.clone()).view(&self.store) {
+                Ok(view) => view.state,
+                Err(error) => {
+                    unsettled.unreadable.push(error);
+                    continue;
+                }
+            };
+            let ended = state.seals_itself() || state.is_ended();
+            let logged = |own: &String| {
+                log::find(&self.store, own, run.clone()).map(|found| matches!(found, Some(Record::Sealed { .. })))
+            };
+            let unlogged = match &own {
+                Some(own) if state.sealed && state.submitted.writers.first() == Some(own) => !logged(own)?,
+                _ => false,
+            };
+            if !state.is_settled() || (ended && !state.sealed) || unlogged {
+                unsettled.runs.push(run);
+            }
+        }
+        Ok(unsettled)
+    }
+
+    /// Packs what a large run left, unless git is not to be kept in order. What cannot be packed now is packed by git sooner or
+    /// later; the run is not the worse for it.
+    pub fn pack_after(&self, driven: &Driven) -> Result<(), store::Error> {
+        if driven.sealed.is_some() && driven.view.head.entries >= LARGE && self.config.maintenance {
+            self.store.pack_up()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drivable<'_> {
+    /// Returns what the run has come to.
+    pub fn state(&self) -> &RunState {
+        &self.open.state
+    }
+
+    /// Returns where moments come from.
+    pub fn clock(&self) -> Clock {
+        self.open.writer().clock
+    }
+
+    /// Drives the run until it settles or is interrupted, as [`drive::drive`] does.
+    pub async fn drive(
+        mut self,
+        interrupt: watch::Receiver<bool>,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Driven, Error> {
+        let settled = drive::drive(&mut self.open, self.machine, interrupt, tell).await?;
+        let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
+        Ok(Driven { view, interrupted: settled.interrupted, sealed: settled.sealed })
+    }
+}
+
+impl Driven {
+    /// Answers how it ended.
+    pub fn shown(&self) -> DrivenShown<'_> {
+        let state = &self.view.state;
+        DrivenShown {
+            schema: "git-handoff.run/1",
+            run: &self.view.run,
+            settled: state.is_settled(),
+            sealed: state.sealed,
+            interrupted: self.interrupted,
+            root: self.sealed.as_ref().map(|sealed| sealed.root),
+            counts: state.counts(),
+            items: ItemStatus::all(&self.view),
+        }
+    }
+}
+
+/// Makes sure that no attempt is spent on a document whose schema is registered and cannot be read.
+fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Error> {
+    let items = open.state.graph.items().iter().zip(&open.state.items);
+    let open_items = items.filter(|(_, state)| !state.phase.is_terminal()).map(|(item, _)| item);
+    let needed = open_items.flat_map(Item::documents).filter_map(|declared| declared.schema);
+    for schema in needed {
+        if let Some(Err(why)) = schemas.known.get(&schema) {
+            return Err(Error::Schema { schema, why });
+        }
+    }
+    Ok(())
+}
+
+/// Why runs are not driven.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A schema that a document is to be of cannot be read.
+    #[error("the schema {schema} {why}")]
+    Schema {
+        /// The schema.
+        schema: Schema,
+        /// Why.
+        why: Unreadable,
+    },
+    /// There is nowhere to make worktrees.
+    #[error(transparent)]
+    NoCache(#[from] NoCache),
+    /// The run may not be continued.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// It could not be driven.
+    #[error(transparent)]
+    Drive(#[from] drive::Error),
+    /// Runs could not be read.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The log could not be read.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

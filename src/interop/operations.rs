@@ -1,0 +1,62 @@
+//! What is exported.
+
+use serde_json::Value;
+
+use crate::anchor::gate::{self, Terms};
+use crate::repository::{self, Repository};
+use crate::run::{Target, target};
+
+use super::{bundle_json, in_toto};
+
+/// A format of other people's verifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// DSSE envelopes, each an in-toto Statement v1 with SLSA provenance v1 of one product.
+    InToto,
+    /// The audit bundle of another orchestrator.
+    BundleJson,
+}
+
+impl Repository {
+    /// Exports a sealed run, or for in-toto one item of it, once it was verified; what is returned is signed by our own key.
+    ///
+    /// `warn` is told what a reader of the run should know of it.
+    pub fn export(
+        &self,
+        text: &str,
+        format: Format,
+        terms: Terms,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Value>, Error> {
+        let (target, rest) = Target::with_rest(&self.store, text)?;
+        let run = self.vetted_whole(&target, terms, warn)?;
+        let item = rest.map(|rest| target::item(&run, rest)).transpose()?;
+        let item = item.map(|at| &run.state.graph.item(at).id);
+        let signer = self.signer()?;
+        match (format, item) {
+            (Format::InToto, item) => Ok(in_toto::export(&self.store, &run, item, &signer)?),
+            (Format::BundleJson, None) => Ok(vec![bundle_json::export(&self.store, &run, &signer)?]),
+            (Format::BundleJson, Some(_)) => Err(Error::WholeRun),
+        }
+    }
+}
+
+/// Why nothing is exported.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An item is named where it is about a run.
+    #[error("a bundle is of a whole run: leave the item out")]
+    WholeRun,
+    /// The run, or its item, is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The run does not come through the gate.
+    #[error(transparent)]
+    Gate(#[from] gate::Error),
+    /// It cannot be exported.
+    #[error(transparent)]
+    Export(#[from] super::Error),
+    /// There is no key to sign with.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

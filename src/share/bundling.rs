@@ -1,0 +1,104 @@
+//! Which runs and threads are written into a bundle, and where to.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::git::store::Store;
+use crate::model::format;
+use crate::model::place::{Kind, Place};
+use crate::repository::Repository;
+use crate::run::Target;
+use crate::run::target::{self, own_runs};
+use crate::thread::own_threads;
+use crate::thread::target::{self as thread_target, ThreadTarget};
+
+use super::bundle;
+
+/// What was written into a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bundled {
+    /// How many runs.
+    pub runs: usize,
+    /// How many threads.
+    pub threads: usize,
+}
+
+impl Repository {
+    /// Writes runs and threads into a bundle, with the logs that anchor them: those of some names, or all of this repository.
+    pub fn bundle(&self, names: Option<&[String]>, out: &mut dyn Write) -> Result<Bundled, Error> {
+        let chains = chains(&self.store, names)?;
+        bundle::write(&self.store, &chains, out)?;
+        let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
+        Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread) })
+    }
+
+    /// Writes a bundle into a file; one of that name is replaced by a whole bundle or not at all.
+    pub fn bundle_into(&self, names: Option<&[String]>, path: &Path) -> Result<Bundled, Error> {
+        let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        let bundled = self.bundle(names, &mut file)?;
+        file.flush().map_err(failed)?;
+        readable(file.as_file()).map_err(failed)?;
+        file.persist(path).map_err(|error| failed(error.error))?;
+        Ok(bundled)
+    }
+}
+
+/// Returns what is to be written, each with the ref that holds it; a name that a run and a thread have means both.
+fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)>, Error> {
+    let mut chains: Vec<(Place, String)> = Vec::new();
+    if names.is_none() {
+        chains.extend(own_runs(store)?.iter().map(|run| (Place::of_run(run), format::run_ref(run))));
+        let threads = own_threads(store)?;
+        chains.extend(threads.iter().map(|thread| (Place::of_thread(thread), format::thread_ref(thread))));
+    }
+    for word in names.unwrap_or_default() {
+        let thread = ThreadTarget::look_for(store, word)?.filter(|target| target.checkpoint.is_none());
+        let run = match thread {
+            Some(_) => Target::look_up(store, word)?,
+            None => Some(Target::find(store, word)?),
+        };
+        chains.extend(run.map(|run| (Place::of_run(&run.run), run.reference)));
+        chains.extend(thread.map(|thread| (Place::of_thread(&thread.thread), thread.reference)));
+    }
+    if chains.is_empty() { Err(Error::Nothing) } else { Ok(chains) }
+}
+
+/// Gives a file that was made for its owner alone the mode of any other new one.
+fn readable(file: &std::fs::File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    Ok(())
+}
+
+/// Why there is no bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing to write.
+    #[error("there are no runs or threads here")]
+    Nothing,
+    /// Its file could not be written.
+    #[error("{} could not be written", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// A thread is not found.
+    #[error(transparent)]
+    ThreadTarget(#[from] thread_target::Error),
+    /// Threads could not be listed.
+    #[error(transparent)]
+    Thread(#[from] crate::thread::Error),
+    /// It could not be written.
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
+}

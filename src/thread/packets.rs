@@ -1,0 +1,183 @@
+//! Packets by the names that people give them: those attached to checkpoints, and documents of runs; and those that are written
+//! from the facts of a run or a thread.
+
+use crate::git::{program, work_tree};
+use crate::model::causes::in_words;
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::packet::{self as model, Draft, MAX_BYTES, Packet, Unusable};
+use crate::packet::facts::{self, Absent};
+use crate::packet::{self, Report, Terms, auto};
+use crate::repository::Repository;
+use crate::run::target::{self, Target};
+use crate::run::{self, Vetted, View, document, documents};
+use crate::verify::{Barred, Gate};
+
+use super::target::{self as thread_target, ThreadTarget};
+use super::{gate as attached, steps, vouch};
+
+/// Checks one packet that was read; without a gate, nothing is known of what it speaks of.
+pub fn check(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &Terms) -> Report {
+    let facts = match read {
+        Ok(packet) => facts::look_up(&packet.claims, gate, Absent::Fails),
+        Err(_) => packet::no_facts(),
+    };
+    packet::check(read, facts, terms)
+}
+
+/// Checks the packet that a name means, `<run>:documents/<name>` or `<thread>[:<checkpoint>]`; none where it is no name of a run's
+/// document or of a thread.
+///
+/// A packet that is not there is an answer and no error.
+pub fn check_named(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Error> {
+    match of_document(gate, text)? {
+        Some(read) => Ok(Some(check(&read, Some(gate), terms))),
+        None => of_thread(gate, text, terms),
+    }
+}
+
+/// Returns what stands for a packet that is not there.
+fn absent(why: &(dyn std::error::Error + 'static)) -> Unusable {
+    Unusable::absent(format!("there is no packet: {}", in_words(why)))
+}
+
+/// Checks the packet of a thread; none where the text names none.
+fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Error> {
+    let store = gate.store;
+    let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
+    let vouched = match target.vouched_by(store, &trust(gate)) {
+        Ok(vouched) => vouched,
+        Err(why) => return Ok(Some(check(&Err(absent(&why)), Some(gate), terms))),
+    };
+    let sound = vouched.sound();
+    let read = match steps::find(sound, target.checkpoint.as_ref()) {
+        Ok(checkpoint) => attached::read(store, checkpoint).map_err(|why| absent(&why)),
+        Err(why) => Err(absent(&why)),
+    };
+    let none = || Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into()));
+    let read = read.and_then(|read| read.unwrap_or_else(none));
+    Ok(Some(attached::report(&read, gate, &sound.trail, terms.clone())?))
+}
+
+/// Returns whom a gate trusts about threads.
+fn trust(gate: &Gate<'_>) -> vouch::Trust {
+    vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted }
+}
+
+/// Reads a packet that is a document of a run; none where the text names no run.
+fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unusable>>, Error> {
+    let Some((run, name)) = text.split_once(":documents/") else { return Ok(None) };
+    let Some(target) = Target::look_up(gate.store, run)? else { return Ok(None) };
+    Ok(Some(read_document(gate, &target, name).unwrap_or_else(|why| Err(absent(&why)))))
+}
+
+fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<Packet, Unusable>, Error> {
+    let run = Vetted::read(gate.store, &gate.admit(&target.run, &target.reference)?)?;
+    let change = document::find(&run, &documents::name(name)?, None)?;
+    if change.revision.product.size > MAX_BYTES as u64 {
+        return Ok(Err(Unusable::too_large()));
+    }
+    let mut bytes = Vec::new();
+    document::give(gate.store, &run, &change, &mut bytes)?;
+    Ok(model::read(&bytes))
+}
+
+/// What a packet is written from.
+#[derive(Clone, Copy, Debug)]
+pub enum Whose<'a> {
+    /// A run.
+    Run(&'a str),
+    /// A thread, with the run that it is tied to.
+    Thread(&'a str),
+}
+
+impl Repository {
+    /// Writes a packet from the facts of a run or a thread that pass the gate; `warn` is told what a reader should know of them.
+    pub fn write_packet(&self, gate: &Gate<'_>, whose: Whose<'_>, warn: &mut dyn FnMut(&str)) -> Result<Draft, Error> {
+        let now = self.environment.clock.now();
+        match whose {
+            Whose::Run(run) => {
+                let run = believed(gate, &Target::find(&self.store, run)?, warn)?;
+                let around = self.surroundings(Some(run.state.submitted.base), Some(&run))?;
+                Ok(auto::packet(&run, &around, now))
+            }
+            Whose::Thread(thread) => {
+                let target = ThreadTarget::find(&self.store, thread)?;
+                let vouched = target.vouched_by(&self.store, &trust(gate))?;
+                vouched.warnings().iter().for_each(|warning| warn(warning));
+                let sound = vouched.sound();
+                let latest = steps::find(sound, None)?;
+                let run = auto::thread::tie(&sound.trail);
+                // A run that is not here is no fact; one that two remotes tell of is for a person to name.
+                let run = run.map(|run| Target::look_up(&self.store, run.as_str())).transpose()?.flatten();
+                let run = run.map(|run| believed(gate, &run, warn)).transpose()?;
+                let around = self.surroundings(latest.content.base, run.as_deref())?;
+                let ours = target.reference == format::thread_ref(&target.thread)
+                    && self.own_fingerprint() == Some(sound.key.clone());
+                let trail = &sound.trail;
+                let source = auto::thread::Source { name: thread, trail, latest, ours, run: run.as_ref() };
+                Ok(auto::thread::packet(&source, &around, now))
+            }
+        }
+    }
+
+    /// Returns what the repository says of the commit that some work began at.
+    fn surroundings(&self, base: Option<Oid>, run: Option<&View>) -> Result<auto::Surroundings, Error> {
+        let store = &self.store;
+        let head = work_tree::head(store)?.map(|(head, _)| head);
+        let base = base.filter(|base| store.contains(*base));
+        let mut past_base = None;
+        if let (Some(base), Some(head)) = (base, head) {
+            let (base, head) = (base.to_string(), head.to_string());
+            if store.git().args(["merge-base", "--is-ancestor", &base, &head]).succeeds()? {
+                let count = store.git().args(["rev-list", "--count", &format!("{base}..{head}")]).line()?;
+                past_base = count.parse().ok();
+            }
+        }
+        let names = |run: &View| run.state.documents.names().map(ToString::to_string).collect();
+        let documents = run.map(names).unwrap_or_default();
+        Ok(auto::Surroundings { head, base_is_here: base.is_some(), past_base, documents })
+    }
+}
+
+/// Takes a run through the gate that is to be told of: with the bytes of all its products.
+fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
+    let admitted = gate.admit_whole(&target.run, &target.reference)?;
+    admitted.cautions().iter().for_each(|caution| warn(caution));
+    Ok(Vetted::read(gate.store, &admitted)?)
+}
+
+/// Why a packet is neither checked nor written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// A thread is not found, or is not to be believed.
+    #[error(transparent)]
+    ThreadTarget(#[from] thread_target::Error),
+    /// A thread could not be read.
+    #[error(transparent)]
+    Thread(#[from] super::Error),
+    /// A packet that is attached could not be checked.
+    #[error(transparent)]
+    Attached(#[from] attached::Error),
+    /// A run does not pass the gate.
+    #[error(transparent)]
+    Barred(#[from] Barred),
+    /// A run could not be read.
+    #[error(transparent)]
+    Run(#[from] run::Error),
+    /// A document is not there, or not what was recorded.
+    #[error(transparent)]
+    Document(#[from] document::Error),
+    /// No document can have that name.
+    #[error(transparent)]
+    DocumentName(#[from] documents::Error),
+    /// It cannot be told where `HEAD` is.
+    #[error(transparent)]
+    Head(#[from] work_tree::Error),
+    /// git could not be asked.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+}

@@ -1,0 +1,120 @@
+//! Threads, verified with everything that is in the repository.
+
+use crate::model::format;
+use crate::model::name::ThreadId;
+use crate::repository::{Repository, Trust, trust};
+use crate::verify::{self, Logs, Options, ThreadReport, thread as verify_thread};
+
+use super::own_threads;
+use super::target::{self, ThreadTarget};
+
+/// Whom to trust about threads.
+#[derive(Clone, Default)]
+pub struct Wanted<'a> {
+    /// Where that is not as the configuration says.
+    pub trust: Trust<'a>,
+    /// The only principal whose keys count, if not all of them do.
+    pub signer: Option<String>,
+}
+
+/// Which threads are to be verified.
+#[derive(Clone, Copy)]
+pub enum Which<'a> {
+    /// All of this repository.
+    All,
+    /// Those of some names. One whose ref is gone may still be one that a log names.
+    Named(&'a [String]),
+}
+
+/// Threads that are to be verified.
+pub struct ThreadsToVerify<'r> {
+    repository: &'r Repository,
+    options: Options,
+    logs: Logs,
+    /// Each with its ref.
+    targets: Vec<(ThreadId, String)>,
+}
+
+impl Repository {
+    /// Begins to verify threads; `warn` is told of files that are ignored.
+    pub fn verify_threads(
+        &self,
+        which: Which<'_>,
+        wanted: Wanted<'_>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<ThreadsToVerify<'_>, Error> {
+        let options = self.options(&wanted.trust, warn)?;
+        if wanted.signer.is_some() && options.signers.is_none() {
+            return Err(Error::NoSigners);
+        }
+        let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
+        let targets = match which {
+            Which::All => own_threads(&self.store)?.into_iter().map(own).collect(),
+            Which::Named(names) => {
+                let named = names
+                    .iter()
+                    .map(|name| find(name).or_else(|unknown| ThreadId::parse(name).map(own).map_err(|_| unknown)));
+                named.collect::<Result<_, _>>()?
+            }
+        };
+        let options = Options { signer: wanted.signer, ..options };
+        Ok(ThreadsToVerify { repository: self, options, logs: Logs::read(&self.store)?, targets })
+    }
+
+    /// Verifies a thread that is here, as the configuration says.
+    pub fn verify_thread(&self, name: &str, warn: &mut dyn FnMut(&str)) -> Result<ThreadReport, Error> {
+        let options = self.options(&Trust::default(), warn)?;
+        let ThreadTarget { thread, reference, .. } = ThreadTarget::find(&self.store, name)?;
+        Ok(verify_thread(&self.store, &Logs::read(&self.store)?, &thread, &reference, &options)?)
+    }
+}
+
+/// Returns a thread with the ref that is its own.
+fn own(thread: ThreadId) -> (ThreadId, String) {
+    let reference = format::thread_ref(&thread);
+    (thread, reference)
+}
+
+impl ThreadsToVerify<'_> {
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Verifies one thread after the other.
+    pub fn reports(&self) -> impl Iterator<Item = Result<ThreadReport, Error>> {
+        self.targets.iter().map(|(thread, reference)| self.report(thread, reference))
+    }
+
+    fn report(&self, thread: &ThreadId, reference: &str) -> Result<ThreadReport, Error> {
+        let store = &self.repository.store;
+        match verify_thread(store, &self.logs, thread, reference, &self.options) {
+            Err(gone @ verify::Error::NoSuchRun(_)) => {
+                // A name that is like it is more help than a ref that nobody typed.
+                ThreadTarget::find(store, thread.as_str())?;
+                Err(gone.into())
+            }
+            other => Ok(other?),
+        }
+    }
+}
+
+/// Why threads cannot be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A signer is wanted, and no key is anybody's.
+    #[error("nobody says which keys are the signer's")]
+    NoSigners,
+    /// It cannot be told whom to trust.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// A thread is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// Threads could not be listed.
+    #[error(transparent)]
+    Thread(#[from] super::Error),
+    /// The repository could not be read.
+    #[error(transparent)]
+    Verify(#[from] verify::Error),
+}
