@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::common::place::Place;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "sed -i s/two/TWO/ main.txt", None);
 /// Builds on the patch of `edit`, rewrites the line that it changed, and adds a file.

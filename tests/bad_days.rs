@@ -6,7 +6,6 @@
 mod disks;
 mod executors;
 mod explosions;
-pub(crate) mod ground;
 mod memory;
 mod outcomes;
 mod refs;

@@ -3,11 +3,8 @@
 
 mod answers;
 mod example;
-mod interop;
 mod printing;
 mod refusals;
-mod repositories;
-mod trust;
 
 use crate::common;
 

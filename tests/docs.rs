@@ -2,6 +2,8 @@
 //!
 //! `HANDOFF_UPDATE_DOCS=1 cargo test docs` writes what commands print now into the documents.
 
+mod agents;
+
 use std::fs;
 use std::path::Path;
 

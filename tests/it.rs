@@ -1,31 +1,50 @@
-//! The single integration-test binary.
+//! The single integration-test binary, in four parts.
+//!
+//! What the tests stand on is in `common`: the environment that commands run in, and repositories to record, forge and drive in.
+//!
+//! The rooms of `src/` come first, each under its own name. (`clock` has none: it is pinned in every test, and `verify` holds it
+//! against what entries say.) Unit tests of what a room does not show stand in its files.
+//!
+//! Then what is about no room but about a bad day, or an attack, on all of them:
+//!
+//! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
+//! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at random;
+//! - `tamper`: everything that can be done to what is recorded, with the tables of `docs/tamper.md`; `fuzz`: parsers and mutated bytes;
+//!   `vectors`: forged and clean runs for other implementations, as `docs/vectors/` holds them.
+//!
+//! Last, what is about no behaviour: `docs` runs what the documents show, `layers` holds the rules of the source, `snapshots` that none
+//! is left over.
 
-mod agents;
+mod common;
+
 mod anchor;
 mod apply;
-mod bad_days;
-mod chaos;
 mod cli;
-mod common;
-mod coordinate;
-mod crash;
-mod docs;
-mod doctor;
-mod document;
+mod config;
 mod engine;
-mod export;
-mod fuzz;
-mod layers;
+mod git;
+mod interop;
+mod ledger;
 mod mcp;
+mod model;
 mod packet;
-mod place;
 mod plan;
-mod prove;
-mod race;
-mod settings;
+mod repository;
+mod run;
 mod share;
-mod tamper;
 mod thread;
-mod vectors;
+mod upkeep;
 mod verify;
 mod worker;
+
+mod bad_days;
+mod chaos;
+mod crash;
+mod fuzz;
+mod race;
+mod tamper;
+mod vectors;
+
+mod docs;
+mod layers;
+mod snapshots;

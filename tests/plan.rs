@@ -16,6 +16,8 @@ use git_handoff::plan::validate::{Problem, Problems, ValidPlan, validate, valida
 use git_handoff::plan::{parse, parse_item};
 use serde_json::{Value, json};
 
+use crate::common::assert_output;
+
 /// The two worked examples of the plan format.
 const FANOUT: &str = r#"{ "id": "fanout-1", "queue": "default", "items": [
   { "id": "edit-alpha", "executor": "dispatch", "inputs": { "subagent": "code-edit", "workerInput": { "file": "alpha.ts" } }, "depends_on": [], "resourceLocks": ["fixture/alpha.ts"] },
@@ -110,9 +112,7 @@ fn defaults_are_filled_in_and_the_normalised_item_reads_back() {
         let read = parse_item(json.to_string().as_bytes()).unwrap();
         assert_eq!(read.to_json(), json);
     }
-    insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false}, {
-        insta::assert_snapshot!("normalised_item", serde_json::to_string_pretty(&plan.items[1].to_json()).unwrap());
-    });
+    assert_output!("normalised_item", serde_json::to_string_pretty(&plan.items[1].to_json()).unwrap());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::bad_days::ground::{Conductor, Ground, after, item, pause};
+use crate::common::ground::{Conductor, Ground, after, item, pause};
 
 /// Runs commands at the same time; returns how each ended and what it said, in their order.
 fn at_once(ground: &Ground, commands: &[&[&str]]) -> Vec<(i32, String)> {

@@ -17,7 +17,7 @@ use git_handoff::ledger::sign;
 use serde_json::{Value, json};
 
 use crate::common::Environment;
-use crate::verify::lab::{Lab, git, key};
+use crate::common::lab::{Lab, git, key};
 
 /// A story, and the repository that it leaves.
 pub(crate) struct Vector {

@@ -22,12 +22,24 @@ fn log(env: &Environment) -> String {
 fn from_adding_it_to_asking_it() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
-    assert_output!("anchor_git_add", env.handoff(["anchor", "add", "vault", "git", "../vault.git"]));
-    assert_output!("anchor_git_list", env.handoff(["anchor", "list"]));
+    assert_output!(env.handoff(["anchor", "add", "vault", "git", "../vault.git"]), @r"
+    vault: git (external) at $TEST/vault.git
+    ------- stderr -------
+    hint: git handoff anchor push vault
+    ");
+    assert_output!(env.handoff(["anchor", "list"]), @r"
+    local  local  detect    the logs in this repository
+    vault  git    external  $TEST/vault.git
+    ");
     assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
-    assert_output!("anchor_git_push", env.handoff(["anchor", "push"]));
+    assert_output!(env.handoff(["anchor", "push"]), @r"
+    vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ");
     assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
-    assert_output!("anchor_git_check", env.handoff(["anchor", "check"]));
+    assert_output!(env.handoff(["anchor", "check"]), @r"
+    handoff-dag-1  local  detect    holds
+    handoff-dag-1  vault  external  holds
+    ");
     let again = json(&env.handoff(["anchor", "push", "vault", RUN, "--json"]).exit(0));
     assert_eq!(again["published"][0]["status"], "up-to-date");
     let report = verify(&env, &[], 0);

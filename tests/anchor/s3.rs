@@ -44,7 +44,7 @@ fn from_adding_it_to_the_strongest_claim() {
     }
     add(&env, &moto.url());
     assert_eq!(row(&verify(&env, &[], 3)), "lock: it holds nothing of the run");
-    assert_output!("anchor_s3_push", env.handoff(["anchor", "push"]));
+    assert_output!(env.handoff(["anchor", "push"]), @"lock  new  run  handoff-dag-1");
     assert_output!("anchor_s3_verify", env.handoff(["verify", RUN]));
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
     let again = json(&env.handoff(["anchor", "push", "--json"]).exit(0));

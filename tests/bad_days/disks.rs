@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::ground::{Ground, after, item};
+use crate::common::ground::{Ground, after, item};
 use crate::common::{Environment, Output};
 
 /// A mount, taken away when dropped.

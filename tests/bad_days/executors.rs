@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::ground::{Ground, after, item};
+use crate::common::ground::{Ground, after, item};
 
 /// Runs an item that misbehaves with one that waits for it and one beside it; returns status and reason of the first.
 #[track_caller]

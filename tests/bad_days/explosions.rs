@@ -8,8 +8,8 @@ use git_handoff::model::problems::{MAX_PROBLEMS, Problems};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::ground::{Ground, item};
 use crate::common::Output;
+use crate::common::ground::{Ground, item};
 
 /// Generous, since the machine may be busy; what is quadratic takes minutes.
 const QUICK: Duration = Duration::from_secs(240);

@@ -9,9 +9,9 @@ use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event, Product};
 use gix::objs::Kind;
 
+use crate::common::lab::{Lab, PLAN, relink};
+use crate::common::teller::Teller;
 use crate::common::{Environment, Output, program_path};
-use crate::verify::lab::{Lab, PLAN, relink};
-use crate::verify::teller::Teller;
 
 /// The address space of the program and of every git that it starts, in KiB: less than half of what `docs/threat-model.md` allows.
 const ROOM: u64 = 192 << 10;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ground::{Ground, after, item};
+use crate::common::ground::{Ground, after, item};
 
 fn reconciled(ground: &Ground, run: &str, id: &str) -> Value {
     let mut entries = ground.entries(run);

@@ -1,6 +1,6 @@
 //! A run's ref that somebody else moves, with git alone.
 
-use super::ground::{Conductor, Ground, after, item, wait_for};
+use crate::common::ground::{Conductor, Ground, after, item, wait_for};
 
 /// Starts a run whose first item waits in its first attempt; returns once it runs.
 fn started(ground: &Ground, run: &str) -> Conductor {

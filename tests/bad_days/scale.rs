@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::ground::{Ground, item};
+use crate::common::ground::{Ground, item};
 
 #[test]
 fn git_gc_meanwhile_takes_nothing_away() {

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::ground::{Ground, after, item, wait_for};
+use crate::common::ground::{Ground, after, item, wait_for};
 
 const WAITS: &str =
     "echo $HANDOFF_ITEM >>\"$HOME/../waits\"; test $HANDOFF_ATTEMPT = 1 || exit 0; echo partial >partial; sleep 99";

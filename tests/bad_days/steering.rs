@@ -1,6 +1,6 @@
 //! What an operator decides while a run is driven, and after it has ended.
 
-use super::ground::{Ground, after, item, wait_for};
+use crate::common::ground::{Ground, after, item, wait_for};
 
 /// An executor that says that it runs and then waits to be ended.
 const WAITS: &str = "echo $HANDOFF_ATTEMPT >>\"$HOME/../waits\"; sleep 99";

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{leftovers, let_an_hour_pass};
-use crate::bad_days::ground::{Ground, after, item};
 use crate::common::Output;
+use crate::common::ground::{Ground, after, item};
 
 /// The kinds of repository.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -22,7 +22,7 @@ use self::ledger::Ledger;
 use self::workers::Fate;
 use super::dice::Dice;
 use super::{SEED, SOAK, let_an_hour_pass, number};
-use crate::bad_days::ground::Ground;
+use crate::common::ground::Ground;
 use crate::common::{Environment, program_path};
 
 /// For how many seconds where nothing is said.

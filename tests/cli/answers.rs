@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::example::finished;
+use crate::common::finished;
 use crate::common::{Environment, assert_output};
 
 #[test]
@@ -15,14 +15,34 @@ fn every_answer_is_json_with_a_schema() {
         assert_eq!(output.lines().count(), 1, "an answer is one line: {output}");
         serde_json::to_string_pretty(&value).expect("a value is written")
     };
-    assert_output!("json_validate", ask(&["validate", "plan.json"]));
-    assert_output!("json_submit", ask(&["submit", "plan.json"]));
+    assert_output!(ask(&["validate", "plan.json"]), @r#"
+    {
+      "items": 2,
+      "problems": [],
+      "schema": "git-handoff.validate/1",
+      "valid": true
+    }
+    "#);
+    assert_output!(ask(&["submit", "plan.json"]), @r#"
+    {
+      "created": true,
+      "run": "handoff-dag-1",
+      "schema": "git-handoff.submit/1"
+    }
+    "#);
     assert_output!("json_status_before", ask(&["status", "handoff-dag-1"]));
     assert_output!("json_run", ask(&["run", "handoff-dag-1"]));
     assert_output!("json_status", ask(&["status", "handoff-dag-1"]));
     assert_output!("json_runs", ask(&["runs"]));
     assert_output!("json_verify", ask(&["verify", "handoff-dag-1"]));
-    assert_output!("json_key", ask(&["key"]));
+    assert_output!(ask(&["key"]), @r#"
+    {
+      "allowedSigners": "ada@example.com namespaces=\"git\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICg8sjDRN5f2SzMI7bnNAt+pnqPBOrsD8kozgqkn2RSa",
+      "fingerprint": "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg",
+      "principal": "ada@example.com",
+      "schema": "git-handoff.key/1"
+    }
+    "#);
 }
 
 #[test]

@@ -2,33 +2,52 @@
 
 use std::process::Stdio;
 
-use crate::common::{Environment, assert_output, examples, program_path};
-
-/// Returns an environment in which the example has run.
-pub(super) fn finished() -> Environment {
-    let env = Environment::example("handoff-dag");
-    env.handoff(["submit", "plan.json"]).success();
-    env.handoff(["run", "handoff-dag-1"]).success();
-    env
-}
+use crate::common::{Environment, assert_output, examples, finished, program_path};
 
 #[test]
 fn handoff_dag_from_plan_to_proof() {
     let env = Environment::example("handoff-dag");
-    assert_output!("handoff_dag_validate", env.handoff(["validate", "plan.json"]));
-    assert_output!("handoff_dag_submit", env.handoff(["submit", "plan.json"]));
-    assert_output!("handoff_dag_status_before", env.handoff(["status", "handoff-dag-1"]));
-    assert_output!("handoff_dag_run", env.handoff(["run", "handoff-dag-1"]));
-    assert_output!("handoff_dag_status", env.handoff(["status", "handoff-dag-1"]));
-    assert_output!("handoff_dag_runs", env.handoff(["runs"]));
-    assert_output!("handoff_dag_log", env.handoff(["log", "handoff-dag-1"]));
+    assert_output!(env.handoff(["validate", "plan.json"]), @"valid: 2 items");
+    assert_output!(env.handoff(["submit", "plan.json"]), @"handoff-dag-1");
+    assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
+    · edit-a       ready    0 attempts
+    · apply-patch  pending  0 attempts
+    handoff-dag-1: 0 of 2 done
+    ");
+    assert_output!(env.handoff(["run", "handoff-dag-1"]), @r"
+    ✓ edit-a       done  1 attempt  patch
+    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    handoff-dag-1: 2 of 2 done, sealed
+    ------- stderr -------
+    ▶ edit-a  attempt 1
+    ✓ edit-a  done in 0ms, 1 product
+    ▶ apply-patch  attempt 1
+    ✓ apply-patch  done in 0ms, 2 products
+    ");
+    assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
+    ✓ edit-a       done  1 attempt  patch
+    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    handoff-dag-1: 2 of 2 done, sealed
+    ");
+    assert_output!(env.handoff(["runs"]), @"handoff-dag-1  default  sealed  2 done");
+    assert_output!(env.handoff(["log", "handoff-dag-1"]), @r"
+    0  264648b8  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
+    1  a6993fa5  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
+    2  97804f0f  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
+    3  9b39aa44  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
+    4  e2e10c5f  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done
+    5  ae6e9099  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
+    ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
     assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));
     assert_output!("handoff_dag_verify", env.handoff(["verify", "handoff-dag-1"]));
     assert_output!("handoff_dag_cat_patch", env.handoff(["cat", "handoff-dag-1/apply-patch:patch"]));
-    assert_output!("handoff_dag_cat_output", env.handoff(["cat", "handoff-dag-1/apply-patch:outputs/applied.txt"]));
+    assert_output!(env.handoff(["cat", "handoff-dag-1/apply-patch:outputs/applied.txt"]), @r"
+     src/main.ts | 2 ++
+     1 file changed, 2 insertions(+)
+    ");
     assert_output!("handoff_dag_cat_manifest", env.handoff(["cat", "handoff-dag-1/apply-patch:manifest"]));
-    assert_output!("handoff_dag_cat_transcript", env.handoff(["cat", "handoff-dag-1/apply-patch:transcript"]));
+    assert_output!(env.handoff(["cat", "handoff-dag-1/apply-patch:transcript"]), @"built on src/main.ts");
 }
 
 #[test]
@@ -42,7 +61,11 @@ fn the_plan_comes_back_byte_for_byte() {
 fn submitting_the_same_plan_again_changes_nothing() {
     let env = finished();
     let before = env.git(["for-each-ref"]).success();
-    assert_output!("submit_again", env.handoff(["submit", "plan.json"]));
+    assert_output!(env.handoff(["submit", "plan.json"]), @r"
+    handoff-dag-1
+    ------- stderr -------
+    the same plan was submitted before; nothing changed
+    ");
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }
 
@@ -50,8 +73,15 @@ fn submitting_the_same_plan_again_changes_nothing() {
 fn running_a_settled_run_again_changes_nothing() {
     let env = finished();
     let before = env.git(["for-each-ref"]).success();
-    assert_output!("run_again", env.handoff(["run"]));
-    assert_output!("run_again_by_name", env.handoff(["run", "handoff-dag-1"]));
+    assert_output!(env.handoff(["run"]), @r"
+    ------- stderr -------
+    every run here has settled
+    ");
+    assert_output!(env.handoff(["run", "handoff-dag-1"]), @r"
+    ✓ edit-a       done  1 attempt  patch
+    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    handoff-dag-1: 2 of 2 done, sealed
+    ");
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }
 
@@ -59,7 +89,13 @@ fn running_a_settled_run_again_changes_nothing() {
 fn a_run_leaves_the_work_tree_and_the_branches_alone() {
     let env = finished();
     assert_eq!(env.git(["status", "--porcelain"]).success(), "");
-    assert_output!("refs_after_a_run", env.git(["for-each-ref", "--format=%(refname) %(objecttype)"]));
+    assert_output!(env.git(["for-each-ref", "--format=%(refname) %(objecttype)"]), @r"
+    refs/handoff/bases/handoff-dag-1 commit
+    refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg commit
+    refs/handoff/runs/handoff-dag-1 commit
+    refs/handoff/transcripts/handoff-dag-1 tree
+    refs/heads/main commit
+    ");
     let worktrees = env.path().join("worktrees");
     let left: Vec<_> = std::fs::read_dir(&worktrees)
         .expect("attempts were made there")
@@ -71,9 +107,21 @@ fn a_run_leaves_the_work_tree_and_the_branches_alone() {
 #[test]
 fn products_are_put_onto_the_index_or_a_branch() {
     let env = finished();
-    assert_output!("apply_branch", env.handoff(["apply", "handoff-dag-1", "--branch", "result"]));
-    assert_output!("apply_branch_log", env.git(["log", "--stat", "--format=%s", "main..result"]));
-    assert_output!("apply_index", env.handoff(["apply", "handoff-dag-1/edit-a"]));
+    assert_output!(env.handoff(["apply", "handoff-dag-1", "--branch", "result"]), @r"
+    edit-a: committed as b3d82cb6971310c9b9f059acfe34fdd31fc65323
+    apply-patch: committed as 23dd23b1d425ac5b21bc747a054ff36060275625
+    ");
+    assert_output!(env.git(["log", "--stat", "--format=%s", "main..result"]), @r"
+    apply-patch: apply the patch of handoff-dag-1
+
+     src/main.test.ts | 4 ++++
+     1 file changed, 4 insertions(+)
+    edit-a: apply the patch of handoff-dag-1
+
+     src/main.ts | 2 ++
+     1 file changed, 2 insertions(+)
+    ");
+    assert_output!(env.handoff(["apply", "handoff-dag-1/edit-a"]), @"edit-a: applied");
     assert_eq!(env.git(["status", "--porcelain"]).success(), "M  src/main.ts\n");
 }
 
@@ -82,11 +130,15 @@ fn a_worker_that_fails_is_tried_again_and_told_of() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.command", "echo no such luck; exit 7"]).success();
     assert_output!("failure_run", env.handoff(["run", "plan.json"]).exit(4));
-    assert_output!("failure_transcript", env.handoff(["cat", "handoff-dag-1/edit-a:transcript"]));
+    assert_output!(env.handoff(["cat", "handoff-dag-1/edit-a:transcript"]), @"no such luck");
     assert_output!("failure_verify_open", env.handoff(["verify", "handoff-dag-1"]).exit(3));
     // Mended, retried, done.
     env.git(["config", "--unset", "handoff.subagent.code-edit.command"]).success();
-    assert_output!("failure_retry", env.handoff(["retry", "handoff-dag-1/edit-a"]).exit(0));
+    assert_output!(env.handoff(["retry", "handoff-dag-1/edit-a"]).exit(0), @r"
+    handoff-dag-1: 2 entries
+    ------- stderr -------
+    hint: git handoff run handoff-dag-1
+    ");
     env.handoff(["run", "handoff-dag-1"]).success();
     assert_output!("failure_verify_done", env.handoff(["verify", "handoff-dag-1"]).exit(0));
 }
@@ -97,9 +149,14 @@ fn a_run_that_did_not_get_done_can_be_closed() {
     env.git(["config", "handoff.subagent.code-edit.command", "exit 7"]).success();
     env.git(["config", "handoff.subagent.code-edit.maxAttempts", "1"]).success();
     let _ = env.handoff(["run", "plan.json"]).exit(4);
-    assert_output!("close", env.handoff(["close", "handoff-dag-1"]).exit(0));
+    assert_output!(env.handoff(["close", "handoff-dag-1"]).exit(0), @"handoff-dag-1: 2 entries, sealed");
     assert_output!("close_verify", env.handoff(["verify", "handoff-dag-1"]).exit(0));
-    assert_output!("close_retry", env.handoff(["retry", "handoff-dag-1/edit-a"]).exit(1));
+    assert_output!(env.handoff(["retry", "handoff-dag-1/edit-a"]).exit(1), @r#"
+    ------- stderr -------
+    error: the run "handoff-dag-1" is sealed; nothing can follow
+    hint: git handoff verify handoff-dag-1
+    [exit status: 1]
+    "#);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::example::finished;
+use crate::common::finished;
 use crate::common::{Environment, assert_output};
 
 #[test]
@@ -28,27 +28,79 @@ fn a_plan_with_many_problems_is_told_all_of_them() {
 fn what_is_no_json_is_told_with_its_place() {
     let env = Environment::example("handoff-dag");
     env.write("repo/bad.json", "{\n  \"id\": \"x\",\n  \"items\": [,]\n}\n");
-    assert_output!("validate_not_json", env.handoff(["validate", "bad.json"]).exit(1));
+    assert_output!(env.handoff(["validate", "bad.json"]).exit(1), @r"
+    not-json at items[0]: not valid JSON: expected value at line 3 column 13
+    ------- stderr -------
+    1 problem
+    [exit status: 1]
+    ");
 }
 
 #[test]
 fn unknown_names_get_a_hint() {
     let env = finished();
-    assert_output!("unknown_run", env.handoff(["status", "handoff-dag-2"]).exit(1));
-    assert_output!("unknown_run_far", env.handoff(["status", "zzz"]).exit(1));
+    assert_output!(env.handoff(["status", "handoff-dag-2"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no run "handoff-dag-2" here
+    hint: did you mean "handoff-dag-1"?
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["status", "zzz"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no run "zzz" here
+    hint: git handoff runs
+    [exit status: 1]
+    "#);
     assert_output!("unknown_run_json", env.handoff(["--json", "log", "handoff-dag-2"]).exit(1));
-    assert_output!("unknown_run_verify", env.handoff(["verify", "handoff-dag-2"]).exit(1));
-    assert_output!("unknown_item", env.handoff(["cat", "handoff-dag-1/apply-path:patch"]).exit(1));
-    assert_output!("unknown_product", env.handoff(["cat", "handoff-dag-1/edit-a:outputs/none"]).exit(1));
-    assert_output!("missing_plan_file", env.handoff(["submit", "none.json"]).exit(1));
+    assert_output!(env.handoff(["verify", "handoff-dag-2"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no run "handoff-dag-2" here
+    hint: did you mean "handoff-dag-1"?
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["cat", "handoff-dag-1/apply-path:patch"]).exit(1), @r#"
+    ------- stderr -------
+    error: the run "handoff-dag-1" has no item "apply-path"
+    hint: did you mean "apply-patch"?
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["cat", "handoff-dag-1/edit-a:outputs/none"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no "handoff-dag-1/edit-a:outputs/none"
+    hint: git handoff show handoff-dag-1
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["submit", "none.json"]).exit(1), @r"
+    ------- stderr -------
+    error: none.json could not be read
+    caused by: No such file or directory (os error 2)
+    [exit status: 1]
+    ");
 }
 
 #[test]
 fn usage_errors_end_with_2() {
     let env = Environment::example("handoff-dag");
     assert_output!("usage_unknown_command", env.handoff(["stauts"]).exit(2));
-    assert_output!("usage_missing_argument", env.handoff(["status"]).exit(2));
-    assert_output!("usage_unknown_option", env.handoff(["runs", "--all"]).exit(2));
+    assert_output!(env.handoff(["status"]).exit(2), @r"
+    ------- stderr -------
+    error: the following required arguments were not provided:
+      <RUN>
+
+    Usage: git handoff status <RUN>
+
+    For more information, try '--help'.
+    [exit status: 2]
+    ");
+    assert_output!(env.handoff(["runs", "--all"]).exit(2), @r"
+    ------- stderr -------
+    error: unexpected argument '--all' found
+
+    Usage: git handoff runs [OPTIONS]
+
+    For more information, try '--help'.
+    [exit status: 2]
+    ");
     assert_output!("usage_no_command", env.handoff([""; 0]).exit(2));
 }
 
@@ -68,7 +120,12 @@ fn another_plan_under_an_id_in_use_is_refused() {
         json!({"id": "handoff-dag-1", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]});
     env.write("repo/other.json", &plan.to_string());
     let before = env.git(["for-each-ref"]).success();
-    assert_output!("other_plan", env.handoff(["submit", "other.json"]).exit(1));
+    assert_output!(env.handoff(["submit", "other.json"]).exit(1), @r#"
+    ------- stderr -------
+    error: the run "handoff-dag-1" exists already with another plan or another writer
+    hint: git handoff show handoff-dag-1   # or give the plan another id
+    [exit status: 1]
+    "#);
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }
 
@@ -76,8 +133,18 @@ fn another_plan_under_an_id_in_use_is_refused() {
 fn nothing_follows_a_seal() {
     let env = finished();
     let before = env.git(["for-each-ref"]).success();
-    assert_output!("sealed_cancel", env.handoff(["cancel", "handoff-dag-1"]).exit(1));
-    assert_output!("sealed_close", env.handoff(["close", "handoff-dag-1"]).exit(1));
+    assert_output!(env.handoff(["cancel", "handoff-dag-1"]).exit(1), @r#"
+    ------- stderr -------
+    error: the run "handoff-dag-1" is sealed; nothing can follow
+    hint: git handoff verify handoff-dag-1
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["close", "handoff-dag-1"]).exit(1), @r#"
+    ------- stderr -------
+    error: the run "handoff-dag-1" is sealed; nothing can follow
+    hint: git handoff verify handoff-dag-1
+    [exit status: 1]
+    "#);
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }
 
@@ -85,7 +152,14 @@ fn nothing_follows_a_seal() {
 fn a_folder_that_is_no_repository_is_refused() {
     let env = Environment::empty();
     env.write("plain/file", "");
-    assert_output!("no_repository", env.handoff_in("plain", ["runs"]).exit(1));
+    assert_output!(env.handoff_in("plain", ["runs"]).exit(1), @r#"
+    ------- stderr -------
+    error: not in a git repository: $TEST/plain
+    caused by: Could not find a git repository in "$TEST/plain" or in any of its parents within ceiling height of 2
+    caused by: NotFound
+    hint: git init
+    [exit status: 1]
+    "#);
 }
 
 #[test]
@@ -96,8 +170,16 @@ fn an_unborn_head_is_refused_with_a_way_out() {
         r#"{"id": "r", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
     );
     env.git(["init", "--quiet"]).success();
-    assert_output!("unborn_submit", env.handoff(["submit", "plan.json"]).exit(1));
-    assert_output!("unborn_runs", env.handoff(["runs"]).exit(0));
+    assert_output!(env.handoff(["submit", "plan.json"]).exit(1), @r"
+    ------- stderr -------
+    error: HEAD does not point at a commit yet, so there is nothing that items could start from
+    hint: git commit --allow-empty -m 'Start'
+    [exit status: 1]
+    ");
+    assert_output!(env.handoff(["runs"]).exit(0), @r"
+    ------- stderr -------
+    there are no runs here
+    ");
 }
 
 #[test]
@@ -105,21 +187,35 @@ fn a_run_whose_ref_is_gone_is_missed_by_verify() {
     let env = finished();
     env.git(["update-ref", "-d", "refs/handoff/runs/handoff-dag-1"]).success();
     assert_output!("vanished_verify", env.handoff(["verify", "handoff-dag-1"]).exit(3));
-    assert_output!("vanished_submit", env.handoff(["submit", "plan.json"]).exit(1));
+    assert_output!(env.handoff(["submit", "plan.json"]).exit(1), @r#"
+    ------- stderr -------
+    error: the id "handoff-dag-1" was used before: a log of your key names it, and its ref is gone
+    hint: give the plan another id than "handoff-dag-1"
+    [exit status: 1]
+    "#);
 }
 
 #[test]
 fn a_bad_setting_is_named_with_its_file() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.maxItems", "many"]).success();
-    assert_output!("bad_setting", env.handoff(["runs"]).exit(1));
+    assert_output!(env.handoff(["runs"]).exit(1), @r#"
+    ------- stderr -------
+    error: the setting `handoff.maxitems` = "many" in $TEST/repo/.git/config is not a whole number
+    hint: git config --show-origin --get-all handoff.maxitems
+    [exit status: 1]
+    "#);
 }
 
 #[test]
 fn trust_is_never_taken_from_a_tracked_file() {
     let env = Environment::example("handoff-dag");
     env.write("repo/.handoff/config", "[handoff]\n\tsigners = /etc/passwd\n");
-    assert_output!("trust_root_in_work_tree", env.handoff(["runs"]).exit(0));
+    assert_output!(env.handoff(["runs"]).exit(0), @r"
+    ------- stderr -------
+    warning: `handoff.signers` is ignored: it stands in a file inside the work tree, which decides about nobody's trust
+    there are no runs here
+    ");
 }
 
 #[test]
@@ -137,5 +233,14 @@ fn an_older_git_never_reads_a_workers_attributes() {
         r#"{"id": "sly", "items": [{"id": "x", "executor": "command", "maxAttempts": 1,
         "inputs": {"command": "echo '* -text' >src/.gitattributes"}}]}"#,
     );
-    assert_output!("old_git", env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run sly.json").exit(4));
+    assert_output!(env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run sly.json").exit(4), @r#"
+    ✗ x  failed  1 attempt  "src/.gitattributes" was changed, which can only be captured with git 2.41 or newer
+    sly: 0 of 1 done
+    ------- stderr -------
+    ▶ x  attempt 1
+    ✗ x  failed: "src/.gitattributes" was changed, which can only be captured with git 2.41 or newer
+    hint: git handoff cat sly/x:transcript
+    hint: git handoff retry sly/x   # or seal it as it is: git handoff close sly
+    [exit status: 4]
+    "#);
 }

@@ -1,7 +1,11 @@
 //! The environment that commands are tested in: nothing of the machine's but the programs, a clock that advances one second
 //! a command, one signing key. Commit ids are therefore the same everywhere, and a changed byte of the format shows.
 
+pub(crate) mod ground;
+pub(crate) mod lab;
 pub(crate) mod part;
+pub(crate) mod place;
+pub(crate) mod teller;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -179,6 +183,14 @@ impl Environment {
     }
 }
 
+/// Returns an environment in which the example has run.
+pub(crate) fn finished() -> Environment {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["submit", "plan.json"]).success();
+    env.handoff(["run", "handoff-dag-1"]).success();
+    env
+}
+
 /// What a command printed and how it ended.
 #[must_use = "compare the output with a snapshot, or say what it must be"]
 pub(crate) struct Output {
@@ -227,8 +239,11 @@ impl fmt::Display for Output {
     }
 }
 
-/// Compares an output with the snapshot of a name in `snapshots/`.
+/// Compares an output with the snapshot that stands behind it, or, where that is long, in the file of a name in `snapshots/`.
 macro_rules! assert_output {
+    ($output:expr, @$snapshot:literal) => {
+        insta::assert_snapshot!($output, @$snapshot)
+    };
     ($name:expr, $output:expr) => {
         insta::with_settings!({
             snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"),

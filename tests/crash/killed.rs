@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::bad_days::ground::{Ground, pause};
+use crate::common::ground::{Ground, pause};
 
 /// Six items in a diamond with a tail and one by itself. Each leaves a line behind where nobody takes it back, as an e-mail or
 /// a payment would be.
@@ -160,7 +160,7 @@ fn workers_die_with_their_conductor_and_their_work_is_kept() {
     let item = json!({ "id": "a", "executor": "command", "inputs": { "command": script }, "maxAttempts": 2 });
     ground.submit("r", &[item]);
     let conductor = ground.start(&["run", "r"]);
-    crate::bad_days::ground::wait_for("the worker", || ground.path("up").exists());
+    crate::common::ground::wait_for("the worker", || ground.path("up").exists());
     conductor.kill();
     // The worker itself goes at once; what it detached is ended by the next conductor.
     while ground.processes().iter().any(|line| line.starts_with("sh ")) {
@@ -181,7 +181,7 @@ fn work_that_no_file_can_be_opened_for_waits_for_a_conductor_that_may() {
     let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0; sleep 99";
     ground.submit("r", &[json!({ "id": "a", "executor": "command", "inputs": { "command": script } })]);
     let conductor = ground.start(&["run", "r"]);
-    crate::bad_days::ground::wait_for("the worker", || ground.path("up").exists());
+    crate::common::ground::wait_for("the worker", || ground.path("up").exists());
     conductor.kill();
     let program = crate::common::program_path();
     // Each of them fails somewhere else on its way to what was left, until one gets to its end.

@@ -14,7 +14,7 @@ use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
 use super::windows::writer;
-use crate::bad_days::ground::{Ground, item, pause};
+use crate::common::ground::{Ground, item, pause};
 
 /// What takes away every object that no ref reaches, and what packs those that are left anew.
 const EAGER: [&[&str]; 4] = [

@@ -17,7 +17,7 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::time::Moment;
 use git_handoff::run::{self, NewEntry, OpenRun};
 
-use crate::bad_days::ground::{Ground, after, item};
+use crate::common::ground::{Ground, after, item};
 
 pub(super) fn writer(ground: &Ground) -> Writer {
     Writer {

@@ -10,7 +10,7 @@ use git_handoff::model::time::Moment;
 use git_handoff::run::steer::lost_with;
 use proptest::prelude::*;
 
-use super::{Made, dropped, ended, fired, reconciled, submitted};
+use crate::model::{Made, dropped, ended, fired, reconciled, submitted};
 
 /// What becomes of an attempt.
 #[derive(Clone, Copy, Debug)]

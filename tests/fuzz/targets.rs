@@ -19,10 +19,10 @@ use jiff::tz::TimeZone;
 
 use super::feed;
 use crate::common::Environment;
+use crate::common::lab::{self, Lab};
+use crate::common::teller::Told;
 use crate::tamper::run::{End, PLAN, RUN, story};
 use crate::verify::bundle_json::{BUNDLE, trusting};
-use crate::verify::lab::{self, Lab};
-use crate::verify::teller::Told;
 
 /// A run with every kind of entry.
 fn told(lab: &Lab) -> Told {

@@ -128,7 +128,12 @@ fn a_packet_is_written_from_options() {
     assert_output!("packet_new", packet);
     env.write("home/packet.json", &packet.stdout);
     env.handoff_in("home", ["check", "packet.json"]).success();
-    assert_output!("packet_new_missing", env.handoff_in("home", ["packet", "new"].iter().chain(&options[..4])).exit(2));
+    assert_output!(env.handoff_in("home", ["packet", "new"].iter().chain(&options[..4])).exit(2), @r"
+    ------- stderr -------
+    error: a packet needs --assumptions, --next-action, --risks
+    hint: give each of them; a list with nothing in it is 'none'
+    [exit status: 2]
+    ");
     let vague = env.handoff_in(
         "home",
         ["packet", "new", "--next-action=continue"].iter().chain(&options[..5]).chain(&options[6..]),

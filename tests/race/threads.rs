@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::at_once;
-use crate::bad_days::ground::{Conductor, Ground};
+use crate::common::ground::{Conductor, Ground};
 
 /// Starts checkpoints at the same time, each with a state of its own; returns what they printed.
 fn save_at_once(

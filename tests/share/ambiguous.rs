@@ -15,8 +15,18 @@ fn a_name_that_two_remotes_have_is_nobodys() {
     env.handoff_in("clone", ["fetch", "origin"]).success();
     env.handoff_in("clone", ["verify", RUN]).success();
     env.handoff_in("clone", ["fetch", "other"]).success();
-    assert_output!("verify_ambiguous", env.handoff_in("clone", ["verify", RUN]).exit(1));
-    assert_output!("thread_verify_ambiguous", env.handoff_in("clone", ["thread", "verify", "research"]).exit(1));
+    assert_output!(env.handoff_in("clone", ["verify", RUN]).exit(1), @r#"
+    ------- stderr -------
+    error: "handoff-dag-1" was fetched from more than one remote: it may be origin/handoff-dag-1 or other/handoff-dag-1
+    hint: git handoff verify origin/handoff-dag-1
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff_in("clone", ["thread", "verify", "research"]).exit(1), @r#"
+    ------- stderr -------
+    error: "research" was fetched from more than one remote: it may be origin/research or other/research
+    hint: git handoff thread verify origin/research
+    [exit status: 1]
+    "#);
     for command in [["status", RUN], ["show", RUN], ["bundle", RUN], ["bundle", "research"]] {
         let said = env.handoff_in("clone", command).exit(1).stderr;
         assert!(said.contains("origin/") && said.contains("other/"), "{said}");
@@ -41,7 +51,12 @@ fn packed_refs_that_two_readers_read_differently_are_refused() {
     let other = format!("{} {RUN_REF}", older.trim());
     let bare: String = honest.split_inclusive('\n').skip(1).collect();
     fs::write(&path, honest.replace(line, &format!("{other}\n{line}"))).unwrap();
-    assert_output!("verify_packed_twice", env.handoff(["verify", RUN]).exit(3));
+    assert_output!(env.handoff(["verify", RUN]).exit(3), @r"
+    ------- stderr -------
+    error: $TEST/repo/.git/packed-refs does not mean the same to every reader: line 5: refs/handoff/runs/handoff-dag-1 is named twice
+    hint: git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say
+    [exit status: 3]
+    ");
     for text in [
         honest.replace(line, &format!("{line}\n{other}")),
         bare.replace(line, &format!("{other}\n{line}")),

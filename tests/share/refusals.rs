@@ -58,11 +58,14 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     // The user's own push is not concerned.
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Mine"]).success();
     env.git(["push", "--quiet"]).success();
-    assert_output!("push_as_branch", env.handoff(["push", "origin", "--as-branch", "team/handoff"]));
-    assert_output!(
-        "push_as_branch_refs",
-        env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/heads/team"])
-    );
+    assert_output!(env.handoff(["push", "origin", "--as-branch", "team/handoff"]), @r"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ");
+    assert_output!(env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/heads/team"]), @r"
+    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg
+    refs/heads/team/handoff/runs/handoff-dag-1
+    ");
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch", "--as-branch", "team/handoff"]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
@@ -122,12 +125,35 @@ fn hooks_of_ours_do_not_run() {
 #[test]
 fn words_that_are_no_remote_or_run_are_told_apart() {
     let env = shared();
-    assert_output!("push_run_as_remote", env.handoff(["push", "handoff-dag-1"]).exit(1));
-    assert_output!("push_unknown_run", env.handoff(["push", "origin", "other"]).exit(1));
-    assert_output!("fetch_unknown_run", env.handoff(["fetch", "origin", "other"]).exit(1));
-    assert_output!("push_bad_prefix", env.handoff(["push", "--as-branch", "a..b"]).exit(2));
+    assert_output!(env.handoff(["push", "handoff-dag-1"]).exit(1), @r#"
+    ------- stderr -------
+    error: "handoff-dag-1" is neither a remote of this repository nor a URL nor the path of a repository
+    hint: git handoff push origin handoff-dag-1
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["push", "origin", "other"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no run or thread "other" here
+    hint: git handoff runs && git handoff thread list
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["fetch", "origin", "other"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no run or thread "other" on origin
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["push", "--as-branch", "a..b"]).exit(2), @r#"
+    ------- stderr -------
+    error: "a..b" cannot begin the name of a branch
+    [exit status: 2]
+    "#);
     env.git(["remote", "remove", "origin"]).success();
-    assert_output!("push_no_remote", env.handoff(["push"]).exit(1));
+    assert_output!(env.handoff(["push"]).exit(1), @r#"
+    ------- stderr -------
+    error: "origin" is neither a remote of this repository nor a URL nor the path of a repository
+    hint: git remote add origin URL
+    [exit status: 1]
+    "#);
 }
 
 #[test]

@@ -29,19 +29,44 @@ fn pushed() -> Environment {
 fn a_thread_is_pushed_and_fetched_by_its_name() {
     let env = shared();
     save(&env, "draft", &[]);
-    assert_output!("thread_push", env.handoff(["push", "origin", "research"]));
+    assert_output!(env.handoff(["push", "origin", "research"]), @r"
+    new  thread  research
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ");
     assert!(!refs(&env, "hub").contains("/runs/"), "only the named thread goes");
     clone(&env, "clone");
-    assert_output!("thread_fetch", env.handoff_in("clone", ["fetch", "origin", "research"]));
-    assert_output!("thread_fetched_verify", env.handoff_in("clone", ["thread", "verify", "origin/research"]));
+    assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @r"
+    new  thread  research
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ------- stderr -------
+    hint: git handoff thread verify origin/research
+    ");
+    assert_output!(env.handoff_in("clone", ["thread", "verify", "origin/research"]), @r"
+    git handoff thread verify · research                            ✓ INTACT  clock pinned
+    ✓ chain      1 checkpoint in 1 entry, hash-linked, no gaps
+    ─ signature  valid, key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg not known to you
+    ✓ anchor     local (detect)
+    ─ lineage    began by itself
+    ✓ content    1 checkpoint, 5 B re-hashed
+    ");
     save(&env, "gathered", &[]);
     env.handoff(["push", "origin", "research"]).success();
     let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));
     let threads = fetched["refs"].as_array().unwrap().iter().filter(|r| r["kind"] == "thread");
     assert_eq!(threads.map(|r| r["status"].as_str().unwrap()).collect::<Vec<_>>(), ["updated"]);
     assert_eq!(env.handoff_in("clone", ["thread", "cat", "origin/research"]).exit(0).raw, b"gathered");
-    assert_output!("thread_push_unknown", env.handoff(["push", "origin", "reserch"]).exit(1));
-    assert_output!("thread_push_as_remote", env.handoff(["push", "research"]).exit(1));
+    assert_output!(env.handoff(["push", "origin", "reserch"]).exit(1), @r#"
+    ------- stderr -------
+    error: there is no run or thread "reserch" here
+    hint: git handoff runs && git handoff thread list
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["push", "research"]).exit(1), @r#"
+    ------- stderr -------
+    error: "research" is neither a remote of this repository nor a URL nor the path of a repository
+    hint: git handoff push origin research
+    [exit status: 1]
+    "#);
 }
 
 #[test]
@@ -105,7 +130,10 @@ fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
 #[test]
 fn a_bundle_holds_threads_and_is_verified_anywhere() {
     let env = pushed();
-    assert_output!("thread_bundle", env.handoff(["bundle", "--all", "--output", "../all.bundle"]));
+    assert_output!(env.handoff(["bundle", "--all", "--output", "../all.bundle"]), @r"
+    ------- stderr -------
+    wrote 1 run and 1 thread to ../all.bundle
+    ");
     fs::create_dir(env.path().join("nowhere")).unwrap();
     assert_output!("thread_bundle_verify", env.handoff_in("nowhere", ["verify", "--bundle", "../all.bundle"]));
     env.handoff(["bundle", "research", "--output", "../thread.bundle"]).exit(0).success();

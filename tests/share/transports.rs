@@ -86,11 +86,24 @@ fn sha256_repositories_share_as_well() {
 #[test]
 fn what_is_said_on_the_way() {
     let env = shared();
-    assert_output!("push_dry_run", env.handoff(["push", "--dry-run"]));
+    assert_output!(env.handoff(["push", "--dry-run"]), @r"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ------- stderr -------
+    nothing was pushed: --dry-run
+    ");
     assert_eq!(refs(&env, "hub"), "");
-    assert_output!("push", env.handoff(["push"]));
+    assert_output!(env.handoff(["push"]), @r"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ");
     clone(&env, "clone");
-    assert_output!("fetch", env.handoff_in("clone", ["fetch"]));
+    assert_output!(env.handoff_in("clone", ["fetch"]), @r"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    ------- stderr -------
+    hint: git handoff verify origin/handoff-dag-1
+    ");
     assert_output!("fetch_verify", env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]));
 }
 
@@ -142,7 +155,13 @@ fn transcripts_stay_home_unless_asked_for() {
     assert!(!refs(&env, "hub").contains("transcripts"));
     env.handoff_in("clone", ["fetch"]).success();
     let what = "origin/handoff-dag-1/edit-a:transcript";
-    assert_output!("fetched_no_transcript", env.handoff_in("clone", ["cat", what]));
+    assert_output!(env.handoff_in("clone", ["cat", what]), @r#"
+    ------- stderr -------
+    warning: the run "handoff-dag-1" is signed with SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, not known to you
+    error: the transcript of "edit-a" is not here; only its hash is recorded
+    hint: git handoff fetch origin --transcripts
+    [exit status: 1]
+    "#);
     env.handoff(["push", "--transcripts"]).success();
     assert!(refs(&env, "hub").contains("refs/handoff/transcripts/handoff-dag-1"));
     env.handoff_in("clone", ["fetch"]).success();

@@ -14,8 +14,8 @@ use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Seal, Signers
 use super::run::{End, Scene, failing};
 use super::table;
 use crate::anchor::moto::Moto;
-use crate::verify::lab::key;
-use crate::verify::teller::Told;
+use crate::common::lab::key;
+use crate::common::teller::Told;
 
 /// Both kinds of places outside, which hold the first story.
 struct Outside {

@@ -106,7 +106,7 @@ fn each(work: impl Fn(&Scene, &Object) -> Outcome + Sync) -> BTreeMap<&'static s
         for object in objects(&scene).iter().skip(nth).step_by(THREADS) {
             outcomes.entry(object.role).or_default().add(work(&scene, object));
         }
-        crate::verify::lab::assert_intact(&scene.lab.verify());
+        crate::common::lab::assert_intact(&scene.lab.verify());
         outcomes
     };
     let one = &one;

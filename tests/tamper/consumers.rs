@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::run::{End, RUN, Scene};
 use super::table;
+use crate::common::lab::key;
 use crate::common::{Environment, Output, program_path};
-use crate::verify::lab::key;
 
 const REF: &str = "refs/handoff/runs/r";
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::run::{End, Scene, failing};
 use super::stories::{Found, POSSIBLE};
 use super::table;
-use crate::verify::teller::Told;
+use crate::common::teller::Told;
 
 /// The header's fields, which are changed by themselves below.
 const HEADER: [&str; 8] = ["v", "kind", "run", "seq", "at", "actor", "prev", "clock"];

@@ -13,8 +13,8 @@ use git_handoff::verify::{AtHand, Beside, Logs, Report, verify_proof};
 use serde_json::{Value, json};
 
 use super::run::{End, PLAN, RUN, Scene, failing};
-use crate::verify::lab::{Lab, key};
-use crate::verify::teller::Teller;
+use crate::common::lab::{Lab, key};
+use crate::common::teller::Teller;
 
 /// Where the first story has what is shown of it.
 pub(super) const MAKE: [usize; 2] = [5, 6];

@@ -19,8 +19,8 @@ use gix::objs::Kind;
 use super::anchored::settings;
 use super::run::{End, Scene, failing, log_ref};
 use super::table;
-use crate::verify::lab::key;
-use crate::verify::teller::Told;
+use crate::common::lab::key;
+use crate::common::teller::Told;
 
 /// More commits than are decoded at once.
 const MANY: usize = 4200;

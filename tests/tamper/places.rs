@@ -13,7 +13,7 @@ use gix::objs::Kind;
 
 use super::run::{End, RUN, Scene, failing, log_ref};
 use super::table;
-use crate::verify::lab::{git, stock_git};
+use crate::common::lab::{git, stock_git};
 
 /// What was done, and what it read as.
 struct Tried {

@@ -4,8 +4,8 @@ use git_handoff::model::entry::{Again, Event, Exit};
 
 use super::run::failing;
 use super::table;
-use crate::verify::lab::Lab;
-use crate::verify::teller::Teller;
+use crate::common::lab::Lab;
+use crate::common::teller::Teller;
 
 /// What is done to a run's story before it is told.
 type Story = fn(&mut Teller<'_>);

@@ -14,8 +14,8 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{Report, State};
 
-use crate::verify::lab::Lab;
-use crate::verify::teller::{Teller, Told};
+use crate::common::lab::Lab;
+use crate::common::teller::{Teller, Told};
 
 pub(crate) const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
@@ -114,7 +114,7 @@ impl Scene {
         let told = lab.finish(teller);
         let log = refs::read(&lab.store, &log_ref(&lab)).unwrap().unwrap();
         let scene = Self { lab, told, drafts, log };
-        crate::verify::lab::assert_intact(&scene.lab.verify());
+        crate::common::lab::assert_intact(&scene.lab.verify());
         scene
     }
 

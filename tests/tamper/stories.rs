@@ -14,8 +14,8 @@ use git_handoff::verify::{Options, Signers, State};
 
 use super::run::{End, PLAN, Scene, failing};
 use super::table;
-use crate::verify::lab::{Lab, blob, key, path};
-use crate::verify::teller::Told;
+use crate::common::lab::{Lab, blob, key, path};
+use crate::common::teller::Told;
 
 pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
 

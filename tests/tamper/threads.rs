@@ -20,8 +20,8 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::table;
-use crate::verify::lab::{Lab, key, next};
-use crate::verify::teller::Teller;
+use crate::common::lab::{Lab, key, next};
+use crate::common::teller::Teller;
 
 /// A repository with three keys: ours, a teammate's, and a stranger's.
 struct Ground {
@@ -279,7 +279,7 @@ fn ties() {
     rows.read("nothing: to an entry of a run that our log saw sealed", &ground, INTACT);
     ground.tie(told.links.last().unwrap().commit);
     rows.read("nothing: to its seal", &ground, INTACT);
-    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    let mut teller = Teller::submit(&ground.lab, crate::common::lab::PLAN);
     teller.fire("edit-a");
     teller.fail("edit-a");
     teller.skip("edit-b");
@@ -292,13 +292,13 @@ fn ties() {
     let ground = Ground::new();
     let links = ground.run(&ground.lab.signer);
     ground.tie(links[2].commit);
-    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    let mut teller = Teller::submit(&ground.lab, crate::common::lab::PLAN);
     teller.fire("edit-a");
     teller.fail("edit-a");
     teller.write(&ground.lab.signer);
     rows.read("to a run of ours that was told anew afterwards", &ground, TAMPERED);
     let ground = Ground::new();
-    let mut teller = Teller::submit(&ground.lab, crate::verify::lab::PLAN);
+    let mut teller = Teller::submit(&ground.lab, crate::common::lab::PLAN);
     teller.fire("edit-b");
     let links = teller.write(&ground.lab.signer).links;
     ground.tie(links[1].commit);

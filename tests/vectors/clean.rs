@@ -4,9 +4,9 @@ use git_handoff::model::entry::{Again, Event, ItemDropped, RunEnded};
 use git_handoff::model::name::ItemId;
 
 use super::Vector;
+use crate::common::lab::{Lab, PLAN};
+use crate::common::teller::Teller;
 use crate::tamper::run::{End, story};
-use crate::verify::lab::{Lab, PLAN};
-use crate::verify::teller::Teller;
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("clean-done", "two items, the second of which takes the first one's patch and an artifact", |lab| {

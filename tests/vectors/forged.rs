@@ -9,8 +9,8 @@ use git_handoff::model::time::Moment;
 
 use super::clean::failed;
 use super::{Vector, stranger};
-use crate::verify::lab::{Lab, PLAN, blob, relink};
-use crate::verify::teller::{Teller, Told};
+use crate::common::lab::{Lab, PLAN, blob, relink};
+use crate::common::teller::{Teller, Told};
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("commit-author", "another author in the commit of the last entry", |lab| {

@@ -171,5 +171,10 @@ fn ours_are_read_back() {
     env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json", "--signers", "../signers"]).success();
     let unknown = env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json"]).exit(3);
     assert!(unknown.stdout.contains("✗ INCOMPLETE"), "{unknown}");
-    assert_output!("bundle_json_refused", env.handoff(["verify", "--bundle-json", "../nothing.json"]));
+    assert_output!(env.handoff(["verify", "--bundle-json", "../nothing.json"]), @r"
+    ------- stderr -------
+    error: ../nothing.json holds no audit bundle: wrong-type at runId: expected a string, found 3
+    hint: git handoff export RUN --format bundle-json
+    [exit status: 1]
+    ");
 }

@@ -1,7 +1,7 @@
 //! Stories about documents that cannot have happened.
 
-use super::lab::{Lab, assert_fails, assert_intact, blob, path};
-use super::teller::Teller;
+use crate::common::lab::{Lab, assert_fails, assert_intact, blob, path};
+use crate::common::teller::Teller;
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha512};
 use ssh_key::PublicKey;
 use ssh_key::public::{Ed25519PublicKey, KeyData};
 
-use super::lab::{Lab, assert_fails};
+use crate::common::lab::{Lab, assert_fails};
 
 /// A message, a key, a signature over it, and whether it holds where it is held strictly.
 type Case = (&'static str, &'static str, &'static str, bool);

@@ -4,8 +4,8 @@ use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
 use serde_json::{Value, json};
 
-use super::lab::{Lab, PLAN, assert_fails, assert_intact};
-use super::teller::Teller;
+use crate::common::lab::{Lab, PLAN, assert_fails, assert_intact};
+use crate::common::teller::Teller;
 
 /// An honest run whose entry 0 is bent before anything is written.
 fn submitted(bend: impl Fn(&Lab, &mut git_handoff::model::entry::RunSubmitted)) -> git_handoff::verify::Report {

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use super::lab::{Lab, assert_fails, assert_intact, relink};
-use super::teller::Told;
+use crate::common::lab::{Lab, assert_fails, assert_intact, relink};
+use crate::common::teller::Told;
 
 use git_handoff::git::codec;
 use git_handoff::git::refs;
@@ -213,7 +213,7 @@ fn replace_refs_grafts_and_shallow_files_have_no_say() {
 fn a_large_replaced_product_is_read_as_it_is_stored() {
     let lab = Lab::new();
     let large = vec![7; (4 << 20) + 1];
-    let mut run = super::teller::Teller::submit(&lab, super::lab::PLAN);
+    let mut run = crate::common::teller::Teller::submit(&lab, crate::common::lab::PLAN);
     run.fire("edit-a");
     run.done("edit-a", &[("patch", &large)]);
     run.fire("edit-b");

@@ -4,8 +4,8 @@ use git_handoff::git::codec;
 use git_handoff::model::entry::Event;
 use git_handoff::verify::{Report, State};
 
-use super::lab::{Lab, PLAN, blob};
-use super::teller::Teller;
+use crate::common::lab::{Lab, PLAN, blob};
+use crate::common::teller::Teller;
 
 /// The states of the rows in their order: `✓`, `✗` or `─`.
 fn marks(report: &Report) -> String {

@@ -11,8 +11,8 @@ use git_handoff::model::time::Moment;
 use git_handoff::verify::{Options, Signers, State, revoked};
 use jiff::tz::TimeZone;
 
-use super::lab::{Lab, assert_fails, assert_intact, key};
-use super::teller::Teller;
+use crate::common::lab::{Lab, assert_fails, assert_intact, key};
+use crate::common::teller::Teller;
 
 /// Options before the key of the line, principals in front of them, and the principal that is asked for. The entries' time
 /// is 2026-06-04T02:00:00Z, which is 04:00 in the zone.

@@ -1,7 +1,7 @@
 //! Stories that are linked, sealed and signed with the right key, and yet cannot have happened.
 
-use super::lab::{Lab, PLAN, assert_fails, assert_intact, blob, path};
-use super::teller::Teller;
+use crate::common::lab::{Lab, PLAN, assert_fails, assert_intact, blob, path};
+use crate::common::teller::Teller;
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;

@@ -1,7 +1,7 @@
 //! Keys, logs, and who may go on.
 
-use super::lab::{Lab, PLAN, assert_fails, assert_intact, key};
-use super::teller::Teller;
+use crate::common::lab::{Lab, PLAN, assert_fails, assert_intact, key};
+use crate::common::teller::Teller;
 
 use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;

@@ -1,0 +1,205 @@
+//! A repository to tell stories in: true ones, and false ones that are nevertheless linked, sealed and signed.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+
+use git_handoff::clock::Clock;
+use git_handoff::git::codec;
+use git_handoff::git::refs;
+use git_handoff::git::store::{Durability, Edit, Store};
+use git_handoff::ledger::chain::{Draft, Head, Link, Writer};
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::digest::Oid;
+use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted};
+use git_handoff::model::format;
+use git_handoff::model::name::{FilePath, RunId};
+use git_handoff::model::time::Moment;
+use git_handoff::verify::{Options, Report, State, verify};
+use serde_json::json;
+use ssh_key::private::Ed25519Keypair;
+use ssh_key::{LineEnding, PrivateKey};
+
+use super::teller::{Teller, Told};
+
+pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
+  {"id":"edit-a","executor":"command","inputs":{"command":["true"]},"resourceLocks":["build"]},
+  {"id":"edit-b","executor":"command","inputs":{"command":"test -f inputs/patch"},"resourceLocks":["build"],
+   "needs":{"patch":{"from":"edit-a","select":{"kind":"patch"}},
+            "spec":{"from":"@artifacts","select":{"kind":"output","path":"docs/spec.md"}}}}],
+  "artifacts":{"docs/spec.md":"spec.md"}}"#;
+
+pub(crate) struct Lab {
+    dir: tempfile::TempDir,
+    pub(crate) store: Store,
+    pub(crate) signer: Signer,
+    pub(crate) base: Oid,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        Self::with_format("sha1")
+    }
+
+    pub(crate) fn with_format(format: &str) -> Self {
+        let dir = crate::common::folder();
+        git(dir.path(), &["init", "-q", "-b", "main", &format!("--object-format={format}")]);
+        git(dir.path(), &["commit", "-q", "--allow-empty", "-m", "base"]);
+        let base = git(dir.path(), &["rev-parse", "HEAD"]).parse().unwrap();
+        let store = Store::discover(dir.path()).unwrap().with_durability(Durability::Relaxed);
+        let signer = key(dir.path(), 1);
+        Self { dir, store, signer, base }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        git(self.path(), args)
+    }
+
+    pub(crate) fn writer_with(&self, signer: &Signer) -> Writer {
+        Writer {
+            store: self.store.clone(),
+            signer: signer.clone(),
+            clock: Clock::Pinned(Moment::from_millis(1_780_538_400_000)),
+            actor: "human:ada".to_owned(),
+        }
+    }
+
+    /// A whole honest run, published and logged.
+    pub(crate) fn honest(&self) -> Told {
+        self.finish(Teller::honest(self))
+    }
+
+    /// Writes a story, publishes it and logs it.
+    pub(crate) fn finish(&self, teller: Teller<'_>) -> Told {
+        let told = teller.write(&self.signer);
+        self.log(&told, &self.signer);
+        told
+    }
+
+    /// Appends what the log says of a run.
+    pub(crate) fn log(&self, told: &Told, signer: &Signer) {
+        self.log_as(told, signer, |_| {});
+    }
+
+    pub(crate) fn log_as(&self, told: &Told, signer: &Signer, bend: impl FnOnce(&mut LogSealed)) {
+        let log = signer.fingerprint();
+        let name = format::log_ref(&log);
+        let head = git_handoff::ledger::chain::tip(&self.store, &name).unwrap();
+        let first = told.links[0].hash;
+        let mut events = vec![(
+            Event::LogSubmitted(LogSubmitted { log: log.clone(), first }),
+            json!({ "run": told.run, "first": first }),
+        )];
+        let last = told.links.last().unwrap();
+        if let Event::RunSealed(seal) = &last.entry.event {
+            let mut sealed =
+                LogSealed { log, root: seal.root, entries: seal.entries, seal: last.hash, commit: last.commit };
+            bend(&mut sealed);
+            let record = json!({ "run": told.run, "root": sealed.root, "entries": sealed.entries,
+                                 "seal": sealed.seal, "commit": sealed.commit });
+            events.push((Event::LogSealed(sealed), record));
+        }
+        let drafts = events.into_iter().map(|(event, record)| {
+            let blob = self.store.write_blob(&format::canonical(&record)).unwrap();
+            let edits = vec![(format::log_path(&told.run), Edit::Blob(blob))];
+            Draft { about: told.run.clone().into(), event, edits }
+        });
+        let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
+        let _ = appended.publish().unwrap();
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options { own_key: Some(self.signer.fingerprint()), ..Options::default() }
+    }
+
+    pub(crate) fn verify(&self) -> Report {
+        self.verify_with(&self.options())
+    }
+
+    pub(crate) fn verify_with(&self, options: &Options) -> Report {
+        let run = RunId::parse("handoff-dag-1").unwrap();
+        verify(&self.store, &run, &format::run_ref(&run), options).unwrap()
+    }
+
+    /// Moves the run's ref, and makes sure that it moved.
+    pub(crate) fn point_at(&self, oid: Oid) {
+        refs::set(&self.store, "refs/handoff/runs/handoff-dag-1", oid).unwrap();
+    }
+}
+
+/// Writes entries as they are, each on the one before, signed; nothing is put right.
+pub(crate) fn relink(lab: &Lab, entries: &[(Entry, Oid)]) -> Oid {
+    let mut parents: Vec<Oid> = Vec::new();
+    for (entry, tree) in entries {
+        let signature = lab.signer.sign(&codec::payload(entry, *tree, &parents)).unwrap();
+        let raw = codec::signed(entry, *tree, &parents, &signature);
+        parents = vec![lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
+    }
+    parents[0]
+}
+
+/// The head after a link, without publishing.
+pub(crate) fn next(head: &Head, link: &Link) -> Head {
+    Head {
+        name: head.name.clone(),
+        commit: Some(link.commit),
+        tree: Some(link.tree),
+        last: Some(link.hash),
+        at: Some(link.entry.at),
+        entries: head.entries + 1,
+    }
+}
+
+pub(crate) fn blob(lab: &Lab, bytes: &[u8]) -> Edit {
+    Edit::Blob(lab.store.write_blob(bytes).unwrap())
+}
+
+pub(crate) fn key(dir: &Path, seed: u8) -> Signer {
+    let pair = Ed25519Keypair::from_seed(&[seed; 32]);
+    let path = dir.join(format!(".git/key-{seed}"));
+    std::fs::write(&path, PrivateKey::from(pair).to_openssh(LineEnding::LF).unwrap().as_bytes()).unwrap();
+    Signer::from_file(&path).unwrap()
+}
+
+/// Runs stock git and returns what it printed.
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    let output = stock_git(dir, args);
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+pub(crate) fn stock_git(dir: &Path, args: &[&str]) -> std::process::Output {
+    let home = dir.join(".git");
+    let mut command = Command::new("git");
+    command.args(args).current_dir(dir).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home).env("GIT_CONFIG_NOSYSTEM", "1");
+    for who in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{who}_NAME"), "ada").env(format!("GIT_{who}_EMAIL"), "ada@example.com");
+        command.env(format!("GIT_{who}_DATE"), "1780538400 +0000");
+    }
+    command.output().unwrap()
+}
+
+pub(crate) fn path(text: &str) -> FilePath {
+    FilePath::parse(text).unwrap()
+}
+
+/// The row that must fail, and a part of what it must say.
+#[track_caller]
+pub(crate) fn assert_fails(report: &Report, row: &str, part: &str) {
+    let text = report.to_text(false);
+    let row = report.row(row).unwrap();
+    assert!(row.state == State::Failed && row.detail.contains(part), "wanted ✗ {} …{part}…, got\n{text}", row.name);
+    assert!(!report.intact, "{text}");
+}
+
+/// All rows hold.
+#[track_caller]
+pub(crate) fn assert_intact(report: &Report) {
+    assert!(report.intact && report.rows.iter().all(|row| row.state == State::Ok), "{}", report.to_text(false));
+}

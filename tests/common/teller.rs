@@ -1,0 +1,304 @@
+//! Makes up stories: derives everything as the format says, and lets anything be bent before it is written.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use git_handoff::git::refs;
+use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::{Draft, Head, Link};
+use git_handoff::ledger::merkle::Frontier;
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{
+    Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
+    Product, RunEnded, RunExtended, RunSealed, RunSubmitted,
+};
+use git_handoff::model::extension::definition;
+use git_handoff::model::format;
+use git_handoff::model::graph::Graph;
+use git_handoff::model::manifest::{self, Manifest};
+use git_handoff::model::name::{FilePath, ItemId, RunId};
+use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
+use git_handoff::model::state::{Phase, RunState};
+use serde_json::Value;
+
+use super::lab::{Lab, PLAN, blob, next, path};
+/// A story that was written and published.
+pub(crate) struct Told {
+    pub(crate) run: RunId,
+    pub(crate) head: Head,
+    pub(crate) links: Vec<Link>,
+}
+
+/// A story being made up. It derives everything as the format says, and lets anything be bent before it is written.
+pub(crate) struct Teller<'a> {
+    lab: &'a Lab,
+    pub(crate) plan: Plan,
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) state: RunState,
+    /// Whether a seal's root and count are filled in when it is written.
+    pub(crate) true_seal: bool,
+}
+
+impl<'a> Teller<'a> {
+    pub(crate) fn honest(lab: &'a Lab) -> Self {
+        let mut teller = Self::submit(lab, PLAN);
+        teller.fire("edit-a");
+        teller.done("edit-a", &[("patch", b"diff --git a/x b/x\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
+        teller.fire("edit-b");
+        teller.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+        teller.seal();
+        teller
+    }
+
+    pub(crate) fn submit(lab: &'a Lab, plan: &str) -> Self {
+        let parsed = git_handoff::plan::parse(plan.as_bytes()).unwrap();
+        let spec = b"# Spec\n";
+        let fan_out = parsed.items.len() > 256 || parsed.open_ended || !parsed.rules.is_empty();
+        let submitted = RunSubmitted {
+            plan: Digest::of(plan.as_bytes()),
+            artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
+            rules: None,
+            base: lab.base,
+            queue: parsed.queue.clone(),
+            pattern: "dag".to_owned(),
+            open_ended: parsed.open_ended,
+            writers: vec![lab.signer.fingerprint()],
+            fan_out,
+            object_format: lab.store.object_format().to_owned(),
+            tool: format::TOOL.to_owned(),
+        };
+        let mut edits = vec![("plan.json".to_owned(), blob(lab, plan.as_bytes()))];
+        edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
+        let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
+        let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
+        Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true }
+    }
+
+    /// Adds an entry with edits; what the rules do not allow is forced upon the state.
+    pub(crate) fn add(&mut self, event: Event, mut edits: Vec<(String, Edit)>) {
+        if let Event::RunExtended(e) = &event {
+            let _ = self.state.extend(e, self.items(&edits));
+            return self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
+        }
+        let at = event.item().and_then(|(item, _)| self.state.graph.position(item));
+        if let (Err(_), Some(at)) = (self.state.apply(&event), at) {
+            let state = &mut self.state.items[at];
+            match &event {
+                Event::ItemFired(e) => (state.phase, state.attempts) = (Phase::Running, e.attempt),
+                Event::ItemReconciled(e) => {
+                    state.phase = if e.status == Outcome::Done { Phase::Done } else { Phase::Failed };
+                    state.products = e.products.clone();
+                }
+                _ => {}
+            }
+        }
+        if let Some(at) = at {
+            let path = self.state.layout().state(&self.state.graph.item(at).id);
+            edits.push((path, blob(self.lab, &self.state.items[at].canonical())));
+        }
+        self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
+    }
+
+    /// The items whose `item.json` is written.
+    fn items(&self, edits: &[(String, Edit)]) -> Vec<Item> {
+        let read = |(_, edit): &(String, Edit)| match edit {
+            Edit::Blob(oid) => git_handoff::plan::parse_item(&self.lab.store.read_blob(*oid).unwrap()).ok(),
+            _ => None,
+        };
+        edits.iter().filter_map(read).collect()
+    }
+
+    /// The item that a rule names after what it sees, whether it would create it or not.
+    pub(crate) fn of_rule(&self, at: usize) -> Item {
+        let rule = &self.state.rules[at];
+        rule.item(&self.state.seen(rule))
+    }
+
+    pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {
+        let layout = self.state.layout();
+        let edits = items.iter().map(|item| (layout.definition(&item.id), blob(self.lab, &definition(item))));
+        self.add(Event::RunExtended(RunExtended::of(cause, items)), edits.collect());
+    }
+
+    pub(crate) fn fire(&mut self, item: &str) {
+        self.fire_with(item, |_| {});
+    }
+
+    /// Dispatches an item with a manifest that is bent first; entry and manifest agree on input refs and attempt.
+    pub(crate) fn fire_with(&mut self, item: &str, bend: impl FnOnce(&mut Manifest)) {
+        let id = ItemId::parse(item).unwrap();
+        let at = self.state.graph.position(&id).unwrap();
+        let node = self.state.graph.item(at).clone();
+        let argv = match node.inputs.get("command") {
+            Some(Value::String(script)) => vec!["sh".to_owned(), "-c".to_owned(), script.clone()],
+            Some(Value::Array(argv)) => argv.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect(),
+            _ => vec!["agent".to_owned()],
+        };
+        let mut manifest = Manifest {
+            schema: manifest::SCHEMA.to_owned(),
+            run: self.plan.id.clone(),
+            item: id.clone(),
+            attempt: self.state.items[at].attempts + 1,
+            base: self.lab.base,
+            executor: node.executor.clone(),
+            subagent: None,
+            argv,
+            setup: None,
+            verify: None,
+            inputs: format::digest_of(&Value::Object(node.inputs.clone())),
+            input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),
+            env: Vec::new(),
+            secret_env: Vec::new(),
+            timeout: node.timeout.unwrap_or(7200),
+            sandbox: "none".to_owned(),
+            tool: format::TOOL.to_owned(),
+        };
+        bend(&mut manifest);
+        let bytes = manifest.canonical();
+        let event = ItemFired {
+            item: id.clone(),
+            attempt: manifest.attempt,
+            manifest: Digest::of(&bytes),
+            input_refs: manifest.input_refs,
+        };
+        let edits = vec![(self.state.layout().manifest(&id), blob(self.lab, &bytes))];
+        self.add(Event::ItemFired(event), edits);
+    }
+
+    fn resolve(&self, need: &Need) -> InputRef {
+        let product = |id: &ItemId| {
+            let at = self.state.graph.position(id).unwrap();
+            self.state.items[at].products.get(&need.select.product_key()).map(|product| product.sha256)
+        };
+        let document = |name: &FilePath| Some(self.state.documents.latest(name)?.product.sha256);
+        let digest = match (&need.from, &need.select) {
+            (Source::Item(id), _) => product(id),
+            (Source::Documents, Selector::Document { name, .. }) => document(name),
+            _ => self.state.submitted.artifacts.values().next().copied(),
+        };
+        let digest = digest.unwrap_or_else(|| Digest::of(b"made up"));
+        InputRef { from: need.from.clone(), select: need.select.clone(), digest }
+    }
+
+    /// Puts a revision of a document on the run.
+    pub(crate) fn document(&mut self, name: &str, schema: Option<&str>, bytes: &[u8]) {
+        self.document_with(name, bytes, |e| e.schema = schema.map(|schema| schema.parse().unwrap()));
+    }
+
+    /// Puts a revision on the run that is bent first; the tree agrees with what the entry then says.
+    pub(crate) fn document_with(&mut self, name: &str, bytes: &[u8], bend: impl FnOnce(&mut DocumentWritten)) {
+        let name = path(name);
+        let latest = self.state.documents.latest(&name);
+        let mut event = DocumentWritten {
+            revision: latest.map_or(1, |latest| latest.number + 1),
+            schema: None,
+            sha256: Digest::of(bytes),
+            oid: self.lab.store.write_blob(bytes).unwrap(),
+            size: bytes.len() as u64,
+            previous: latest.map(|latest| latest.product.sha256),
+            author: "human:ada".to_owned(),
+            name,
+        };
+        bend(&mut event);
+        let edits = vec![(format::document_path(&event.name), Edit::Blob(event.oid))];
+        self.add(Event::DocumentWritten(event), edits);
+    }
+
+    pub(crate) fn done(&mut self, item: &str, products: &[(&str, &[u8])]) {
+        let made = products.iter().map(|(key, bytes)| {
+            let product = Product {
+                sha256: Digest::of(bytes),
+                oid: self.lab.store.write_blob(bytes).unwrap(),
+                size: bytes.len() as u64,
+            };
+            (key.parse().unwrap(), product)
+        });
+        let made = made.collect();
+        self.end(item, Outcome::Done, made);
+    }
+
+    pub(crate) fn fail(&mut self, item: &str) {
+        self.end(item, Outcome::Failed, BTreeMap::new());
+    }
+
+    fn end(&mut self, item: &str, status: Outcome, products: BTreeMap<ProductKey, Product>) {
+        let id = ItemId::parse(item).unwrap();
+        let at = self.state.graph.position(&id).unwrap();
+        let layout = self.state.layout();
+        let mut edits = Vec::new();
+        for (key, product) in &products {
+            let path = match key {
+                ProductKey::Patch => layout.patch(&id),
+                ProductKey::Output(path) => layout.output(&id, path),
+                ProductKey::Document(name) => format::document_path(name),
+            };
+            edits.push((path, Edit::Blob(product.oid)));
+        }
+        let event = ItemReconciled {
+            item: id,
+            attempt: self.state.items[at].attempts,
+            status,
+            reason: (status == Outcome::Failed).then(|| "exit code 1".to_owned()),
+            exit: None,
+            duration_ms: 12,
+            products,
+            verify: None,
+            transcript: None,
+        };
+        self.add(Event::ItemReconciled(event), edits);
+    }
+
+    pub(crate) fn skip(&mut self, item: &str) {
+        let id = ItemId::parse(item).unwrap();
+        let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
+        self.add(Event::ItemSkipped(ItemDropped { item: id, attempt, reason: "edit-a failed".to_owned() }), Vec::new());
+    }
+
+    pub(crate) fn requeue(&mut self, item: &str, reason: Again) {
+        let id = ItemId::parse(item).unwrap();
+        let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
+        let event = ItemEnded {
+            item: id,
+            attempt,
+            reason,
+            detail: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            not_before: None,
+        };
+        let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };
+        self.add(event, Vec::new());
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    }
+
+    pub(crate) fn seal(&mut self) {
+        let seal = RunSealed { root: Digest::of(b""), entries: 0, counts: self.state.counts() };
+        self.add(Event::RunSealed(seal), Vec::new());
+    }
+
+    /// Writes the story with true links, true seals and true signatures, and publishes it.
+    pub(crate) fn write(self, signer: &Signer) -> Told {
+        let writer = self.lab.writer_with(signer);
+        let mut head = Head::unborn(String::new());
+        let (mut links, mut frontier) = (Vec::<Link>::new(), Frontier::default());
+        for mut draft in self.drafts {
+            if let (Event::RunSealed(seal), true) = (&mut draft.event, self.true_seal) {
+                (seal.root, seal.entries) = (frontier.root(), frontier.len());
+            }
+            // Nobody prunes here before the ref is set.
+            let (_, written) = writer.append(&head, vec![draft]).unwrap().place().unwrap();
+            let link = written[0].clone();
+            head = next(&head, &link);
+            frontier.push(link.hash);
+            links.push(link);
+        }
+        refs::set(&self.lab.store, &format::run_ref(&self.plan.id), links.last().unwrap().commit).unwrap();
+        Told { run: self.plan.id, head, links }
+    }
+}

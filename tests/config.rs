@@ -1,0 +1,30 @@
+//! Settings as people make them, with git itself: what each does, what is refused, and the document that is written from their table.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+mod page;
+mod reading;
+mod refusing;
+
+use git_handoff::config::{Config, Error, SETTINGS};
+use git_handoff::git::store::Store;
+
+use crate::common::place::Place;
+
+/// Returns what is configured.
+fn read(place: &Place) -> Result<Config, Error> {
+    Config::read(&Store::discover(&place.root()).unwrap())
+}
+
+/// Returns a name of the table with a name of somebody's in the place that it has for one.
+fn named(name: &str, own: &str) -> String {
+    match (name.find('<'), name.rfind('>')) {
+        (Some(start), Some(end)) => format!("{}{own}{}", &name[..start], &name[end + 1..]),
+        _ => name.to_owned(),
+    }
+}
+
+/// Returns every name of the table.
+fn names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().flat_map(|group| group.entries).flat_map(|entry| entry.names.iter().copied())
+}

@@ -1,0 +1,205 @@
+//! Every setting, written by git and read from it.
+
+use std::path::Path;
+
+use git_handoff::anchor;
+use git_handoff::config::{Config, Executor, Queue, SETTINGS};
+use git_handoff::engine::command;
+use git_handoff::git::store::Durability;
+
+use super::{named, names, read};
+use crate::common::place::Place;
+
+/// The name that is chosen where there is a choice: with capital letters, points and a blank in it.
+const OWN: &str = "My own.v2";
+
+/// The name of a setting, a value for it, and whether that holds.
+type Sample = (&'static str, &'static str, fn(&Config) -> bool);
+
+/// One for every setting.
+const SAMPLES: &[Sample] = &[
+    ("handoff.signingKey", "~/key", |c| c.signing_key.as_deref() == Some("~/key")),
+    ("handoff.signers", "who", |c| c.signers.as_deref() == Some(Path::new("who"))),
+    ("handoff.revoked", "gone", |c| c.revoked.as_deref() == Some(Path::new("gone"))),
+    ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
+    ("handoff.executor.<name>.setup", "lay out", |c| executor(c).setup.as_deref() == Some("lay out")),
+    ("handoff.executor.<name>.verify", "look", |c| executor(c).verify.as_deref() == Some("look")),
+    ("handoff.executor.<name>.timeout", "2k", |c| executor(c).timeout == Some(2048)),
+    ("handoff.executor.<name>.maxAttempts", "100", |c| executor(c).max_attempts == Some(100)),
+    ("handoff.executor.<name>.env", "A=b=c", |c| executor(c).env["A"] == "b=c"),
+    ("handoff.executor.<name>.passEnv", "A  B", |c| executor(c).pass_env == ["A", "B"]),
+    ("handoff.executor.<name>.secretEnv", "A B", |c| executor(c).secret_env == ["A", "B"]),
+    ("handoff.subagent.<name>.command", "do it", |c| subagent(c).command.as_deref() == Some("do it")),
+    ("handoff.subagent.<name>.setup", "lay out", |c| subagent(c).setup.as_deref() == Some("lay out")),
+    ("handoff.subagent.<name>.verify", "look", |c| subagent(c).verify.as_deref() == Some("look")),
+    ("handoff.subagent.<name>.timeout", "90", |c| subagent(c).timeout == Some(90)),
+    ("handoff.subagent.<name>.maxAttempts", "1", |c| subagent(c).max_attempts == Some(1)),
+    ("handoff.subagent.<name>.env", "A=", |c| subagent(c).env["A"].is_empty()),
+    ("handoff.subagent.<name>.passEnv", "A", |c| subagent(c).pass_env == ["A"]),
+    ("handoff.subagent.<name>.secretEnv", "A", |c| subagent(c).secret_env == ["A"]),
+    ("handoff.queue.<name>.concurrency", "3", |c| queue(c).concurrency == Some(3)),
+    ("handoff.queue.<name>.pattern", "line", |c| queue(c).pattern.as_deref() == Some("line")),
+    ("handoff.queue.<name>.rules", "rules.json", |c| queue(c).rules.as_deref() == Some(Path::new("rules.json"))),
+    ("handoff.queue.<name>.maxAttempts", "5", |c| queue(c).max_attempts == Some(5)),
+    ("handoff.maxCrashes", "0", |c| c.max_crashes == 0),
+    ("handoff.maxItems", "1m", |c| c.max_items == 1 << 20),
+    ("handoff.durability", "relaxed", |c| c.durability == Durability::Relaxed),
+    ("handoff.workspace.root", "/var/tmp/x", |c| c.workspace_root.as_deref() == Some(Path::new("/var/tmp/x"))),
+    ("handoff.workspace.keep", "On", |c| c.keep),
+    ("handoff.workspace.inputs", "in", |c| c.inputs == "in"),
+    ("handoff.workspace.outputs", "out", |c| c.outputs == "out"),
+    ("handoff.maxProductSize", "1G", |c| c.max_product_size == 1 << 30),
+    ("handoff.schema.<id>@<version>.path", "s.json", |c| {
+        c.schemas[&"note@1".parse().unwrap()].path == Path::new("s.json")
+    }),
+    ("handoff.shape.<id>.path", "s.json", |c| c.shapes[OWN].path == Path::new("s.json")),
+    ("handoff.maxFetchSize", "12", |c| c.max_fetch_size == 12),
+    ("handoff.anchor.<name>.type", "git", |c| c.anchors[OWN]["type"] == "git"),
+    ("handoff.anchor.<name>.guarantee", "detect", |c| c.anchors[OWN]["guarantee"] == "detect"),
+    ("handoff.anchor.<name>.timeout", "5", |c| c.anchors[OWN]["timeout"] == "5"),
+    ("handoff.anchor.<name>.url", "../v", |c| c.anchors[OWN]["url"] == "../v"),
+    ("handoff.anchor.<name>.branches", "b", |c| c.anchors[OWN]["branches"] == "b"),
+    ("handoff.anchor.<name>.ca", "ca.pem", |c| c.anchors[OWN]["ca"] == "ca.pem"),
+    ("handoff.anchor.<name>.bucket", "b", |c| c.anchors[OWN]["bucket"] == "b"),
+    ("handoff.anchor.<name>.prefix", "p/", |c| c.anchors[OWN]["prefix"] == "p/"),
+    ("handoff.anchor.<name>.endpoint", "https://s", |c| c.anchors[OWN]["endpoint"] == "https://s"),
+    ("handoff.anchor.<name>.region", "eu", |c| c.anchors[OWN]["region"] == "eu"),
+    ("handoff.anchor.<name>.credentials", "c", |c| c.anchors[OWN]["credentials"] == "c"),
+    ("handoff.anchor.<name>.profile", "p", |c| c.anchors[OWN]["profile"] == "p"),
+    ("handoff.anchor.<name>.retentionDays", "9", |c| c.anchors[OWN]["retentiondays"] == "9"),
+];
+
+fn executor(config: &Config) -> &Executor {
+    &config.executors[OWN]
+}
+
+fn subagent(config: &Config) -> &Executor {
+    &config.subagents[OWN]
+}
+
+fn queue(config: &Config) -> &Queue {
+    &config.queues[OWN]
+}
+
+/// Returns the name of a setting as somebody has it.
+fn own(name: &str) -> String {
+    named(name, if name.contains("@<version>") { "note@1" } else { OWN })
+}
+
+/// Returns the same in the other letter case, where git says that it means the same.
+fn odd(key: &str) -> String {
+    let (rest, field) = key.rsplit_once('.').unwrap();
+    format!("{}.{}", rest.replacen("handoff", "HandOff", 1), field.to_ascii_uppercase())
+}
+
+#[test]
+fn every_setting_has_a_sample() {
+    let samples: Vec<_> = SAMPLES.iter().map(|(name, ..)| *name).collect();
+    let (mut samples, mut names) = (samples, names().collect::<Vec<_>>());
+    samples.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(samples, names);
+}
+
+#[test]
+fn every_setting_does_what_it_says_in_any_letter_case() {
+    let place = Place::new();
+    let (untouched, before) = (place.read(".git/config"), format!("{:?}", read(&place).unwrap()));
+    for (name, value, holds) in SAMPLES {
+        for key in [own(name), odd(&own(name))] {
+            place.git(&["config", &key, value]);
+            let config = read(&place).unwrap();
+            assert!(holds(&config), "{key} = {value}: {config:?}");
+            assert_eq!(config.warnings, [""; 0], "{key}");
+            assert_ne!(format!("{config:?}"), before, "{key} = {value} is what holds anyway");
+            place.write(".git/config", &untouched);
+        }
+    }
+}
+
+#[test]
+fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest() {
+    let tracked = |wanted: &str| {
+        let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
+        entries.find(|entry| entry.names.contains(&wanted)).unwrap().tracked
+    };
+    let place = Place::new();
+    let before = format!("{:?}", read(&place).unwrap());
+    place.git(&["config", "include.path", "../team.config"]);
+    for (name, value, holds) in SAMPLES {
+        place.write("team.config", "");
+        place.git(&["config", "--file", "team.config", &own(name), value]);
+        let mut config = read(&place).unwrap();
+        if tracked(name) {
+            assert!(holds(&config), "{name}");
+            continue;
+        }
+        let warning = config.warnings.pop().unwrap();
+        assert!(warning.contains("is ignored: it stands in a file inside the work tree"), "{name}: {warning}");
+        assert_eq!(format!("{config:?}"), before, "{name}");
+    }
+    let outside: Vec<_> = names().filter(|name| !tracked(name) && !name.starts_with("handoff.anchor.")).collect();
+    assert_eq!(outside, ["handoff.signingKey", "handoff.signers", "handoff.revoked"]);
+    assert!(names().all(|name| !name.starts_with("handoff.anchor.") || !tracked(name)));
+}
+
+#[test]
+fn the_default_that_is_documented_is_the_one_that_holds() {
+    let mut seen = 0;
+    let place = Place::new();
+    let before = format!("{:?}", read(&place).unwrap());
+    for entry in SETTINGS.iter().flat_map(|group| group.entries) {
+        let value = entry.default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+        let (name, Some(value)) = (entry.names[0], value.filter(|value| !value.contains(['`', '$']))) else { continue };
+        // What is said by name is kept as unsaid; where it is needed, it gets its default.
+        if name.contains('<') {
+            continue;
+        }
+        place.git(&["config", name, value]);
+        assert_eq!(format!("{:?}", read(&place).unwrap()), before, "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 8, "only {seen} defaults were compared");
+}
+
+#[test]
+fn the_defaults_of_what_is_named_are_those_that_hold_where_they_are_needed() {
+    let documented = |wanted: &str| {
+        let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
+        let default = entries.find(|entry| entry.names.contains(&wanted)).unwrap().default;
+        default.trim_matches('`').parse::<u64>().unwrap()
+    };
+    let item =
+        git_handoff::plan::parse_item(br#"{"id":"a","executor":"command","inputs":{"command":"true"}}"#).unwrap();
+    let config = Config::default();
+    let timeout = command::resolve(&item, &config).unwrap().timeout;
+    assert_eq!(documented("handoff.executor.<name>.timeout"), timeout);
+    let attempts = command::max_attempts(&item, "default", &config);
+    assert_eq!(documented("handoff.queue.<name>.maxAttempts"), u64::from(attempts));
+    assert_eq!(documented("handoff.anchor.<name>.timeout"), anchor::PATIENCE.as_secs());
+}
+
+#[test]
+fn the_last_one_holds_and_lists_grow() {
+    let place = Place::new();
+    for (key, value) in [
+        ("handoff.maxItems", "1"),
+        ("handoff.maxItems", "2"),
+        ("handoff.executor.x.env", "A=1"),
+        ("handoff.executor.x.env", "B=2"),
+        ("handoff.executor.x.env", "A=3"),
+        ("handoff.executor.x.passEnv", "A B"),
+        ("handoff.executor.x.passEnv", "C"),
+        ("handoff.signingKey", "mine"),
+        ("handoff.signingKey", ""),
+    ] {
+        place.git(&["config", "--add", key, value]);
+    }
+    let config = read(&place).unwrap();
+    assert_eq!(config.max_items, 2);
+    let executor = &config.executors["x"];
+    assert_eq!(executor.env, [("A", "3"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    assert_eq!(executor.pass_env, ["A", "B", "C"]);
+    assert_eq!(config.signing_key, None, "an empty one asks for the repository's own");
+    assert_eq!(config.subagents.len() + config.queues.len(), 0);
+}

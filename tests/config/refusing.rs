@@ -1,0 +1,165 @@
+//! What is misspelt, and values that make no sense.
+
+use git_handoff::config::Error;
+
+use super::read;
+use crate::common::Environment;
+use crate::common::place::Place;
+
+#[test]
+fn what_is_misspelt_is_refused_with_what_was_meant() {
+    let place = Place::new();
+    let untouched = place.read(".git/config");
+    for (key, meant) in [
+        ("handoff.maxItmes", Some("handoff.maxItems")),
+        ("handoff.max-items", Some("handoff.maxItems")),
+        ("handoff.signer", Some("handoff.signers")),
+        ("handoff.singingkey", Some("handoff.signingKey")),
+        ("handoff.workspace.rot", Some("handoff.workspace.root")),
+        ("handoff.workspaces.root", Some("handoff.workspace.root")),
+        ("handoff.Workspace.root", Some("handoff.workspace.root")),
+        ("handoff.executor.claude.comand", Some("handoff.executor.claude.command")),
+        ("handoff.executer.claude.command", Some("handoff.executor.claude.command")),
+        ("handoff.Executor.Claude.v2.command", Some("handoff.executor.Claude.v2.command")),
+        ("handoff.subagents.claude.secret-env", Some("handoff.subagent.claude.secretEnv")),
+        ("handoff.executor.command", Some("handoff.executor.<name>.command")),
+        ("handoff.queue.default.concurency", Some("handoff.queue.default.concurrency")),
+        ("handoff.queue.max.maxAttempt", Some("handoff.queue.max.maxAttempts")),
+        ("handoff.anchor.vault.garantee", Some("handoff.anchor.vault.guarantee")),
+        ("handoff.anchor.vault.retention-days", Some("handoff.anchor.vault.retentionDays")),
+        ("handoff.schema.note@1.paths", Some("handoff.schema.note@1.path")),
+        ("handoff.shapes.s.path", Some("handoff.shape.s.path")),
+        ("handoff..maxItems", None),
+        ("handoff.sandbox", None),
+        ("handoff.queue.default.colour", None),
+        ("handoff.command.queue.x", None),
+    ] {
+        place.write(".git/config", &untouched);
+        place.git(&["config", key, "1"]);
+        let Err(Error::Unknown { key: found, origin, nearest }) = read(&place) else { panic!("{key} is taken") };
+        assert!(found.eq_ignore_ascii_case(key), "{found}");
+        assert_eq!(origin.unwrap().canonicalize().unwrap(), place.root().canonicalize().unwrap().join(".git/config"));
+        assert_eq!(nearest.as_deref(), meant, "{key}");
+    }
+}
+
+#[test]
+fn what_is_somebody_elses_is_none_of_our_business() {
+    let place = Place::new();
+    for key in ["handoffs.maxItems", "hand.off", "alias.handoff", "remote.handoff.url", "my.handoff.maxItmes"] {
+        place.git(&["config", key, "1"]);
+    }
+    assert_eq!(read(&place).unwrap().warnings, [""; 0]);
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    let untouched = place.read(".git/config");
+    for (key, value, why) in [
+        ("handoff.maxItems", "many", "is not a whole number"),
+        ("handoff.maxItems", "-1", "is not a whole number"),
+        ("handoff.maxItems", "", "is not a whole number"),
+        ("handoff.maxItems", "18446744073709551616", "is not a whole number"),
+        ("handoff.maxProductSize", "1t", "is not a whole number"),
+        ("handoff.maxProductSize", "18446744073709551615k", "is not a whole number"),
+        ("handoff.maxFetchSize", "2 GiB", "is not a whole number"),
+        ("handoff.maxCrashes", "4294967296", "is not a whole number"),
+        ("handoff.executor.x.timeout", "1h", "is not a whole number"),
+        ("handoff.executor.x.maxAttempts", "0", "is not between 1 and 100"),
+        ("handoff.subagent.x.maxAttempts", "101", "is not between 1 and 100"),
+        ("handoff.queue.x.maxAttempts", "1k", "is not between 1 and 100"),
+        ("handoff.queue.x.concurrency", "0", "is less than 1"),
+        ("handoff.executor.x.env", "NAME", "is not NAME=value"),
+        ("handoff.durability", "Strict", "is neither `strict` nor `relaxed`"),
+        ("handoff.workspace.keep", "perhaps", "is neither true nor false"),
+        ("handoff.workspace.inputs", "a/b", "is not the name of one folder"),
+        ("handoff.workspace.outputs", "..", "is not the name of one folder"),
+        ("handoff.workspace.outputs", "", "is not the name of one folder"),
+    ] {
+        place.write(".git/config", &untouched);
+        place.git(&["config", key, value]);
+        let error = read(&place).unwrap_err();
+        let Error::Value { key: found, value: shown, .. } = &error else { panic!("{key} = {value}: {error}") };
+        assert!(found.eq_ignore_ascii_case(key) && shown == value && error.to_string().ends_with(why), "{error}");
+    }
+}
+
+#[test]
+fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
+    let env = Environment::example("handoff-dag");
+    for (file, shown) in [
+        ("repo/.git/config", "repo/.git/config"),
+        ("repo/.handoff/config", "repo/.git/../.handoff/config"),
+        ("home/gitconfig", "home/gitconfig"),
+    ] {
+        env.git(["config", "--file", &format!("../{file}"), "handoff.subagent.it's mine.comand", "echo 'a  b' \"$X\""])
+            .success();
+        let said = env.handoff(["runs"]).exit(1).stderr;
+        assert!(said.contains("error: the setting `handoff.subagent.it's mine.comand` in "), "{said}");
+        assert!(
+            said.contains(&format!("/{shown} is not known; did you mean `handoff.subagent.it's mine.command`?")),
+            "{said}"
+        );
+        assert!(!said.contains("echo"), "a value may be a secret: {said}");
+        let _ = env.shell("repo", &hint(&env, &said)).exit(0);
+        assert_eq!(env.handoff(["runs"]).success(), "");
+        let kept = env.git(["config", "--file", &format!("../{file}"), "handoff.subagent.it's mine.command"]).success();
+        assert_eq!(kept, "echo 'a  b' \"$X\"\n");
+    }
+}
+
+#[test]
+fn the_hint_takes_away_what_nobody_knows() {
+    let env = Environment::example("handoff-dag");
+    env.git(["config", "handoff.sandbox", "bubblewrap"]).success();
+    let said = env.handoff(["doctor"]).exit(1).stderr;
+    assert!(said.contains("/repo/.git/config is not known\n"), "{said}");
+    let _ = env.shell("repo", &hint(&env, &said)).exit(0);
+    assert_eq!(env.handoff(["runs"]).success(), "");
+}
+
+#[test]
+fn what_stands_in_no_file_is_refused_as_well() {
+    let env = Environment::example("handoff-dag");
+    let said = env.shell("repo", "git -c handoff.maxItmes=1 handoff runs").exit(1).stderr;
+    assert!(
+        said.contains("error: the setting `handoff.maxitmes` is not known; did you mean `handoff.maxItems`?"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_tracked_file_cannot_stop_anybody_with_a_setting_of_an_anchor() {
+    let env = Environment::example("handoff-dag");
+    env.git(["config", "--file", ".handoff/config", "handoff.anchor.vault.garantee", "detect"]).success();
+    let said = env.handoff(["runs"]).exit(0).stderr;
+    assert!(
+        said.contains("`handoff.anchor.vault.garantee` is ignored: it stands in a file inside the work tree"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_hint_runs_nothing_that_a_name_says() {
+    let env = Environment::example("handoff-dag");
+    let (odd, team) = ("$(touch ran);touch ran", "repo/.handoff/config");
+    let plain = std::fs::read_to_string(env.path().join(team)).unwrap();
+    let mut said = vec![env.handoff(["submit", "--queue", odd, "plan.json"]).exit(1).stderr];
+    for (field, value) in [("concurrency", "none"), ("concurency", "1"), ("colour", "1")] {
+        env.git(["config", "--file", ".handoff/config", &format!("handoff.queue.{odd}.{field}"), value]).success();
+        said.push(env.handoff(["runs"]).exit(1).stderr);
+        env.write(team, &plain);
+    }
+    for said in said {
+        assert!(said.contains(odd), "{said}");
+        let _ = env.shell("repo", &hint(&env, &said));
+        assert!(!env.repo().join("ran").exists(), "{said}");
+    }
+}
+
+/// Returns the hint of a failure, as it can be pasted.
+fn hint(env: &Environment, said: &str) -> String {
+    let hint = said.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    hint.replace("$TEST", env.path().to_str().unwrap())
+}

@@ -1,0 +1,129 @@
+//! What stock git makes of what we wrote.
+
+use serde_json::Value;
+
+use crate::common::assert_output;
+use crate::common::finished;
+
+const RUN: &str = "refs/handoff/runs/handoff-dag-1";
+
+#[test]
+fn git_reads_a_run_as_history_and_folder() {
+    let env = finished();
+    assert_output!("git_log", env.git(["log", "--format=fuller", RUN]));
+    assert_output!(env.git(["ls-tree", "-r", RUN]), @r"
+    100644 blob 3a150b7601da817487173f0016d4f60fddce5fb7	items/apply-patch/manifest.json
+    100644 blob 5b5f07f75d5e957bbba0d4cf846a05b03b70faa5	items/apply-patch/outputs/applied.txt
+    100644 blob fe15c4e2ad34a955442d43f0c7c9f0cbb50ad652	items/apply-patch/patch
+    100644 blob 1e4f39a5850dd4822148d3fc100d57c5a40115b2	items/apply-patch/state.json
+    100644 blob 5f3fc3a26c8e1ca8a0bcae69e5834a218f2411b7	items/edit-a/manifest.json
+    100644 blob 35ffdbd30665aaefdacebe3802566a651ec4b40c	items/edit-a/patch
+    100644 blob 57c81254afda1fbdefb93d2faf33dee69546633a	items/edit-a/state.json
+    100644 blob 72e2a4a9fdc1b1144116871362c4edb7742521cc	plan.json
+    ");
+    let patch = env.git(["show", &format!("{RUN}:items/apply-patch/patch")]);
+    assert_eq!(patch.raw, env.handoff(["cat", "handoff-dag-1/apply-patch:patch"]).raw);
+}
+
+#[test]
+fn bodies_are_canonical_json_lines() {
+    let env = finished();
+    let bodies = env.git(["log", "--reverse", "--format=%b", RUN]).success();
+    for (seq, line) in bodies.lines().filter(|line| !line.is_empty()).enumerate() {
+        let entry: Value = serde_json::from_str(line).expect("a body is one line of JSON");
+        assert_eq!(entry["seq"], seq);
+        let canonical = serde_json_canonicalizer::to_string(&entry).expect("it is finite");
+        assert_eq!(line, canonical, "a body is canonical");
+    }
+}
+
+#[test]
+fn git_verifies_every_signature() {
+    let env = finished();
+    let signers = env.handoff(["key"]).success();
+    env.write("signers", &signers);
+    env.git(["config", "gpg.ssh.allowedSignersFile", "../signers"]).success();
+    for commit in env.git(["rev-list", RUN]).success().lines() {
+        env.git(["verify-commit", commit]).success();
+    }
+    assert_output!("git_log_signatures", env.git(["log", "--show-signature", "--oneline", "--no-abbrev-commit", RUN]));
+    for log in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().lines() {
+        env.git(["verify-commit", log]).success();
+    }
+}
+
+#[test]
+fn known_signers_make_the_signature_row_strict() {
+    let env = finished();
+    let signers = env.handoff(["key", "--principal", "ci@example.com"]).success();
+    env.write("signers", &signers);
+    assert_output!("verify_trusted", env.handoff(["verify", "--signers", "../signers", "handoff-dag-1"]).exit(0));
+    env.write("nobody", "");
+    assert_output!("verify_untrusted", env.handoff(["verify", "--signers", "../nobody", "handoff-dag-1"]).exit(3));
+}
+
+#[test]
+fn fsck_is_content() {
+    let env = finished();
+    assert_output!(env.git(["fsck", "--strict", "--no-dangling"]), @"");
+}
+
+#[test]
+fn a_run_travels_by_push_and_fetch() {
+    let env = finished();
+    env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    env.git_in("hub", ["config", "receive.fsckObjects", "true"]).success();
+    env.git([
+        "push",
+        "--quiet",
+        "../hub",
+        "main",
+        "refs/handoff/runs/*:refs/handoff/runs/*",
+        "refs/handoff/logs/*:refs/handoff/logs/*",
+    ])
+    .success();
+    env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    // Whoever clones it has another key, and does not know ours.
+    env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    env.git_in("clone", ["fetch", "--quiet", "origin", "refs/handoff/*:refs/handoff/remotes/origin/*"]).success();
+    assert_output!("fetched_verify", env.handoff_in("clone", ["verify", "handoff-dag-1"]));
+}
+
+#[test]
+fn a_run_travels_in_a_bundle() {
+    let env = finished();
+    env.git([
+        "bundle",
+        "create",
+        "--quiet",
+        "../run.bundle",
+        "--glob=refs/handoff/runs/*",
+        "--glob=refs/handoff/logs/*",
+    ])
+    .success();
+    env.git_in(".", ["init", "--quiet", "auditor"]).success();
+    env.git_in("auditor", ["fetch", "--quiet", "../run.bundle", "refs/handoff/*:refs/handoff/remotes/ada/*"]).success();
+    env.handoff_in("auditor", ["verify", "handoff-dag-1"]).success();
+}
+
+#[test]
+fn a_changed_product_is_found_out() {
+    let env = finished();
+    // The history is rewritten by somebody who signs nothing: the tree of the last entry gets another patch.
+    env.write("repo/other", "diff --git a/x b/x\n");
+    let blob = env.git(["hash-object", "-w", "other"]).success();
+    env.git(["read-tree", "--index-output=.git/other-index", RUN]).success();
+    let entry = format!("100644,{},items/edit-a/patch", blob.trim());
+    let run = |args: &[&str]| {
+        let mut command = env.command("git", "repo");
+        let output = command.env("GIT_INDEX_FILE", ".git/other-index").args(args).output().expect("git runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("git prints names").trim().to_owned()
+    };
+    run(&["update-index", "--cacheinfo", &entry]);
+    let tree = run(&["write-tree"]);
+    let message = env.git(["log", "-1", "--format=%B", RUN]).success();
+    let commit = run(&["commit-tree", &tree, "-p", &format!("{RUN}^"), "-m", message.trim_end()]);
+    env.git(["update-ref", RUN, &commit]).success();
+    assert_output!("verify_tampered", env.handoff(["verify", "handoff-dag-1"]).exit(3));
+}

@@ -1,0 +1,103 @@
+//! The kinds of repositories that there are, and what git does to them in the meantime.
+
+use crate::common::finished;
+use crate::common::{Environment, assert_output};
+
+#[test]
+fn a_bare_repository_can_be_worked_in() {
+    let env = Environment::example("handoff-dag");
+    env.git_in(".", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
+    env.git_in("bare", ["config", "handoff.subagent.code-edit.command", "sh .handoff/code-edit.sh"]).success();
+    env.git_in("bare", ["config", "handoff.subagent.apply-patch.setup", "git apply --index inputs/patch"]).success();
+    env.git_in("bare", ["config", "handoff.subagent.apply-patch.command", "sh .handoff/apply-patch.sh"]).success();
+    assert_output!(env.handoff_in("bare", ["submit", "../repo/plan.json"]), @"handoff-dag-1");
+    env.handoff_in("bare", ["run", "handoff-dag-1"]).success();
+    assert_output!(env.handoff_in("bare", ["status", "handoff-dag-1"]), @r"
+    ✓ edit-a       done  1 attempt  patch
+    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    handoff-dag-1: 2 of 2 done, sealed
+    ");
+    assert_output!("bare_verify", env.handoff_in("bare", ["verify", "handoff-dag-1"]));
+}
+
+#[test]
+fn a_sha256_repository_is_like_any_other() {
+    let env = Environment::example_with("handoff-dag", &["--object-format=sha256"]);
+    assert_output!(env.handoff(["run", "plan.json"]), @r"
+    ✓ edit-a       done  1 attempt  patch
+    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    handoff-dag-1: 2 of 2 done, sealed
+    ------- stderr -------
+    ▶ edit-a  attempt 1
+    ✓ edit-a  done in 0ms, 1 product
+    ▶ apply-patch  attempt 1
+    ✓ apply-patch  done in 0ms, 2 products
+    ");
+    assert_output!(env.handoff(["log", "handoff-dag-1"]), @r"
+    0  660b664b  2026-06-04T02:00:04.000Z  human:ada  run.submitted handoff-dag-1
+    1  03dab57c  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
+    2  095eb6a1  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
+    3  1c57200d  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
+    4  252d6944  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done
+    5  260c4742  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
+    ");
+    assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
+    env.git(["fsck", "--strict", "--no-dangling"]).success();
+}
+
+#[test]
+fn a_subdirectory_and_a_linked_worktree_see_the_same_runs() {
+    let env = finished();
+    env.git(["worktree", "add", "--quiet", "../linked"]).success();
+    let verified = env.handoff(["verify", "handoff-dag-1"]).success();
+    assert_eq!(env.handoff_in("repo/src", ["verify", "handoff-dag-1"]).success(), verified);
+    assert_eq!(env.handoff_in("linked", ["verify", "handoff-dag-1"]).success(), verified);
+    env.write(
+        "linked/second.json",
+        r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
+    env.handoff_in("linked", ["run", "second.json"]).success();
+    assert_output!(env.handoff(["runs"]), @r"
+    handoff-dag-1  default  sealed  2 done
+    second         default  sealed  1 done
+    ");
+    env.handoff(["verify", "--all"]).success();
+}
+
+#[test]
+fn git_finds_it_as_a_subcommand_anywhere() {
+    let env = finished();
+    let verified = env.handoff(["verify", "handoff-dag-1"]).success();
+    assert_eq!(env.git_in(".", ["-C", "repo", "handoff", "verify", "handoff-dag-1"]).success(), verified);
+    assert_eq!(env.git_in(".", ["--git-dir=repo/.git", "handoff", "verify", "handoff-dag-1"]).success(), verified);
+}
+
+#[test]
+fn packed_refs_and_a_gc_change_nothing() {
+    let env = finished();
+    let before = env.handoff(["verify", "handoff-dag-1"]).success();
+    env.git(["pack-refs", "--all"]).success();
+    assert_eq!(env.handoff(["verify", "handoff-dag-1"]).success(), before);
+    env.git(["gc", "--quiet", "--prune=now"]).success();
+    assert_eq!(env.handoff(["verify", "handoff-dag-1"]).success(), before);
+    assert_output!(env.handoff(["cat", "handoff-dag-1/edit-a:transcript"]), @"edited src/main.ts");
+    // What follows is recorded on packed refs and objects.
+    env.write(
+        "repo/second.json",
+        r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
+    env.handoff(["run", "second.json"]).success();
+    env.handoff(["verify", "--all"]).success();
+}
+
+#[test]
+fn the_base_outlives_its_branch() {
+    let env = finished();
+    env.git(["checkout", "--quiet", "--orphan", "other"]).success();
+    env.git(["commit", "--quiet", "--message", "Another start"]).success();
+    env.git(["branch", "--quiet", "-D", "main"]).success();
+    env.git(["reflog", "expire", "--expire=now", "--all"]).success();
+    env.git(["gc", "--quiet", "--prune=now"]).success();
+    env.handoff(["verify", "handoff-dag-1"]).success();
+    env.git(["cat-file", "-e", "refs/handoff/bases/handoff-dag-1"]).success();
+}

@@ -1,0 +1,3 @@
+//! One chain and what is proved of it.
+
+mod prove;

@@ -1,0 +1,324 @@
+//! Proofs: checked with nothing else at hand, and worth nothing once a word of them is changed.
+
+use git_handoff::ledger::prove::{self, Error};
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Again, Event};
+use git_handoff::model::plan::ProductKey;
+use git_handoff::model::proof::Proof;
+use git_handoff::model::time::Moment;
+use git_handoff::verify::{
+    Answer, Ask, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, State, Witness, nobody,
+    verify_proof,
+};
+use serde_json::Value;
+
+use crate::common::Environment;
+use crate::common::lab::{Lab, key};
+use crate::common::teller::Teller;
+use crate::tamper::edits::{changed, taken_out};
+use crate::tamper::run::{End, RUN, Scene};
+
+fn check(proof: &Proof) -> Report {
+    check_with(proof, Beside::default(), &Options::default())
+}
+
+fn check_with(proof: &Proof, beside: Beside, options: &Options) -> Report {
+    verify_proof(proof, beside, options, &AtHand::logs(&Logs::default()))
+}
+
+fn file(bytes: &[u8]) -> Beside {
+    Beside { file: Some((Digest::of(bytes), bytes.len() as u64)), ..Beside::default() }
+}
+
+#[test]
+fn every_product_can_be_proven() {
+    for format in ["sha1", "sha256"] {
+        let lab = Lab::with_format(format);
+        let told = lab.finish(Teller::honest(&lab));
+        for (item, product, bytes) in [
+            ("edit-a", "patch", &b"diff --git a/x b/x\n"[..]),
+            ("edit-a", "outputs/we ird.bin", b"\0\x01\x02"),
+            ("edit-b", "outputs/report.md", b"fine\n"),
+        ] {
+            let key: ProductKey = product.parse().unwrap();
+            let proof = prove::item(&lab.store, RUN, &item.parse().unwrap(), Some(&key)).unwrap();
+            let read = Proof::parse(&serde_json::to_vec(&proof).unwrap()).unwrap();
+            assert_eq!(read, proof);
+            let report = check_with(&read, file(bytes), &lab.options());
+            assert!(report.intact, "{}", report.to_text(false));
+            for row in ["chain", "root", "signature", "content"] {
+                assert_eq!(report.row(row).unwrap().state, State::Ok, "{}", report.to_text(false));
+            }
+            assert_eq!((report.headline, report.root), ("PROVEN", Some(proof.root)));
+            let other = check_with(&read, file(b"another"), &lab.options());
+            assert!(!other.intact && other.row("content").unwrap().state == State::Failed);
+            // What is signed is a commit that stock git names as the run does.
+            let seal = told.links.last().unwrap().commit;
+            let file = lab.path().join("seal");
+            std::fs::write(&file, &proof.last.commit).unwrap();
+            assert_eq!(lab.git(&["hash-object", "-t", "commit", "seal"]), seal.to_string());
+        }
+    }
+}
+
+#[test]
+fn only_what_was_sealed_and_done_can_be_proven() {
+    let scene = Scene::new(End::Closed);
+    let item =
+        |name: &str, key: &str| prove::item(&scene.lab.store, RUN, &name.parse().unwrap(), Some(&key.parse().unwrap()));
+    assert!(matches!(item("break", "patch"), Err(Error::NotDone(_))));
+    assert!(matches!(item("use", "patch"), Err(Error::NoProduct(..))));
+    let lab = Lab::new();
+    let mut open = Teller::submit(&lab, crate::common::lab::PLAN);
+    open.fire("edit-a");
+    open.done("edit-a", &[("patch", b"diff\n")]);
+    open.write(&lab.signer);
+    let unsealed = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None);
+    assert!(matches!(unsealed, Err(Error::NotSealed(_))), "{unsealed:?}");
+}
+
+#[test]
+fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
+    let lab = Lab::new();
+    let mut open = Teller::submit(&lab, crate::common::lab::PLAN);
+    open.fire("edit-a");
+    open.done("edit-a", &[("patch", b"diff --git a/x b/x\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
+    open.write(&lab.signer);
+    assert!(
+        matches!(prove::growth(&lab.store, RUN, 0), Err(Error::NotSealed(_))),
+        "nothing signs the root of an open run"
+    );
+    // What verify says of a run that goes on is what somebody can note, and hold a later proof against.
+    let noted = lab.verify().so_far.unwrap();
+    let told = lab.honest();
+    assert_eq!((noted.size, lab.verify().so_far), (3, None));
+    let count = told.links.len() as u64 - 1;
+    for since in 0..count {
+        let proof = prove::growth(&lab.store, RUN, since).unwrap();
+        assert_eq!((proof.entries, proof.since.as_ref().unwrap().entries), (count, since + 1));
+        let report = check_with(&proof, Beside::default(), &lab.options());
+        assert!(report.intact && report.sealed, "{}", report.to_text(false));
+        let said = report.since.unwrap();
+        assert_eq!(
+            (said.head.size, said.head.root, said.known),
+            (since + 1, proof.since.as_ref().unwrap().root, false)
+        );
+        assert!(report.row("root").unwrap().detail.contains("hold it against the root that you noted"));
+        let known = check_with(&proof, Beside { since_root: Some(noted.root), ..Beside::default() }, &lab.options());
+        assert_eq!(known.intact, since + 1 == noted.size, "{}", known.to_text(false));
+        assert_eq!(known.since.unwrap().known, known.intact);
+    }
+    assert!(matches!(prove::growth(&lab.store, RUN, count), Err(Error::NoEntry { .. })));
+    assert!(matches!(prove::growth(&lab.store, RUN, u64::MAX), Err(Error::NoEntry { .. })));
+}
+
+#[test]
+fn what_is_done_is_final_whatever_came_before_it() {
+    let lab = Lab::new();
+    let mut run = Teller::submit(&lab, crate::common::lab::PLAN);
+    for ended in [None, Some(Again::Failure), Some(Again::Crash), Some(Again::Operator)] {
+        run.fire("edit-a");
+        if ended.is_none() {
+            run.fail("edit-a");
+        }
+        // An operator gives an item that failed another round.
+        run.requeue("edit-a", ended.unwrap_or(Again::Operator));
+    }
+    run.fire("edit-a");
+    run.done("edit-a", &[("patch", b"diff\n")]);
+    run.close();
+    run.seal();
+    lab.finish(run);
+    let proof = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), Some(&ProductKey::Patch)).unwrap();
+    assert_eq!((proof.shown[0].entry["attempt"].as_u64(), proof.shown[1].entry["seq"].as_u64()), (Some(5), Some(11)));
+    assert!(check_with(&proof, file(b"diff\n"), &lab.options()).intact);
+}
+
+#[test]
+fn the_logs_at_hand_have_a_say() {
+    let lab = Lab::new();
+    let anchor = |logs: &Logs, proof: &Proof| {
+        let report = verify_proof(proof, Beside::default(), &lab.options(), &AtHand::logs(logs));
+        let row = report.row("anchor").unwrap();
+        (report.intact, row.state, row.detail.clone())
+    };
+    let told = Teller::submit(&lab, crate::common::lab::PLAN).write(&lab.signer);
+    lab.log(&told, &lab.signer);
+    let before_the_seal = Logs::read(&lab.store).unwrap();
+    lab.honest();
+    let after = Logs::read(&lab.store).unwrap();
+    let item = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
+    for proof in [item, prove::growth(&lab.store, RUN, 1).unwrap()] {
+        assert_eq!(
+            anchor(&Logs::default(), &proof),
+            (true, State::NotApplicable, "no log at hand holds the run".to_owned())
+        );
+        assert_eq!(anchor(&before_the_seal, &proof).1, State::NotApplicable);
+        assert_eq!(anchor(&after, &proof), (true, State::Ok, "local (detect)".to_owned()));
+    }
+}
+
+#[test]
+fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let proof = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
+    let last = told.links.last().unwrap();
+    let held = Seal { root: proof.root, entries: proof.entries, seal: last.hash, commit: last.commit };
+    let revoked = |since: &str| {
+        let revoked = [(lab.signer.fingerprint(), Some(since.parse::<Moment>().unwrap()))].into();
+        Options { revoked, ..lab.options() }
+    };
+    let ask = |_: &Question<'_>| {
+        vec![Witness {
+            anchor: "lock".to_owned(),
+            kind: "s3",
+            guarantee: Guarantee::ExternalImmutable,
+            since: Some("2026-06-05T00:00:00.000Z".parse().unwrap()),
+            notes: Vec::new(),
+            answer: Answer::Seals(vec![Held { key: lab.signer.fingerprint(), seal: held.clone() }]),
+        }]
+    };
+    let intact = |since: &str, ask: Ask<'_>| {
+        let logs = Logs::default();
+        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask }).intact
+    };
+    assert!(intact("2026-06-06T00:00:00.000Z", &ask));
+    assert!(!intact("2026-06-04T12:00:00.000Z", &ask) && !intact("2026-06-06T00:00:00.000Z", &nobody));
+}
+
+#[test]
+fn a_changed_proof_proves_nothing() {
+    let scene = Scene::new(End::Closed);
+    let key: ProductKey = "patch".parse().unwrap();
+    let store = &scene.lab.store;
+    for proof in
+        [prove::item(store, RUN, &"make".parse().unwrap(), Some(&key)).unwrap(), prove::growth(store, RUN, 4).unwrap()]
+    {
+        assert!(check(&proof).intact);
+        let honest = serde_json::to_value(&proof).unwrap();
+        for path in leaves(&honest, "") {
+            for bent in [changed(&honest, &path), taken_out(&honest, &path)] {
+                let Ok(bent) = Proof::parse(bent.to_string().as_bytes()) else { continue };
+                // The product need not be named, and whoever changes what is asked changes nothing of what is shown.
+                if bent.product.is_none() && proof.product.is_some() {
+                    continue;
+                }
+                let report = check(&bent);
+                assert!(!report.intact, "{path}\n{}", report.to_text(false));
+            }
+        }
+        // Every byte of what is signed.
+        for at in 0..proof.last.commit.len() {
+            let mut bytes = proof.last.commit.clone().into_bytes();
+            bytes[at] ^= 1;
+            let Ok(commit) = String::from_utf8(bytes) else { continue };
+            let mut bent = proof.clone();
+            bent.last.commit = commit;
+            assert!(!check(&bent).intact, "byte {at} of the last entry");
+        }
+    }
+}
+
+/// The JSON pointers of all values that hold no others; the elements of paths among them.
+fn leaves(value: &Value, at: &str) -> Vec<String> {
+    let inside: Vec<(String, &Value)> = match value {
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()
+        }
+        _ => Vec::new(),
+    };
+    if inside.is_empty() {
+        return vec![at.to_owned()];
+    }
+    inside.into_iter().flat_map(|(key, value)| leaves(value, &format!("{at}/{key}"))).collect()
+}
+
+#[test]
+fn a_proof_is_of_one_run_and_one_tree() {
+    let (one, other) = (Scene::new(End::Closed), Scene::new(End::Cancelled));
+    let patch: ProductKey = "patch".parse().unwrap();
+    let prove =
+        |scene: &Scene, item: &str| prove::item(&scene.lab.store, RUN, &item.parse().unwrap(), Some(&patch)).unwrap();
+    let honest = prove(&one, "make");
+    let mixed: [fn(&mut Proof, &Proof); 3] =
+        [|p, q| p.last = q.last.clone(), |p, q| p.root = q.root, |p, q| (p.root, p.last) = (q.root, q.last.clone())];
+    for mix in mixed {
+        let mut proof = honest.clone();
+        mix(&mut proof, &prove(&other, "make"));
+        assert!(!check(&proof).intact, "{}", check(&proof).to_text(false));
+    }
+    let mut shown = honest.clone();
+    shown.shown = prove(&one, "other").shown;
+    assert!(!check(&shown).intact);
+    // A forger's own run proves itself, by a key that nobody knows.
+    let stranger = key(one.lab.path(), 9);
+    let mut tale = one.tale();
+    let Event::RunSubmitted(submitted) = &mut tale[0].0 else { panic!("a run begins with its submission") };
+    submitted.writers = vec![stranger.fingerprint()];
+    one.tell(tale, &stranger);
+    let report = check_with(&prove(&one, "make"), Beside::default(), &one.lab.options());
+    assert!(report.intact && !report.signers[0].trusted, "{}", report.to_text(false));
+    assert!(report.row("signature").unwrap().detail.contains("not known to you"));
+}
+
+#[test]
+fn the_program_proves_and_checks() {
+    let env = Environment::example("handoff-dag");
+    let _ = env.handoff(["run", "plan.json"]).success();
+    let proof = env.handoff(["prove", "handoff-dag-1/edit-a:patch"]).success();
+    env.write("proof.json", &proof);
+    let patch = env.handoff(["cat", "handoff-dag-1/edit-a:patch"]).success();
+    env.write("patch", &patch);
+    let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
+    assert!(report.contains("✓ PROVEN") && report.contains("✓ content"), "{report}");
+    // Nothing else is at hand where there is no repository, and our own key is not known there.
+    let report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
+    assert!(report.contains("✓ PROVEN"), "{report}");
+    env.write("patch", "another\n");
+    let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
+    assert!(report.stdout.contains("✗ NOT PROVEN"), "{report}");
+    env.write("bad.json", "{}");
+    assert!(env.handoff(["verify", "--proof", "../bad.json"]).exit(1).stderr.contains("holds no proof"));
+    env.write("bad.json", &proof.replacen("\"entry\":{", "\"entry\":{\"item\":\"edit-b\",", 1));
+    assert!(
+        env.handoff(["verify", "--proof", "../bad.json"])
+            .exit(1)
+            .stderr
+            .contains("duplicate-key at shown[0].entry.item")
+    );
+    let _ = env.handoff(["prove", "handoff-dag-1/edit-a:nothing"]).exit(1);
+    let _ = env.handoff(["prove", "handoff-dag-1"]).exit(2);
+}
+
+#[test]
+fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
+    let env = Environment::example("handoff-dag");
+    let _ = env.handoff(["submit", "plan.json"]).success();
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let open = json(&env.handoff(["verify", "--json", "handoff-dag-1"]).exit(3).stdout);
+    let noted = open["soFar"]["root"].as_str().unwrap().to_owned();
+    assert_eq!((&open["soFar"]["entries"], &open["root"]), (&1.into(), &Value::Null));
+    let refused = env.handoff(["prove", "handoff-dag-1", "--since", "0"]).exit(1).stderr;
+    assert!(refused.contains("is not sealed") && refused.contains("hint: git handoff run handoff-dag-1"), "{refused}");
+    let _ = env.handoff(["run", "handoff-dag-1"]).success();
+    env.write("grown.json", &env.handoff(["prove", "handoff-dag-1", "--since", "0"]).success());
+    let verify = ["verify", "--json", "--proof", "../grown.json"];
+    let alone = json(&env.handoff(verify).success());
+    let sealed = json(&env.handoff(["verify", "--json", "handoff-dag-1"]).success());
+    assert_eq!(alone["root"], sealed["root"]);
+    assert_eq!(alone["since"], serde_json::json!({ "entries": 1, "root": noted, "known": false }));
+    let known = json(&env.handoff(verify.iter().chain(&["--since-root", &noted])).success());
+    assert_eq!(known["since"]["known"], true);
+    let other = sealed["root"].as_str().unwrap();
+    let said = env.handoff(["verify", "--proof", "../grown.json", "--since-root", other]).exit(3).stdout;
+    assert!(said.contains(&format!("✗ root       it goes on from {noted}, and you gave {other}")), "{said}");
+    env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
+    let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
+    assert!(said.contains("✗ root       the proof says nothing of an earlier root"), "{said}");
+    // What is asked for is never passed over in silence.
+    for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
+        let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);
+    }
+    let _ = env.handoff(["verify", "--proof", "../item.json", "--root", &noted]).exit(2);
+}

@@ -1,0 +1,108 @@
+//! The data: what may follow what, and that the document of the format says what is written.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod format;
+mod legal;
+
+use std::collections::BTreeMap;
+
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{
+    Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunSubmitted,
+};
+use git_handoff::model::graph::Graph;
+use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::plan::{Item, Plan};
+use git_handoff::model::state::RunState;
+use git_handoff::model::time::Moment;
+
+/// An item of a made-up plan: what it depends on, by position, and its locks.
+pub(crate) type Made = (Vec<usize>, Vec<usize>);
+
+pub(crate) fn name(at: usize) -> ItemId {
+    ItemId::parse(&format!("i{at}")).unwrap()
+}
+
+/// The state of a run that was just submitted.
+pub(crate) fn submitted(items: &[Made]) -> RunState {
+    let item = |(at, (on, locks)): (usize, &Made)| Item {
+        id: name(at),
+        executor: "command".into(),
+        inputs: serde_json::Map::new(),
+        depends_on: on.iter().map(|on| name(*on)).collect(),
+        resource_locks: locks.iter().map(|lock| format!("lock-{lock}")).collect(),
+        subagent_shape: None,
+        needs: BTreeMap::new(),
+        produces: None,
+        timeout: None,
+        max_attempts: None,
+    };
+    let plan = Plan {
+        id: RunId::parse("r").unwrap(),
+        queue: "default".into(),
+        base: None,
+        open_ended: false,
+        rules: Vec::new(),
+        artifacts: BTreeMap::new(),
+        items: items.iter().enumerate().map(item).collect(),
+    };
+    let submitted = RunSubmitted {
+        plan: Digest::of(b"plan"),
+        artifacts: BTreeMap::new(),
+        rules: None,
+        base: base(),
+        queue: "default".into(),
+        pattern: "dag".into(),
+        open_ended: false,
+        writers: vec!["SHA256:x".into()],
+        fan_out: false,
+        object_format: "sha1".into(),
+        tool: "test".into(),
+    };
+    RunState::new(submitted, Graph::new(&plan))
+}
+
+pub(crate) fn base() -> Oid {
+    "0123456789012345678901234567890123456789".parse().unwrap()
+}
+
+pub(crate) fn fired(at: usize, attempt: u32) -> Event {
+    Event::ItemFired(ItemFired {
+        item: name(at),
+        attempt,
+        manifest: Digest::of(b"manifest"),
+        input_refs: BTreeMap::new(),
+    })
+}
+
+pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
+    Event::ItemReconciled(ItemReconciled {
+        item: name(at),
+        attempt,
+        status,
+        reason: None,
+        exit: None,
+        duration_ms: 0,
+        products: BTreeMap::new(),
+        verify: None,
+        transcript: None,
+    })
+}
+
+pub(crate) fn ended(at: usize, attempt: u32, reason: Again, not_before: Option<Moment>) -> ItemEnded {
+    ItemEnded {
+        item: name(at),
+        attempt,
+        reason,
+        detail: None,
+        exit: None,
+        duration_ms: None,
+        transcript: None,
+        not_before,
+    }
+}
+
+pub(crate) fn dropped(at: usize, attempt: u32) -> ItemDropped {
+    ItemDropped { item: name(at), attempt, reason: "because".into() }
+}

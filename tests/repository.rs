@@ -1,0 +1,3 @@
+//! The front door: whom an open repository trusts.
+
+mod trust;

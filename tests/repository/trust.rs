@@ -1,0 +1,129 @@
+//! Whose word counts, through the program: keys, lists of keys, and runs that somebody else planted.
+
+use crate::common::Environment;
+use crate::common::finished;
+
+/// The line that makes others know the environment's key.
+fn line(env: &Environment, principal: &str) -> String {
+    let line = env.handoff(["key"]).success();
+    let (_, rest) = line.split_once(' ').expect("a principal stands first");
+    format!("{principal} {rest}")
+}
+
+#[test]
+fn signers_decide_whom_verify_trusts() {
+    let env = finished();
+    env.write("signers", &line(&env, "*@example.com"));
+    env.write("others", "");
+    let verify = |more: &[&str]| env.handoff([&["verify", "handoff-dag-1"][..], more].concat());
+    assert!(verify(&["--signers", "../signers"]).success().contains("trusted as *@example.com"));
+    let _ = verify(&["--signers", "../signers", "--signer", "ci@example.com", "--require-trusted"]).success();
+    let other = verify(&["--signers", "../signers", "--signer", "ci@example.org"]).exit(3);
+    assert!(
+        other.stdout.contains("✗ UNTRUSTED") && other.stdout.contains("is not known as ci@example.org's"),
+        "{other}"
+    );
+    assert!(verify(&["--signers", "../others"]).exit(3).stdout.contains("✗ UNTRUSTED"));
+    assert!(verify(&["--require-trusted"]).exit(3).stdout.contains("✗ UNTRUSTED"));
+    assert!(verify(&["--signer", "ci@example.com"]).exit(1).stderr.contains("nobody says which keys"));
+    env.git(["config", "handoff.signers", "../signers"]).success();
+    let _ = verify(&["--require-trusted"]).success();
+    let claim = verify(&["--require", "tamper-evident"]).exit(3);
+    assert!(
+        claim.stdout.contains("✓ TAMPER-DETECTING") && claim.stderr.contains("tamper-evident was required"),
+        "{claim}"
+    );
+    let _ = verify(&["--require", "tamper-detecting"]).success();
+    let _ = verify(&["--require", "everything"]).exit(2);
+}
+
+#[test]
+fn a_revoked_key_is_never_trusted() {
+    let env = finished();
+    env.write("signers", &line(&env, "ci@example.com"));
+    let key = line(&env, "x");
+    let key = &key[key.find("ssh-ed25519").expect("the key stands in the line")..];
+    env.write("revoked", &format!("# lost\n{key}\n"));
+    let by_option =
+        env.handoff(["verify", "handoff-dag-1", "--signers", "../signers", "--revoked", "../revoked"]).exit(3);
+    assert!(by_option.stdout.contains("is revoked") && by_option.stdout.contains("✗ UNTRUSTED"), "{by_option}");
+    env.git(["config", "handoff.revoked", "../revoked"]).success();
+    assert!(env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout.contains("is revoked"));
+    env.write("revoked", "ada\n");
+    assert!(env.handoff(["verify", "handoff-dag-1"]).exit(1).stderr.contains("line 1"));
+}
+
+#[test]
+fn nothing_in_the_work_tree_decides_whom_to_trust() {
+    let env = finished();
+    env.write("repo/.handoff/signers", &line(&env, "eve@example.com"));
+    env.write("repo/.handoff/trust", "[handoff]\n\tsigners = .handoff/signers\n\trevoked = .handoff/signers\n");
+    env.git(["config", "--add", "include.path", "../.handoff/trust"]).success();
+    let report = env.handoff(["verify", "handoff-dag-1"]).exit(0);
+    assert!(report.stdout.contains("this repository's key"), "{report}");
+    for key in ["`handoff.signers` is ignored", "`handoff.revoked` is ignored"] {
+        assert!(report.stderr.contains(key), "{report}");
+    }
+    // Nor does a list inside it that our own configuration points at.
+    for key in ["handoff.signers", "handoff.revoked"] {
+        env.git(["config", key, ".handoff/signers"]).success();
+        let refused = env.handoff(["verify", "handoff-dag-1"]).exit(1);
+        assert!(refused.stderr.contains("lies inside the work tree"), "{refused}");
+        env.git(["config", "--unset", key]).success();
+    }
+    env.git(["config", "gpg.ssh.allowedSignersFile", ".handoff/signers"]).success();
+    let report = env.handoff(["verify", "handoff-dag-1"]).exit(0);
+    assert!(report.stdout.contains("this repository's key") && report.stderr.contains("it is ignored"), "{report}");
+}
+
+#[test]
+fn the_plan_and_the_base_are_the_ones_that_were_asked_for() {
+    let env = finished();
+    let _ = env.handoff(["verify", "handoff-dag-1", "--plan", "plan.json", "--base", "HEAD"]).success();
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "Next"]).success();
+    assert!(env.handoff(["verify", "handoff-dag-1", "--base", "HEAD"]).exit(3).stdout.contains("the run starts from"));
+    env.shell("repo", "sed 's/edit-a/edit-c/g' plan.json >other.json").success();
+    assert!(
+        env.handoff(["verify", "handoff-dag-1", "--plan", "other.json"])
+            .exit(3)
+            .stdout
+            .contains("not of the given one")
+    );
+}
+
+#[test]
+fn a_run_that_is_gone_is_missed_among_all() {
+    let env = finished();
+    let _ = env.handoff(["verify", "--all"]).success();
+    env.git(["update-ref", "-d", "refs/handoff/runs/handoff-dag-1"]).success();
+    let gone = env.handoff(["verify", "--all"]).exit(3);
+    assert!(gone.stderr.contains("is gone, but the log"), "{gone}");
+}
+
+/// Records the example's plan with another key than the environment's.
+fn plant(env: &Environment, finish: bool) {
+    env.git(["config", "handoff.signingKey", "../eve"]).success();
+    env.shell("repo", "ssh-keygen -q -t ed25519 -N '' -C eve -f ../eve").success();
+    let _ = env.handoff(if finish { ["run", "plan.json"] } else { ["submit", "plan.json"] }).success();
+    env.git(["config", "--unset", "handoff.signingKey"]).success();
+}
+
+#[test]
+fn what_a_stranger_planted_is_neither_continued_nor_taken_for_done() {
+    for finish in [false, true] {
+        let env = Environment::example("handoff-dag");
+        plant(&env, finish);
+        let before = env.git(["for-each-ref", "refs/handoff"]).success();
+        for command in [
+            &["submit", "plan.json"][..],
+            &["run", "plan.json"],
+            &["run", "handoff-dag-1"],
+            &["close", "handoff-dag-1"],
+            &["cancel", "handoff-dag-1"],
+        ] {
+            let refused = env.handoff(command).exit(1);
+            assert!(refused.stdout.is_empty(), "{command:?}\n{refused}");
+        }
+        assert_eq!(env.git(["for-each-ref", "refs/handoff"]).success(), before);
+    }
+}

@@ -1,0 +1,4 @@
+//! Every operation on a run that is not its conductor's.
+
+mod coordinate;
+mod documents;

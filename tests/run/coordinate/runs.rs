@@ -1,0 +1,294 @@
+//! Rules at work, through the built program.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::rule;
+use crate::common::ground::{Conductor, Ground, after, item};
+
+/// A rule that creates an item which runs a line of shell and writes a document.
+fn writes(id: &str, when: &Value, script: &str, document: &str) -> Value {
+    json!({ "id": id, "when": when, "create": {
+        "executor": "command", "inputs": { "command": script },
+        "produces": [{ "kind": "document", "name": document, "path": "out" }] } })
+}
+
+fn submit(ground: &Ground, run: &str, items: &[Value], more: &Value) -> crate::common::Output {
+    let mut plan = json!({ "id": run, "items": items });
+    for (key, value) in more.as_object().unwrap() {
+        plan[key] = value.clone();
+    }
+    ground.env.write(&format!("{run}.json"), &plan.to_string());
+    ground.env.handoff(["submit", &format!("../{run}.json")])
+}
+
+fn answer(ground: &Ground, arguments: &[&str]) -> Value {
+    serde_json::from_str(&ground.env.handoff(arguments).success()).unwrap()
+}
+
+/// An item that writes a document.
+fn source(script: &str) -> Value {
+    let mut source = item("source", script);
+    source["produces"] = json!([{ "kind": "document", "name": "score", "path": "out" }]);
+    source
+}
+
+fn counting() -> Value {
+    // Each round the score gets better by one, until it is good enough.
+    let low = json!({ "if": [{ "document": "score", "pointer": "", "op": "<", "value": 3 }], "atMost": 9 });
+    let mut again = writes("again", &low, "echo $(($(cat inputs/old) + 1)) >outputs/out", "score");
+    let need = json!({ "from": "@documents", "select": { "kind": "document", "name": "score" } });
+    again["create"]["needs"] = json!({ "old": need });
+    json!({ "rules": [again] })
+}
+
+#[test]
+fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
+    let ground = Ground::new();
+    submit(&ground, "r", &[source("echo 0 >outputs/out")], &counting()).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert_eq!(ground.items("r").len(), 4);
+    assert_eq!(ground.env.git(["show", "refs/handoff/runs/r:documents/score"]).success(), "3\n");
+    ground.is_intact("r");
+    ground.is_clean();
+    // What is over is explained, and refused.
+    let said = answer(&ground, &["coordinate", "r", "--explain", "--json"]);
+    assert_eq!((&said["recorded"], said["rules"][0]["created"].as_array().unwrap().len()), (&json!(false), 3));
+    let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
+    assert!(refused.stderr.contains("is sealed"), "{refused}");
+}
+
+#[test]
+fn at_most_ends_what_would_go_on_for_ever() {
+    let ground = Ground::new();
+    let mut rules = counting();
+    rules["rules"][0]["create"]["inputs"]["command"] = json!("echo 0 >outputs/out");
+    rules["rules"][0]["when"]["atMost"] = json!(3);
+    submit(&ground, "r", &[source("echo 0 >outputs/out")], &rules).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert_eq!(ground.items("r").len(), 4, "one revision after the other, each of the same bytes");
+    ground.is_intact("r");
+}
+
+#[test]
+fn coordinate_adds_and_does_not_run() {
+    let ground = Ground::new();
+    let rules = json!({ "rules": [rule("first", &json!({})), rule("never", &json!({ "present": ["x"] }))] });
+    submit(&ground, "r", &[item("a", "true")], &rules).success();
+    let before = ground.refs();
+    let dry = ground.env.handoff(["coordinate", "r", "--dry-run"]).exit(0);
+    assert!(dry.stdout.starts_with("first-") && dry.stderr.contains("nothing was recorded"), "{dry}");
+    assert_eq!(ground.refs(), before);
+    let explained = ground.env.handoff(["coordinate", "r", "--explain"]).success();
+    let lines: Vec<&str> = explained.lines().collect();
+    assert!(lines[0].starts_with("first  creates first-"), "{explained}");
+    assert_eq!(
+        lines[1..],
+        [
+            "    ✓ it created 0 of at most 1",
+            "never  creates nothing",
+            "    ✗ x is absent, and must be present",
+            "    ✓ it created 0 of at most 1"
+        ]
+    );
+    let entries = ground.entries("r");
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[1]["cause"], json!({ "rule": "first" }));
+    let created = entries[1]["items"].as_object().unwrap().keys().next().unwrap();
+    let shown = answer(&ground, &["show", "--json", &format!("r/{created}")]);
+    assert_eq!(shown["added"], json!({ "entry": 1, "cause": { "rule": "first" } }));
+    let logged = ground.env.handoff(["log", "r"]).success();
+    assert!(logged.trim_end().ends_with(&format!("run.extended {created}  added by rule first")), "{logged}");
+    let after = ground.refs();
+    let again = ground.env.handoff(["coordinate", "r"]).exit(0);
+    assert!(again.stdout.is_empty() && again.stderr.contains("no rule creates anything"), "{again}");
+    assert_eq!(ground.refs(), after);
+    let none = ground.env.handoff(["coordinate", "s"]).exit(1);
+    assert!(none.stderr.contains("there is no run \"s\""), "{none}");
+    ground.env.handoff(["run", "r"]).success();
+    assert_eq!(ground.items("r").len(), 2);
+    ground.is_intact("r");
+}
+
+#[test]
+fn of_many_coordinators_at_once_each_item_is_created_by_one() {
+    let ground = Ground::new();
+    let rules: Vec<Value> = (0..5).map(|at| rule(&format!("rule{at}"), &json!({}))).collect();
+    for round in 0..4 {
+        let run = format!("r{round}");
+        submit(&ground, &run, &[item("a", "true")], &json!({ "rules": rules })).success();
+        let started: Vec<Conductor> = (0..4).map(|_| ground.start(&["coordinate", &run, "--json"])).collect();
+        for ended in started {
+            let (status, said) = ended.wait();
+            assert!(status.success(), "{said}");
+        }
+        let entries = ground.entries(&run);
+        let created: Vec<&String> =
+            entries.iter().filter_map(|entry| entry["items"].as_object()?.keys().next()).collect();
+        assert_eq!(created.len(), 5, "{created:?}");
+        assert_eq!(created.iter().collect::<BTreeSet<_>>().len(), 5, "{created:?}");
+        ground.env.handoff(["run", &run]).success();
+        ground.is_intact(&run);
+    }
+    ground.is_sound();
+}
+
+#[test]
+fn the_rules_of_a_queue_hold_for_the_runs_that_are_placed_on_it() {
+    let ground = Ground::new();
+    ground.env.write("repo/rules.json", &json!([rule("more", &json!({}))]).to_string());
+    ground.config("handoff.queue.ruled.rules", "rules.json");
+    submit(&ground, "r", &[item("a", "true")], &json!({ "queue": "ruled" })).success();
+    // What is in force was sealed: the file may change, and other queues know nothing of it.
+    ground.env.write("repo/rules.json", "nothing");
+    submit(&ground, "plain", &[item("a", "true")], &json!({})).success();
+    ground.env.handoff(["run", "r", "plain"]).success();
+    assert_eq!((ground.items("r").len(), ground.items("plain").len()), (2, 1));
+    ["r", "plain"].iter().for_each(|run| ground.is_intact(run));
+    let before = ground.refs();
+    let broken = submit(&ground, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
+    assert!(broken.stdout.contains("bad-rule at queue.rules"), "{broken}");
+    std::fs::remove_file(ground.path("repo/rules.json")).unwrap();
+    let gone = submit(&ground, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
+    assert!(gone.stdout.contains("bad-rule") && gone.stdout.contains("rules.json"), "{gone}");
+    assert_eq!(ground.refs(), before);
+}
+
+#[test]
+fn a_run_does_not_grow_beyond_what_is_allowed() {
+    let ground = Ground::new();
+    submit(&ground, "r", &[item("a", "true")], &json!({ "rules": [rule("more", &json!({}))] })).success();
+    ground.config("handoff.maxItems", "1");
+    let before = ground.refs();
+    let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
+    assert!(
+        refused.stderr.contains("2 items; at most 1") && refused.stderr.contains("handoff.maxItems 2"),
+        "{refused}"
+    );
+    assert_eq!(ground.refs(), before);
+}
+
+#[test]
+fn what_waits_for_a_lost_item_is_skipped_though_it_was_added_later() {
+    let ground = Ground::new();
+    let mut rules = json!({ "rules": [rule("more", &json!({ "present": ["score"] }))] });
+    rules["rules"][0]["create"]["depends_on"] = json!(["lost"]);
+    let items = [item("lost", "exit 1"), {
+        let mut late = source("sleep 0.3; echo 1 >outputs/out");
+        late["id"] = json!("late");
+        late
+    }];
+    submit(&ground, "r", &items, &rules).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    let skipped = ground.items("r").into_iter().find(|(id, _)| id.starts_with("more-")).unwrap().1;
+    assert_eq!(skipped.status, "skipped");
+    ground.ends_intact("r");
+}
+
+#[test]
+fn an_open_ended_run_takes_items_until_it_is_closed() {
+    let ground = Ground::new();
+    let extend = |items: &[Value]| {
+        ground.env.write("more.json", &json!({ "id": "r", "items": items }).to_string());
+        ground.env.handoff(["extend", "r", "../more.json"])
+    };
+    submit(&ground, "r", &[item("a", "echo a >outputs/a")], &json!({ "openEnded": true })).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert!(!ground.is_sealed("r"), "it waits for whoever closes it");
+    let mut needs = item("c", "test -f inputs/a");
+    needs["needs"] = json!({ "a": { "from": "a", "select": { "kind": "output", "path": "a" } } });
+    assert_eq!(extend(&[needs.clone(), after("b", &["c"], "true")]).success(), "b\nc\n");
+    let before = ground.refs();
+    // The same again is nothing new; anything wrong leaves everything as it was.
+    let again = extend(std::slice::from_ref(&needs)).exit(0);
+    assert!(again.stderr.contains("nothing changed"), "{again}");
+    for (items, said) in [
+        (vec![item("a", "false")], "duplicate-id at items[0].id"),
+        (vec![item("d", "true"), after("e", &["ghost"], "true")], "unknown-dependency at items[1].depends_on[0]"),
+        (vec![after("d", &["e"], "true"), after("e", &["d"], "true")], "cycle at items[0]"),
+        (vec![], "no-items at items"),
+    ] {
+        let refused = extend(&items).exit(1);
+        assert!(refused.stdout.contains(said), "{said}\n{refused}");
+    }
+    ground.env.write("other.json", &json!({ "id": "other", "items": [item("z", "true")] }).to_string());
+    let other = ground.env.handoff(["extend", "r", "../other.json"]).exit(1);
+    assert!(other.stderr.contains("the plan has the id \"other\""), "{other}");
+    assert_eq!(ground.refs(), before);
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.handoff(["close", "r"]).success();
+    assert_eq!(ground.items("r").values().filter(|item| item.status == "done").count(), 3);
+    ground.is_intact("r");
+    let sealed = extend(&[item("d", "true")]).exit(1);
+    assert!(sealed.stderr.contains("is sealed"), "{sealed}");
+    submit(&ground, "s", &[item("a", "true")], &json!({})).success();
+    ground.env.write("more.json", &json!({ "id": "s", "items": [item("b", "true")] }).to_string());
+    let closed = ground.env.handoff(["extend", "s", "../more.json"]).exit(1);
+    assert!(closed.stderr.contains("is not open-ended"), "{closed}");
+}
+
+#[test]
+fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
+    let ground = Ground::new();
+    let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
+    let approved = json!({ "if": [{ "document": "approval", "pointer": "/by", "op": "!=", "value": null }] });
+    let mut release = rule("release", &approved);
+    release["create"]["inputs"]["command"] = json!("touch \"$HOME/../go\"");
+    submit(&ground, "r", &[slow], &json!({ "rules": [release] })).success();
+    let conductor = ground.start(&["run", "r"]);
+    crate::common::ground::wait_for("the item", || ground.path("up").exists());
+    for text in ["approved", r#"{"by":null}"#, r#"{"by":"Ada"}"#] {
+        ground.env.write("approval", text);
+        ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).success();
+    }
+    let (status, said) = conductor.wait();
+    assert!(status.success(), "{said}");
+    let items = ground.items("r");
+    assert_eq!(items.len(), 2, "only the revision that says who fired the rule: {items:?}");
+    ground.is_intact("r");
+    // Nothing that a worker or an operator writes later changes what was.
+    let refused = ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).exit(1);
+    assert!(refused.stderr.contains("is sealed"), "{refused}");
+}
+
+#[test]
+fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
+    let ground = Ground::new();
+    submit(&ground, "r", &[source("echo 0 >outputs/out")], &counting()).success();
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.git_in(".", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.handoff(["push", "origin", "r"]).success();
+    let url = format!("file://{}", ground.path("hub").display());
+    ground.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
+    ground.env.git_in("lazy", ["config", "handoff.signingKey", ""]).success();
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    ground.env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
+    let without = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(3);
+    assert!(without.stdout.contains("INCOMPLETE"), "{without}");
+    ground.env.handoff_in("lazy", ["fetch"]).success();
+    std::fs::rename(ground.path("hub"), ground.path("gone")).unwrap();
+    let report = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(0);
+    assert!(report.stdout.contains("✓ plan       4 of 4 items"), "{report}");
+    let explained = ground.env.handoff_in("lazy", ["coordinate", "origin/r", "--explain"]).success();
+    assert!(explained.contains("✗ score < 3: it is 3"), "{explained}");
+    let refused = ground.env.handoff_in("lazy", ["coordinate", "origin/r"]).exit(1);
+    assert!(refused.stderr.contains("was fetched"), "{refused}");
+}
+
+#[test]
+fn what_is_added_while_a_run_is_driven_is_taken_in() {
+    let ground = Ground::new();
+    let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
+    submit(&ground, "r", &[slow], &json!({ "openEnded": true })).success();
+    let conductor = ground.start(&["run", "r"]);
+    crate::common::ground::wait_for("the item", || ground.path("up").exists());
+    ground.env.write("more.json", &json!({ "id": "r", "items": [item("added", "touch \"$HOME/../go\"")] }).to_string());
+    ground.env.handoff(["extend", "r", "../more.json"]).success();
+    let (status, said) = conductor.wait();
+    assert!(status.success(), "{said}");
+    assert!(ground.items("r").values().all(|item| item.status == "done"));
+    ground.ends_intact("r");
+}

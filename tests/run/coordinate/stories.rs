@@ -1,0 +1,287 @@
+//! Growth that cannot have happened, told with true links, a true seal and good signatures.
+
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Cause, Event, Product};
+use git_handoff::model::extension::definition;
+use git_handoff::model::plan::Item;
+use git_handoff::verify::Report;
+use serde_json::{Value, json};
+
+use super::rule;
+use crate::common::lab::{Lab, assert_fails, assert_intact, blob};
+use crate::common::teller::Teller;
+
+fn plan(more: &Value) -> String {
+    let polish = json!({ "present": ["draft"], "if": [
+        { "document": "review", "pointer": "/score", "op": "<", "value": 8 }], "atMost": 2 });
+    let mut plan = json!({ "id": "handoff-dag-1", "rules": [rule("polish", &polish)], "items": [
+        { "id": "first", "executor": "command", "inputs": { "command": ["true"] } }] });
+    for (key, value) in more.as_object().unwrap() {
+        plan[key] = value.clone();
+    }
+    plan.to_string()
+}
+
+fn open_ended() -> String {
+    plan(&json!({ "rules": [], "openEnded": true }))
+}
+
+impl Teller<'_> {
+    fn polish(&mut self) -> String {
+        let item = self.of_rule(0);
+        self.extend(by("polish"), std::slice::from_ref(&item));
+        item.id.to_string()
+    }
+
+    fn does(&mut self, item: &str) {
+        self.fire(item);
+        self.done(item, &[]);
+    }
+}
+
+fn by(rule: &str) -> Cause {
+    Cause::Rule(rule.parse().unwrap())
+}
+
+fn item(id: &str, more: &Value) -> Item {
+    let mut item = json!({ "id": id, "executor": "command", "inputs": { "command": ["true"] } });
+    for (key, value) in more.as_object().unwrap() {
+        item[key] = value.clone();
+    }
+    git_handoff::plan::parse_item(item.to_string().as_bytes()).unwrap()
+}
+
+#[track_caller]
+fn tell(plan: &str, story: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
+    let lab = Lab::new();
+    let mut teller = Teller::submit(&lab, plan);
+    story(&lab, &mut teller);
+    lab.finish(teller);
+    lab.verify()
+}
+
+/// A run in which the first item is done and the documents are such that the rule creates.
+#[track_caller]
+fn low(story: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
+    tell(&plan(&json!({})), |lab, run| {
+        run.does("first");
+        run.document("draft", None, "a draft".as_bytes());
+        run.document("review", None, r#"{"score":5}"#.as_bytes());
+        story(lab, run);
+    })
+}
+
+#[test]
+fn a_run_that_grew_by_its_rules_is_intact() {
+    let report = low(|_, run| {
+        let first = run.polish();
+        run.does(&first);
+        run.document("review", None, r#"{"score":6}"#.as_bytes());
+        let second = run.polish();
+        run.does(&second);
+        run.seal();
+    });
+    assert_intact(&report);
+    assert!(report.row("plan").unwrap().detail.starts_with("3 of 3 items"));
+    assert!(report.row("manifest").unwrap().detail.starts_with("3 manifests"));
+}
+
+#[test]
+fn an_open_ended_run_that_grew_is_intact_once_it_is_closed() {
+    let grown = |closed: bool| {
+        tell(&open_ended(), |_, run| {
+            let needs = json!({ "needs": { "x": { "from": "first", "select": { "kind": "output", "path": "x" } } } });
+            run.extend(Cause::Actor, &[item("later", &needs), item("latest", &json!({ "depends_on": ["later"] }))]);
+            run.fire("first");
+            run.done("first", &[("outputs/x", b"x")]);
+            run.does("later");
+            run.does("latest");
+            if closed {
+                run.close();
+            }
+            run.seal();
+        })
+    };
+    assert_intact(&grown(true));
+    assert_fails(&grown(false), "plan", "sealed before");
+}
+
+#[test]
+fn a_rule_creates_only_what_the_documents_make_it_create() {
+    let high = tell(&plan(&json!({})), |_, run| {
+        run.does("first");
+        run.document("draft", None, "a draft".as_bytes());
+        run.document("review", None, r#"{"score":9}"#.as_bytes());
+        run.polish();
+    });
+    assert_fails(&high, "plan", "entry 5: the rule polish creates nothing here");
+    let absent = tell(&plan(&json!({})), |_, run| drop(run.polish()));
+    assert_fails(&absent, "plan", "the rule polish creates nothing here");
+    let too_late = low(|_, run| {
+        let item = run.of_rule(0);
+        run.document("review", None, r#"{"score":6}"#.as_bytes());
+        run.extend(by("polish"), &[item]);
+    });
+    assert_fails(&too_late, "plan", "what the rule polish creates here is polish-");
+    let bent = |change: fn(&mut Item)| {
+        low(|_, run| {
+            let mut item = run.of_rule(0);
+            change(&mut item);
+            run.extend(by("polish"), &[item]);
+        })
+    };
+    let command = bent(|item| drop(item.inputs.insert("command".to_owned(), json!(["evil"]))));
+    assert_fails(&command, "plan", "what the rule polish creates here is polish-");
+    let renamed = bent(|item| item.id = "polish-0123456789ab".parse().unwrap());
+    assert_fails(&renamed, "plan", "what the rule polish creates here is polish-");
+    let strange = low(|_, run| {
+        let item = run.of_rule(0);
+        run.extend(by("stranger"), &[item]);
+    });
+    assert_fails(&strange, "plan", "by the rule \"stranger\", which the run does not have");
+    let two = low(|_, run| {
+        let created = run.of_rule(0);
+        run.extend(by("polish"), &[item("more", &json!({})), created]);
+    });
+    assert_fails(&two, "plan", "what the rule polish creates here is polish-");
+}
+
+#[test]
+fn a_rule_creates_not_more_than_it_may() {
+    let report = low(|_, run| {
+        for score in 5..8 {
+            run.document("review", None, json!({ "score": score }).to_string().as_bytes());
+            run.polish();
+        }
+    });
+    assert_fails(&report, "plan", "creates nothing here");
+    let twice = low(|_, run| {
+        run.polish();
+        run.polish();
+    });
+    assert_fails(&twice, "plan", "creates nothing here");
+}
+
+#[test]
+fn no_run_seals_itself_while_a_rule_has_something_to_create() {
+    let sealed = low(|_, run| run.seal());
+    assert_fails(&sealed, "plan", "sealed before its rules had created polish-");
+    let closed = low(|_, run| {
+        run.close();
+        run.seal();
+    });
+    assert_intact(&closed);
+}
+
+#[test]
+fn nobody_adds_to_a_run_that_is_not_open_ended_or_has_ended() {
+    let added = low(|_, run| run.extend(Cause::Actor, &[item("more", &json!({}))]));
+    assert_fails(&added, "plan", "by an actor to a run that is not open-ended");
+    let closed = low(|_, run| {
+        run.close();
+        run.polish();
+    });
+    assert_fails(&closed, "plan", "added after the run was closed");
+}
+
+#[test]
+fn what_is_added_must_fit() {
+    let added = |items: &[Item]| tell(&open_ended(), |_, run| run.extend(Cause::Actor, items));
+    assert_fails(&added(&[item("first", &json!({}))]), "plan", "there is one already");
+    assert_fails(&added(&[item("a", &json!({ "depends_on": ["ghost"] }))]), "plan", "\"ghost\", which does not exist");
+    let circle = [item("a", &json!({ "depends_on": ["b"] })), item("b", &json!({ "depends_on": ["a"] }))];
+    assert_fails(&added(&circle), "plan", "waits for itself");
+    assert_fails(&added(&[]), "plan", "not those that the entry names");
+    let document = |name: &str| json!({ "produces": [{ "kind": "document", "name": name, "path": "x" }] });
+    assert_fails(&added(&[item("a", &document("d")), item("b", &document("D"))]), "plan", "cannot stand side by side");
+}
+
+#[test]
+fn an_added_item_is_the_one_that_its_entry_names() {
+    let bent = |bend: fn(&Lab, &mut Vec<(String, Edit)>)| {
+        tell(&open_ended(), |lab, run| {
+            run.extend(Cause::Actor, &[item("more", &json!({}))]);
+            bend(lab, &mut run.drafts.last_mut().unwrap().edits);
+        })
+    };
+    let other = bent(|lab, edits| edits[0].1 = blob(lab, &definition(&item("more", &json!({ "timeout": 5 })))));
+    assert_fails(&other, "plan", "item.json of item more is not the one that the entry names");
+    let spaced = bent(|lab, edits| edits[0].1 = blob(lab, b"{}"));
+    assert_fails(&spaced, "plan", "item.json of item more is no");
+    let none = bent(|_, edits| edits.clear());
+    assert_fails(&none, "plan", "item.json of item more is not in the tree");
+    assert_fails(&none, "chain", "does not hold at items/");
+    let smuggled = bent(|lab, edits| edits.push(("items/00/other/item.json".to_owned(), blob(lab, b"{}"))));
+    assert_fails(&smuggled, "chain", "does not account for the change of items/00");
+    // Bytes that mean the same are not the normalised item.
+    let loose = tell(&open_ended(), |lab, run| {
+        let added = item("more", &json!({}));
+        run.extend(Cause::Actor, std::slice::from_ref(&added));
+        let bytes = added.to_json().to_string() + "\n";
+        let draft = run.drafts.last_mut().unwrap();
+        draft.edits[0].1 = blob(lab, bytes.as_bytes());
+        let Event::RunExtended(e) = &mut draft.event else { panic!() };
+        e.items.insert(added.id, Digest::of(bytes.as_bytes()));
+    });
+    assert_fails(&loose, "plan", "are not those that the entry names");
+}
+
+#[test]
+fn an_added_item_is_dispatched_as_it_was_added() {
+    let report = low(|_, run| {
+        let id = run.polish();
+        run.fire_with(&id, |manifest| manifest.argv = vec!["evil".to_owned()]);
+        run.done(&id, &[]);
+        run.seal();
+    });
+    assert_fails(&report, "manifest", "argv is not the plan's");
+}
+
+#[test]
+fn a_document_that_a_rule_saw_is_what_it_was() {
+    let report = low(|lab, run| {
+        let id = run.polish();
+        run.does(&id);
+        run.seal();
+        let forged = lab.store.write_blob(br#"{"score":1}"#).unwrap();
+        let Event::DocumentWritten(e) = &mut run.drafts[4].event else { panic!() };
+        let true_product = Product { sha256: e.sha256, oid: forged, size: e.size };
+        e.oid = true_product.oid;
+        run.drafts[4].edits[0].1 = Edit::Blob(forged);
+    });
+    assert_fails(&report, "plan", "its bytes are not those that the entry names");
+    assert_fails(&report, "content", "document review");
+}
+
+#[test]
+fn the_rules_of_the_queue_are_those_that_were_sealed() {
+    let plan = plan(&json!({ "rules": [] }));
+    let added = json!([rule("more", &json!({ "present": ["draft"] }))]).to_string();
+    let with = |named: &str, held: Option<&str>| {
+        let lab = Lab::new();
+        let mut run = Teller::submit(&lab, &plan);
+        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+        (e.rules, e.fan_out) = (Some(Digest::of(named.as_bytes())), true);
+        let submitted = e.clone();
+        run.drafts[0].edits.extend(held.map(|text| ("rules.json".to_owned(), blob(&lab, text.as_bytes()))));
+        let rules = git_handoff::plan::parse_rules(added.as_bytes()).unwrap();
+        let graph = git_handoff::model::graph::Graph::new(&run.plan);
+        run.state = git_handoff::model::state::RunState::new(submitted, graph).with_rules(rules);
+        run.does("first");
+        run.document("draft", None, "a draft".as_bytes());
+        let created = run.of_rule(0);
+        run.extend(by("more"), std::slice::from_ref(&created));
+        run.does(created.id.as_str());
+        run.seal();
+        lab.finish(run);
+        lab.verify()
+    };
+    assert_intact(&with(&added, Some(&added)));
+    let other = added.replace("draft", "drift");
+    assert_fails(&with(&added, Some(&other)), "plan", "rules.json is ");
+    assert_fails(&with(&other, Some(&other)), "plan", "the rule more creates nothing here");
+    assert_fails(&with(&added, None), "plan", "rules.json is not in the tree");
+    assert_fails(&with("{}", Some("{}")), "plan", "rules.json holds no rules");
+    assert_fails(&with("[]", Some("[]")), "plan", "rules.json holds no rules");
+}

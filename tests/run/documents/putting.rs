@@ -1,0 +1,168 @@
+//! Revisions come one after the other, whoever writes them, and whoever drives the run meanwhile.
+
+use std::collections::BTreeMap;
+
+use git_handoff::clock::Clock;
+use git_handoff::git::store::Store;
+use git_handoff::ledger::chain::Writer;
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, InputRef, ItemFired, Product};
+use git_handoff::model::name::{FilePath, RunId};
+use git_handoff::model::plan::Need;
+use git_handoff::model::state::Phase;
+use git_handoff::plan::schemas::Schemas;
+use git_handoff::run::document::{self, Put};
+use git_handoff::run::{NewEntry, OpenRun};
+use serde_json::{Value, json};
+
+use super::{ground, open, put, value};
+use crate::common::ground::{Conductor, after, item, wait_for};
+use crate::common::program_path;
+
+#[test]
+fn revisions_are_numbered_linked_and_signed_like_everything() {
+    let ground = open();
+    let first = put(&ground, "notes/plan of attack.md", "one\n", &[]).success();
+    let digest = "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
+    assert_eq!(first, format!("r: notes/plan of attack.md revision 1 {digest}\n"));
+    let second = put(&ground, "notes/plan of attack.md", "two\n", &["--json", "--actor", "agent:b"]);
+    let answer = value(&second);
+    assert_eq!(answer["schema"], "git-handoff.document/1");
+    assert_eq!(answer["document"]["revision"], 2);
+    assert_eq!(answer["document"]["previous"], digest);
+    assert_eq!(answer["document"]["author"], json!({"actor": "agent:b"}));
+    let shown = ground.env.git(["show", "refs/handoff/runs/r:documents/notes/plan%20of%20attack.md"]);
+    assert_eq!(shown.success(), "two\n");
+    let entry = ground.entries("r").pop().unwrap();
+    assert_eq!(entry["kind"], "document.written");
+    assert_eq!(entry["author"], entry["actor"]);
+    assert_eq!(entry["commit"], answer["document"]["commit"]);
+    let subjects = ground.env.git(["log", "--format=%s", "refs/handoff/runs/r"]).success();
+    assert!(subjects.starts_with("document.written notes/plan of attack.md #2\n"), "{subjects}");
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_intact("r");
+    ground.is_sound();
+}
+
+#[test]
+fn standard_input_and_any_bytes_are_taken() {
+    let ground = open();
+    ground.env.shell("repo", r"printf 'a\0b\377' | git handoff doc put r raw").success();
+    assert_eq!(ground.env.handoff(["doc", "get", "r", "raw"]).raw, b"a\0b\xff");
+    ground.env.shell("repo/dir", "git handoff doc put r empty - </dev/null").success();
+    assert_eq!(ground.env.handoff(["doc", "cat", "r", "empty"]).success(), "");
+}
+
+#[test]
+fn a_revision_may_say_what_it_follows() {
+    let ground = open();
+    put(&ground, "n", "one\n", &["--if-match", "none"]).success();
+    let digest = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
+    put(&ground, "n", "two\n", &["--if-match", digest]).success();
+    super::refused(
+        &ground,
+        5,
+        &format!("it is sha256:{}", "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"),
+        || put(&ground, "n", "three\n", &["--if-match", &format!("sha256:{digest}")]),
+    );
+    super::refused(&ground, 5, "is not what it is to follow", || put(&ground, "n", "x", &["--if-match", "none"]));
+    super::refused(&ground, 5, "it does not exist", || put(&ground, "m", "x", &["--if-match", digest]));
+    super::refused(&ground, 2, "neither a SHA-256 nor `none`", || put(&ground, "n", "x", &["--if-match", "latest"]));
+}
+
+#[test]
+fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
+    let ground = open();
+    let start = |more: &[&str]| ground.start(&[&["doc", "put", "r", "n", "a.txt"], more].concat());
+    let hands: Vec<Conductor> = (0..4).map(|_| start(&[])).collect();
+    for hand in hands {
+        let (status, said) = hand.wait();
+        assert_eq!(status.code(), Some(0), "{said}");
+    }
+    let log = value(&ground.env.handoff(["doc", "log", "r", "n", "--json"]));
+    let numbers: Vec<u64> =
+        log["revisions"].as_array().unwrap().iter().map(|one| one["revision"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [4, 3, 2, 1]);
+    let start = |_| ground.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
+    let hands: Vec<Conductor> = (0..4).map(start).collect();
+    let mut codes: Vec<i32> = hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 5, 5, 5]);
+    ground.env.handoff(["run", "r"]).success();
+    ground.is_intact("r");
+    ground.is_sound();
+}
+
+#[test]
+fn whoever_drives_the_run_takes_it_in() {
+    let ground = ground();
+    let reader = json!({"n": {"from": "@documents", "select": {"kind": "document", "name": "n"}}});
+    let mut second = after("b", &["a"], "cat inputs/n > outputs/seen");
+    second["needs"] = reader;
+    ground.submit(
+        "r",
+        &[item("a", "touch \"$HOME/../started\"; while ! test -e \"$HOME/../go\"; do sleep 0.05; done"), second],
+    );
+    put(&ground, "n", "old\n", &[]).success();
+    let conductor = ground.start(&["run", "r"]);
+    wait_for("the first item", || ground.path("started").exists());
+    put(&ground, "n", "new\n", &[]).success();
+    ground.env.write("go", "");
+    let (status, said) = conductor.wait();
+    assert!(status.success(), "{said}");
+    assert_eq!(ground.env.handoff(["cat", "r/b:outputs/seen"]).success(), "new\n");
+    ground.is_intact("r");
+    let kinds: Vec<Value> = ground.entries("r").into_iter().map(|entry| entry["kind"].clone()).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "document.written").count(), 2);
+}
+
+/// What was resolved before somebody else wrote is not recorded as it was.
+#[test]
+fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
+    let ground = ground();
+    let mut reader = item("a", "true");
+    reader["needs"] =
+        json!({"n": {"from": "@documents", "select": {"kind": "document", "name": "n", "schema": "score@^1"}}});
+    ground.submit("r", &[reader.clone()]);
+    put(&ground, "n", r#"{"score":1}"#, &["--schema", "score@1"]).success();
+    let writer = Writer {
+        store: Store::discover(&ground.env.repo()).unwrap(),
+        signer: Signer::from_file(&ground.path("home/signing_key")).unwrap(),
+        clock: Clock::System,
+        actor: "human:ada".into(),
+    };
+    let run = RunId::parse("r").unwrap();
+    let key = FilePath::parse("n").unwrap();
+    let need: Need = serde_json::from_value(reader["needs"]["n"].clone()).unwrap();
+    let fired = |bytes: &[u8]| {
+        let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::of(bytes) };
+        let manifest = Digest::of(b"manifest");
+        let refs = BTreeMap::from([(key.clone(), input)]);
+        let fired = ItemFired { item: "a".parse().unwrap(), attempt: 1, manifest, input_refs: refs };
+        [NewEntry::Plain(Event::ItemFired(fired))]
+    };
+    let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
+        let oid = writer.store.write_blob(bytes).unwrap();
+        let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+        let schema = schema.map(|schema| schema.parse().unwrap());
+        let put = Put { name: key.clone(), product, schema: None, instead_of: None };
+        let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
+        let schemas = Schemas { known: known.collect(), checker: Some(program_path().into()) };
+        document::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
+    };
+    let mut conductor = OpenRun::open(&writer, &run).unwrap();
+    let mut other = OpenRun::open(&writer, &run).unwrap();
+    // Other bytes; then the same bytes, which are not of the wanted schema any more.
+    for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
+        let before = conductor.state.documents.latest(&key).unwrap().product.sha256;
+        write(&mut other, bytes, schema);
+        let stale = if before == Digest::of(bytes) { bytes } else { br#"{"score":1}"# };
+        assert!(conductor.record(&fired(stale)).unwrap().is_empty());
+        assert_eq!(conductor.state.items[0].phase, Phase::Waiting);
+    }
+    write(&mut other, br#"{"score":3}"#, Some("score@1.1.0"));
+    conductor.refresh().unwrap();
+    assert_eq!(conductor.record(&fired(br#"{"score":3}"#)).unwrap().len(), 1);
+    assert_eq!(conductor.state.items[0].phase, Phase::Running);
+}

@@ -1,0 +1,133 @@
+//! Documents are read as they were written: here, in a bare repository, and as fetched.
+
+use serde_json::json;
+
+use super::{get, open, put, value};
+use crate::common::ground::Ground;
+
+/// A run with a document of three revisions, two schemas and two authors.
+fn written() -> Ground {
+    let ground = open();
+    put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
+    put(&ground, "score", "[1]\n", &["--schema", "score@2", "--actor", "agent:b"]).success();
+    put(&ground, "score", "[2]\n", &["--schema", "score@2"]).success();
+    put(&ground, "notes.md", "hello\n", &[]).success();
+    ground
+}
+
+#[test]
+fn every_revision_can_be_had() {
+    let ground = written();
+    assert_eq!(get(&ground, "score", &[]).success(), "[2]\n");
+    assert_eq!(get(&ground, "score", &["--revision", "1"]).success(), r#"{"score":1}"#);
+    assert_eq!(get(&ground, "score", &["--revision", "1", "--expect", "score@^1"]).success(), r#"{"score":1}"#);
+    assert_eq!(get(&ground, "score", &["--expect", "score"]).success(), "[2]\n");
+    assert_eq!(get(&ground, "score", &["--expect", "score@>=1, <3"]).success(), "[2]\n");
+    let list = value(&ground.env.handoff(["doc", "list", "r", "--json"]));
+    assert_eq!(list["schema"], "git-handoff.documents/1");
+    let names: Vec<_> = list["documents"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(names, ["notes.md", "score"]);
+    assert_eq!(list["documents"][1]["schema"], "score@2.0.0");
+    assert_eq!(list["documents"][0]["schema"], json!(null));
+    let text = ground.env.handoff(["doc", "log", "r", "score"]).success();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split("  ").map(str::trim).collect()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((lines[1][0], lines[1][2], *lines[1].last().unwrap()), ("2", "score@2.0.0", "agent:b"));
+}
+
+#[test]
+fn what_changed_between_two_is_a_patch() {
+    let ground = written();
+    let diff = |more: &[&str]| ground.env.handoff([&["doc", "diff", "r", "score"], more].concat()).success();
+    let changes = |patch: String| {
+        let lines = patch
+            .lines()
+            .filter(|line| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(changes(diff(&[])), ["-[1]", "+[2]"]);
+    assert_eq!(changes(diff(&["1"])), [r#"-{"score":1}"#, "+[2]"]);
+    assert_eq!(changes(diff(&["1", "2"])), [r#"-{"score":1}"#, "+[1]"]);
+    assert_eq!(diff(&["3"]), "");
+    let first = ground.env.handoff(["doc", "diff", "r", "notes.md"]).success();
+    assert!(first.contains("new file mode 100644"), "{first}");
+}
+
+#[test]
+fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
+    let ground = written();
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.handoff(["push", "origin"]).success();
+    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    ground.env.handoff_in("clone", ["fetch"]).success();
+    for run in ["r", "origin/r"] {
+        assert_eq!(ground.env.handoff_in("clone", ["doc", "get", run, "score"]).success(), "[2]\n");
+    }
+    assert_eq!(ground.env.handoff_in("hub", ["doc", "get", "r", "score", "--revision", "2"]).success(), "[1]\n");
+    assert_eq!(ground.env.handoff_in("hub", ["doc", "list", "r"]).success().lines().count(), 2);
+    let before = ground.env.git_in("clone", ["for-each-ref"]).success();
+    let output = ground.env.handoff_in("clone", ["doc", "put", "r", "score", "../text"]).exit(1);
+    assert!(output.stderr.contains("was fetched"), "{output}");
+    assert_eq!(ground.env.git_in("clone", ["for-each-ref"]).success(), before);
+}
+
+#[test]
+fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
+    let ground = written();
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.handoff(["push", "origin"]).success();
+    ground.env.shell(".", "git clone --quiet --no-checkout --filter=blob:none \"file://$PWD/hub\" part").success();
+    ground.env.handoff_in("part", ["fetch"]).success();
+    let output = ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).exit(1);
+    assert_eq!(output.stdout, "", "{output}");
+    let hint = output.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    ground.env.shell("part", hint).success();
+    assert_eq!(ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).success(), "hello\n");
+}
+
+#[test]
+fn a_packet_may_be_a_document() {
+    let ground = open();
+    let packet = json!({
+        "objective": "Score the report", "completed": ["fetched report.md"], "next_action": "Run the scorer on report.md",
+        "blocker": "none", "unresolved": [], "owner": "ada", "resume_token": "score-report-0001",
+        "updated_at": "2026-06-04T02:00:00Z",
+    });
+    put(&ground, "packets/score", &packet.to_string(), &[]).success();
+    put(&ground, "large", &"x".repeat(2 << 20), &[]).success();
+    let check = |what: &str| ground.env.handoff(["--json", "check", what]);
+    let answer = value(&check("r:documents/packets/score"));
+    assert_eq!(answer["checks"]["freshness"]["ok"], true, "{answer}");
+    assert_eq!(answer["checks"]["untrusted_content"]["ok"], true, "{answer}");
+    for absent in ["r:documents/none", "r:documents/../x", "r:documents/large"] {
+        let output = check(absent);
+        assert_eq!((output.status, value(&output)["classification"].as_str()), (Some(4), Some("critical")), "{output}");
+    }
+    assert!(check("s:documents/none").status == Some(4));
+}
+
+#[test]
+fn a_packet_is_held_against_the_documents_that_are_there() {
+    let ground = written();
+    let check = |documents: serde_json::Value| {
+        let packet = json!({
+            "objective": "Score the report", "completed": [], "next_action": "Run the scorer on report.md",
+            "run": "r", "documents": documents,
+        });
+        ground.env.write("packet.json", &packet.to_string());
+        let answer = value(&ground.env.handoff(["--json", "check", "../packet.json"]));
+        (answer["checks"]["facts"]["ok"].clone(), answer["checks"]["facts"]["detail"].to_string())
+    };
+    let score = value(&ground.env.handoff(["doc", "log", "r", "score", "--json"]));
+    let digest = |at: usize| score["revisions"][at]["sha256"].as_str().unwrap().to_owned();
+    assert_eq!(check(json!(["score", "notes.md"])).0, true);
+    assert_eq!(check(json!({ "score": digest(0) })).0, true);
+    let (ok, said) = check(json!({ "score": digest(1) }));
+    assert!(ok == false && said.contains("document \\\"score\\\" is sha256:"), "{said}");
+    let (ok, said) = check(json!(["plan"]));
+    assert!(ok == false && said.contains("the run has no document"), "{said}");
+}

@@ -1,0 +1,3 @@
+//! What is left behind, and its removal.
+
+mod doctor;

@@ -1,0 +1,306 @@
+//! What a crash, a person or a setting can leave behind, what the doctor says of it, and what cleaning up removes.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::common::place::Place;
+
+const EDIT: (&str, &str, Option<&str>) = ("edit", "echo said; sed -i s/two/TWO/ main.txt", None);
+
+/// Returns the codes of what is found, with whether each was mended.
+fn findings(place: &Place, arguments: &[&str]) -> (i32, Vec<(String, bool)>) {
+    let (code, answer) = place.answer(&[&["doctor"], arguments].concat());
+    assert_eq!(answer["schema"], "git-handoff.doctor/1");
+    let of = |finding: &Value| (finding["code"].as_str().unwrap().to_owned(), finding["fixed"].as_bool().unwrap());
+    (code, answer["findings"].as_array().unwrap().iter().map(of).collect())
+}
+
+fn found(place: &Place) -> (i32, Vec<String>) {
+    let (code, findings) = findings(place, &[]);
+    (code, findings.into_iter().map(|(code, _)| code).collect())
+}
+
+#[test]
+fn a_healthy_repository_has_nothing_to_complain_about() {
+    let place = Place::new();
+    assert_eq!(found(&place), (0, vec![]));
+    assert!(!place.root().join(".git/handoff").exists(), "looking makes no key");
+    place.done("r", &[EDIT]);
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn what_a_crash_after_submit_or_seal_left_out_is_put_in_place() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.git(&["update-ref", "-d", "refs/handoff/bases/r"]);
+    let log = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
+    place.git(&["update-ref", log.trim(), &format!("{}~1", log.trim())]);
+    assert_eq!(found(&place), (3, vec!["base-missing".into(), "seal-not-logged".into()]));
+    let mended = vec![("base-missing".into(), true), ("seal-not-logged".into(), true)];
+    assert_eq!(findings(&place, &["--fix"]), (0, mended));
+    assert_eq!(found(&place), (0, vec![]));
+    place.git(&["update-ref", "-d", log.trim()]);
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("log-missing".into(), true)]));
+    let (code, _, stderr) = place.handoff(&["verify", "r"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn a_log_is_not_made_to_witness_a_run_that_was_tampered_with() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let log = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
+    place.git(&["update-ref", "-d", log.trim()]);
+    let tree = place.git(&["rev-parse", "main^{tree}"]);
+    // The seal's entry over another tree: still readable, no longer what was signed.
+    let raw = place.git(&["cat-file", "commit", "refs/handoff/runs/r"]);
+    let forged = raw.replacen(raw.lines().next().unwrap(), &format!("tree {}", tree.trim()), 1);
+    place.write("forged", &forged);
+    let forged = place.git(&["hash-object", "-w", "-t", "commit", "forged"]);
+    place.git(&["update-ref", "refs/handoff/runs/r", forged.trim()]);
+    let (code, findings) = findings(&place, &["--fix"]);
+    assert_eq!((code, findings.iter().any(|(_, fixed)| *fixed)), (3, false), "{findings:?}");
+    assert_eq!(place.git(&["for-each-ref", "refs/handoff/logs"]), "");
+}
+
+#[test]
+fn stale_locks_open_keys_and_replace_refs_are_found() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.write(".git/refs/handoff/runs/r.lock", "");
+    let key = place.root().join(".git/handoff/signing_key");
+    std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
+    place.git(&["config", "gc.pruneExpire", "now"]);
+    let (seal, first) = (place.git(&["rev-parse", "refs/handoff/runs/r"]), place.git(&["rev-parse", "main"]));
+    place.git(&["replace", seal.trim(), first.trim()]);
+    let (code, codes) = found(&place);
+    assert_eq!((code, codes), (3, ["key-readable", "prune-now", "replaced", "stale-lock"].map(str::to_owned).to_vec()));
+    let (code, mended) = findings(&place, &["--fix"]);
+    let fixed: Vec<_> = mended.iter().filter(|(_, fixed)| *fixed).map(|(code, _)| code.as_str()).collect();
+    assert_eq!((code, fixed), (3, vec!["key-readable", "stale-lock"]));
+    place.git(&["replace", "-d", seal.trim()]);
+    place.git(&["config", "gc.pruneExpire", "2.weeks.ago"]);
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn runs_that_wait_for_somebody_are_named_with_the_command() {
+    let place = Place::new();
+    let plan = place.plan("r", &[("fail", "exit 1", None)]);
+    place.handoff(&["run", &plan]);
+    let (code, answer) = place.answer(&["doctor"]);
+    assert_eq!((code, &answer["findings"][0]["hint"]), (3, &json!("git handoff close r")));
+    place.handoff(&["close", "r"]);
+    assert_eq!(found(&place), (0, vec![]));
+    place.git(&["update-ref", "refs/handoff/runs/x", "HEAD"]);
+    assert_eq!(found(&place), (3, vec!["unreadable-run".into()]));
+}
+
+/// Leaves the worktree of a failed attempt on the disk, as a conductor that is told to keep them does.
+fn with_leftover(place: &Place) -> PathBuf {
+    place.git(&["config", "handoff.workspace.keep", "true"]);
+    let plan = place.plan("r", &[("fail", "echo said; echo work > work.txt; exit 1", None)]);
+    place.handoff(&["run", &plan, "--close"]);
+    let (code, answer) = place.answer(&["clean"]);
+    assert_eq!(code, 0);
+    assert_eq!(answer["schema"], "git-handoff.clean/1");
+    assert_eq!((&answer["dryRun"], &answer["pieces"][0]["removed"]), (&json!(true), &json!(false)));
+    PathBuf::from(answer["pieces"][0]["path"].as_str().unwrap())
+}
+
+#[test]
+fn worktrees_are_listed_first_then_saved_and_removed() {
+    let place = Place::new();
+    let path = with_leftover(&place);
+    assert_eq!(found(&place), (3, vec!["worktrees-left".into()]));
+    let (_, stdout, stderr) = place.handoff(&["clean", "--force", "--dry-run"]);
+    assert!(stdout.starts_with("would remove worktree ") && stderr.contains("--force"), "{stdout}{stderr}");
+    assert!(path.exists());
+    let (code, answer) = place.answer(&["clean", "-f"]);
+    assert_eq!((code, &answer["pieces"][0]["removed"]), (0, &json!(true)), "{answer}");
+    assert!(answer["bytes"].as_u64().unwrap() > 0);
+    assert!(!path.exists());
+    assert!(place.git(&["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).contains("work.txt"));
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn transcripts_and_salvage_go_only_when_asked_for_and_the_run_still_verifies() {
+    let place = Place::new();
+    with_leftover(&place);
+    place.handoff(&["clean", "-f"]);
+    let refs =
+        || place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/transcripts", "refs/handoff/salvage"]);
+    assert_eq!(refs(), "refs/handoff/salvage/r\nrefs/handoff/transcripts/r\n");
+    let (code, answer) = place.answer(&["clean", "r", "-f", "--transcripts", "--salvage"]);
+    assert_eq!(code, 0, "{answer}");
+    assert_eq!(refs(), "");
+    let (code, _, stderr) = place.handoff(&["verify", "r"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn a_run_that_is_not_sealed_keeps_everything() {
+    let place = Place::new();
+    let plan = place.plan("r", &[("fail", "echo said; exit 1", None)]);
+    place.handoff(&["run", &plan]);
+    place.handoff(&["clean", "-f", "--transcripts", "--salvage"]);
+    assert!(place.git(&["for-each-ref", "refs/handoff/transcripts"]).contains("refs/handoff/transcripts/r"));
+}
+
+#[test]
+fn a_conductor_that_was_killed_leaves_a_run_that_is_named_and_continued() {
+    let place = Place::new();
+    let plan =
+        place.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
+    let mut conductor = place.start(&["run", &plan]);
+    while !place.home().join("started").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(found(&place), (0, vec![]), "a run that is being driven is fine");
+    let (_, answer) = place.answer(&["clean", "-f"]);
+    assert_eq!(answer["pieces"], json!([]), "a run that is being driven is left alone");
+    conductor.kill().unwrap();
+    conductor.wait().unwrap();
+    assert_eq!(found(&place), (3, vec!["stranded".into()]));
+    std::fs::write(place.home().join("go"), "").unwrap();
+    let (code, _, stderr) = place.handoff(&["run", "r"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+/// Makes a file look as if nobody had written to it for so many minutes.
+fn age(path: &Path, minutes: u64) {
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(minutes * 60);
+    std::fs::File::open(path).unwrap().set_modified(then).unwrap();
+}
+
+#[test]
+fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old_and_nobody_has_it_open() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.git(&["pack-refs", "--all"]);
+    let locks = ["packed-refs.lock", "packed-refs.new", "refs/heads/main.lock", "refs/handoff/remotes/o/runs/x.lock"];
+    let files = ["objects/pack/tmp_pack_x", "objects/.tmpAbC", "objects/ab/tmp_obj_x", "objects/pack/.tmp-handoff-y"];
+    let marks = ["handoff/verified/.tmpAbC"];
+    let git = place.root().join(".git");
+    let mut paths: Vec<PathBuf> = locks.iter().chain(&files).chain(&marks).map(|name| git.join(name)).collect();
+    for path in &paths {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    }
+    paths.push(git.join("objects/tmp_objdir-handoff-x"));
+    std::fs::create_dir_all(git.join("objects/tmp_objdir-handoff-x/pack")).unwrap();
+    // Of a push from here, and from another work tree.
+    place.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    for push in ["refs/worktree/handoff-push-x", "worktrees/linked/refs/worktree/handoff-push-x"] {
+        std::fs::create_dir_all(git.join(push).join("1/handoff/runs")).unwrap();
+        std::fs::write(git.join(push).join("1/handoff/runs/r"), place.git(&["rev-parse", "refs/handoff/runs/r"]))
+            .unwrap();
+        paths.push(git.join(push));
+    }
+    // Young ones are named, and stay.
+    paths.iter().for_each(|path| age(path, 30));
+    let (code, young) = findings(&place, &["--fix"]);
+    assert_eq!((code, young.len()), (0, paths.len()), "{young:?}");
+    assert!(paths.iter().all(|path| path.exists()) && young.iter().all(|(_, fixed)| !fixed));
+    // One that somebody has open stays, however old.
+    paths.iter().for_each(|path| age(path, 61));
+    let open = std::fs::File::open(&paths[4]).unwrap();
+    let (code, old) = found(&place);
+    assert_eq!((code, old.len()), (3, paths.len() - 1), "{old:?}");
+    let (code, fixed) = findings(&place, &["--fix"]);
+    assert_eq!((code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
+    assert!(fixed.iter().all(|(_, fixed)| *fixed));
+    assert_eq!(paths.iter().filter(|path| path.exists()).collect::<Vec<_>>(), [&paths[4]]);
+    drop(open);
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("temporary-left".into(), true)]));
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn a_lock_left_on_packed_refs_stops_nobody_who_need_not_change_that_file() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.git(&["pack-refs", "--all"]);
+    let lock = place.root().join(".git/packed-refs.lock");
+    std::fs::write(&lock, "").unwrap();
+    place.done("other", &[EDIT]);
+    // Only that takes a ref out of the file; what fails names what really stands in the way, and the way out.
+    let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(code, 5, "{stderr}");
+    assert!(stderr.contains(&format!("{} exists", lock.display())), "{stderr}");
+    assert!(stderr.contains("hint: git handoff doctor --fix"), "{stderr}");
+    age(&lock, 61);
+    assert_eq!(found(&place), (3, vec!["lock-left".into()]));
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("lock-left".into(), true)]));
+    let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn packs_that_a_dead_process_kept_from_git_are_let_go() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let folder = place.root().join(".git/objects/pack");
+    let pack = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let stem = pack().find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
+    let keep = stem.with_extension("keep");
+    for mend in [&["doctor", "--fix"][..], &["clean", "--force"]] {
+        std::fs::write(&keep, "git-handoff: process 1 keeps this until a ref reaches it\n").unwrap();
+        assert_eq!(found(&place), (3, vec!["keep-left".into()]));
+        place.handoff(&["clean"]);
+        assert!(keep.exists(), "clean only lists without --force");
+        // Its process lives: the lock says so, whatever number stands there.
+        let held = std::fs::File::open(&keep).unwrap();
+        held.lock().unwrap();
+        assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
+        place.handoff(&["clean", "--force"]);
+        assert!(keep.exists());
+        drop(held);
+        place.handoff(mend);
+        assert!(!keep.exists(), "{mend:?}");
+    }
+    // One of git's own is nobody's business.
+    std::fs::write(&keep, "").unwrap();
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
+    assert!(keep.exists());
+}
+
+#[test]
+fn a_multi_pack_index_that_names_packs_that_are_gone_hides_nothing_and_goes() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let path = place.root().join(".git/objects/pack/multi-pack-index");
+    place.git(&["multi-pack-index", "write"]);
+    assert_eq!(found(&place), (0, vec![]));
+    let index = std::fs::read(&path).unwrap();
+    // As one that was being written while others repacked.
+    place.git(&["repack", "-a", "-d", "-q"]);
+    std::fs::write(&path, &index).unwrap();
+    assert_eq!(place.handoff(&["verify", "r"]).0, 0);
+    assert_eq!(found(&place), (3, vec!["multi-pack-index-stale".into()]));
+    assert_eq!(findings(&place, &["--fix"]), (0, vec![("multi-pack-index-stale".into(), true)]));
+    assert!(!path.exists());
+    place.git(&["fsck", "--strict"]);
+    assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn an_object_that_is_gone_is_found() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    crate::common::loosen(&place.root());
+    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let (folder, name) = patch.trim().split_at(2);
+    std::fs::remove_file(place.root().join(".git/objects").join(folder).join(name)).unwrap();
+    assert_eq!(found(&place), (3, vec!["objects-missing".into()]));
+    let (code, _, _) = place.handoff(&["verify", "r"]);
+    assert_eq!(code, 3);
+}
