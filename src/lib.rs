@@ -9,7 +9,7 @@
 //! it has, and [`run::submit`] makes a **run** of it: one ref, on which every event is one signed commit.
 //!
 //! [`run`] opens that chain, folds it into its state ([`model::state`]) and is the one way to record what happens next. The
-//! [`engine`] drives it: a pure function decides, one conductor dispatches, records and reconciles. The [`worker`] is one
+//! [`engine`] drives it: a pure function decides, one driver dispatches, records and reconciles. The [`worker`] is one
 //! attempt: a worktree of its own, the consumed bytes under `inputs/`, one child process, and the capture of what it made.
 //!
 //! A run can grow while it goes on. [`run::coordinate`] holds its rules against the documents that it holds, and adds the items that

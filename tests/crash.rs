@@ -1,4 +1,4 @@
-//! Death at any moment: the conductor is killed again and again, or stops between two writes; what is done stays done, nothing
+//! Death at any moment: the driver is killed again and again, or stops between two writes; what is done stays done, nothing
 //! is done twice, and the run ends whole.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

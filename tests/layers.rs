@@ -29,7 +29,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
     // One attempt knows nothing of chains.
     ("worker", &["git", "model"]),
-    // The conductor is the one stage that knows the others.
+    // The driver is the one stage that knows the others.
     ("engine", &["clock", "config", "git", "ledger", "model", "plan", "repository", "run", "worker"]),
     // Pure but for the facts, which are looked up in the repository and its runs.
     ("packet", &["git", "model", "run", "verify"]),

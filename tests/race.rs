@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Conductor, Ground, after, item, pause};
+use crate::common::ground::{Driver, Ground, after, item, pause};
 
 /// Runs commands at the same time; returns how each ended and what it said, in their order.
 fn at_once(ground: &Ground, commands: &[&[&str]]) -> Vec<(i32, String)> {
-    let started: Vec<Conductor> = commands.iter().map(|arguments| ground.start(arguments)).collect();
-    let ended = started.into_iter().map(Conductor::wait);
+    let started: Vec<Driver> = commands.iter().map(|arguments| ground.start(arguments)).collect();
+    let ended = started.into_iter().map(Driver::wait);
     ended.map(|(status, said)| (status.code().expect("none is killed"), said)).collect()
 }
 
@@ -71,7 +71,7 @@ fn of_different_plans_under_one_id_exactly_one_is_the_run() {
 }
 
 #[test]
-fn of_two_conductors_one_drives() {
+fn of_two_drivers_one_drives() {
     let ground = Ground::new();
     for round in 0..5 {
         let run = format!("r{round}");
@@ -163,8 +163,8 @@ fn fetches_of_one_remote_at_once_all_end_well() {
                 let _ = command.current_dir(ground.path("other"));
             })
         };
-        let started: Vec<Conductor> = (0..6).map(fetch).collect();
-        for (status, said) in started.into_iter().map(Conductor::wait) {
+        let started: Vec<Driver> = (0..6).map(fetch).collect();
+        for (status, said) in started.into_iter().map(Driver::wait) {
             assert_eq!(status.code(), Some(0), "round {round}: {said}");
         }
         // What comes next goes on from what is there.
@@ -188,7 +188,7 @@ const STEERING: [(&[&str], &str); 5] = [
 ];
 
 #[test]
-fn steering_races_a_conductor_and_the_run_stays_whole() {
+fn steering_races_a_driver_and_the_run_stays_whole() {
     let ground = Ground::new();
     ground.config("handoff.queue.default.concurrency", "2");
     for round in 0..20_usize {
@@ -197,10 +197,10 @@ fn steering_races_a_conductor_and_the_run_stays_whole() {
         let items = [item("a", fails), after("b", &["a"], "true"), item("c", fails), after("d", &["b", "c"], "true")];
         ground.submit(&run, &items);
         let before = ground.tip(&run);
-        let conductor = ground.start(&["run", &run]);
-        // From here on the two run against each other; later rounds give the conductor more of a start.
-        let mut conductor = Some(conductor);
-        while ground.tip(&run) == before && !conductor.as_mut().unwrap().is_over() {
+        let driver = ground.start(&["run", &run]);
+        // From here on the two run against each other; later rounds give the driver more of a start.
+        let mut driver = Some(driver);
+        while ground.tip(&run) == before && !driver.as_mut().unwrap().is_over() {
             pause();
         }
         std::thread::sleep(std::time::Duration::from_millis(4 * round as u64));
@@ -221,7 +221,7 @@ fn steering_races_a_conductor_and_the_run_stays_whole() {
                 assert!(code == 5 || (code == 1 && late.contains(word)), "round {round}, {command:?}: {said}");
             }
         }
-        let (status, said) = conductor.take().unwrap().wait();
+        let (status, said) = driver.take().unwrap().wait();
         let code = status.code().unwrap();
         assert!(code == 0 || code == 4, "round {round}: {said}");
         ground.is_clean();

@@ -1,4 +1,4 @@
-//! Every operation on a run that is not its conductor's.
+//! Every operation on a run that is not its driver's.
 
 mod coordinate;
 mod documents;

@@ -1,4 +1,4 @@
-//! A run that is recorded entry by entry, without a conductor: for measuring what entries cost, and what is made of many.
+//! A run that is recorded entry by entry, without a driver: for measuring what entries cost, and what is made of many.
 
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use tokio::sync::watch::{Receiver, channel};
 /// Returns a watch that turns true at the first Ctrl-C or request to terminate; it never does where signals cannot be had, which
 /// then do what they do to any program.
 ///
-/// A thread of its own listens, so that a signal is heard whatever the conductor is doing. A signal that was ignored when the
+/// A thread of its own listens, so that a signal is heard whatever the driver is doing. A signal that was ignored when the
 /// program started, as `nohup` does with one, stays so.
 pub(super) fn watch() -> Receiver<bool> {
     let (sender, receiver) = channel(false);

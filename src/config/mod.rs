@@ -84,7 +84,7 @@ pub struct Config {
     pub allowed_signers: Option<PathBuf>,
     /// `handoff.durability`
     pub durability: Durability,
-    /// `handoff.maxCrashes`: how many attempts of an item a crash of the conductor may take before the item fails.
+    /// `handoff.maxCrashes`: how many attempts of an item a crash of the driver may take before the item fails.
     pub max_crashes: u32,
     /// `handoff.maxItems`
     pub max_items: usize,

@@ -89,7 +89,7 @@ settings! {
         /// How many attempts an item gets where neither it nor its executor says so.
         "handoff.queue.<name>.maxAttempts": Number(1, 100), "`2`"
             => |config, given, count| config.queue(given).max_attempts = Some(count);
-        /// How many attempts of an item a crash of the conductor may take before the item fails.
+        /// How many attempts of an item a crash of the driver may take before the item fails.
         "handoff.maxCrashes": Number(0, u64::MAX), "`10`"
             => |config, _, count| config.max_crashes = count;
         /// How many items a run may have.

@@ -69,7 +69,7 @@ pub(super) enum Verdict {
         /// Whether another attempt must come to the same.
         hopeless: bool,
     },
-    /// The conductor ended it.
+    /// The driver ended it.
     Interrupted,
 }
 
@@ -202,7 +202,7 @@ fn prepare(host: &Host, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
     match fill() {
         Ok(transcript) => Ok((workspace, transcript)),
         Err(verdict) => {
-            // What cannot be removed now is found as a leftover by the next conductor.
+            // What cannot be removed now is found as a leftover by the next driver.
             let _ = workspace.remove();
             Err(verdict)
         }

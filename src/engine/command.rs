@@ -79,7 +79,7 @@ pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
 }
 
 /// Returns whether the item at a position gets another attempt, counted from when an operator last asked for it, and without
-/// those that a crash of the conductor took.
+/// those that a crash of the driver took.
 pub fn attempts_left(state: &RunState, at: usize, config: &Config) -> bool {
     let most = max_attempts(state.graph.item(at), &state.submitted.queue, config);
     state.items[at].attempts - state.items[at].granted_at < most

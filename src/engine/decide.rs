@@ -202,7 +202,7 @@ impl Schedule {
 /// Returns the items that wait for one that was lost, each with the one it was lost with.
 ///
 /// What one hand decides while another appends can leave some: a retry brings back an item that waits for two others while
-/// the conductor records the failure of the second.
+/// the driver records the failure of the second.
 pub fn left_waiting(state: &RunState) -> Vec<(usize, usize)> {
     let lost = |on: usize| state.items[on].phase.is_terminal();
     let waiting = (0..state.items.len()).filter(|at| state.items[*at].phase == Phase::Waiting);

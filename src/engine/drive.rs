@@ -1,4 +1,4 @@
-//! The conductor: it asks what comes next, records it, does it, and records what came of it.
+//! The driver: it asks what comes next, records it, does it, and records what came of it.
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
@@ -46,7 +46,7 @@ struct Running {
     cancel: watch::Sender<bool>,
 }
 
-struct Conductor<'a> {
+struct Driver<'a> {
     run: &'a mut OpenRun,
     machine: Machine,
     schedule: Schedule,
@@ -95,26 +95,26 @@ pub async fn drive(
     let generation = run.generation();
     let running = BTreeMap::new();
     let removals = JoinSet::new();
-    let mut conductor =
-        Conductor { run, machine, schedule, steady, generation, judged: None, running, reports, removals, tell };
-    conductor.recover()?;
-    let result = conductor.turn(&mut finished, &mut interrupt).await;
+    let mut driver =
+        Driver { run, machine, schedule, steady, generation, judged: None, running, reports, removals, tell };
+    driver.recover()?;
+    let result = driver.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
-        conductor.abandon(&mut finished).await;
+        driver.abandon(&mut finished).await;
     }
-    conductor.tidy().await;
+    driver.tidy().await;
     drop(hold);
     result
 }
 
-impl Conductor<'_> {
-    /// Records an end for the attempts that a dead conductor left without one.
+impl Driver<'_> {
+    /// Records an end for the attempts that a dead driver left without one.
     fn recover(&mut self) -> Result<(), Error> {
         let stranded: Vec<usize> =
             (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
         let mut batch = Batch::default();
         for at in stranded {
-            let detail = "the conductor died while the attempt ran".to_owned();
+            let detail = "the driver died while the attempt ran".to_owned();
             let state = &self.run.state;
             // This one included.
             let crashes = state.items[at].crashes + 1;
@@ -223,13 +223,13 @@ impl Conductor<'_> {
         let lost = Finished::none(&job);
         let attempt = tokio::spawn(attempt::run(host, job, cancelled));
         tokio::spawn(async move {
-            // Whatever became of it, the conductor hears of it: what is lost has failed, and nothing waits for it for ever.
+            // Whatever became of it, the driver hears of it: what is lost has failed, and nothing waits for it for ever.
             let mut finished = attempt.await.unwrap_or_else(|error| lost.because(&error.to_string()));
             // Under a pinned clock no time passes, so that the same run gives the same entries.
             if pinned {
                 finished.duration_ms = 0;
             }
-            // The conductor is gone only when it is being torn down.
+            // The driver is gone only when it is being torn down.
             let _ = reports.send(finished);
         });
     }
@@ -341,7 +341,7 @@ fn moment(clock: Clock, steady: &Steady) -> Moment {
 /// What can go wrong while a run is driven.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another conductor has the run.
+    /// Another driver has the run.
     #[error(transparent)]
     Hold(#[from] hold::Error),
     /// The run could not be read or recorded on.

@@ -1,4 +1,4 @@
-//! One conductor at a time holds a run: a lock of the operating system's, which ends with the process that has it.
+//! One driver at a time holds a run: a lock of the operating system's, which ends with the process that has it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -64,7 +64,7 @@ fn is_alive(holder: &str) -> bool {
 /// Why the hold could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another conductor has it.
+    /// Another driver has it.
     #[error("the run {run:?} is being driven by {holder}")]
     Held {
         /// The run.

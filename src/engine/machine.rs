@@ -11,7 +11,7 @@ use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
 
-/// What the conductor needs to know about this machine.
+/// What the driver needs to know about this machine.
 #[derive(Clone)]
 pub struct Machine {
     /// The configuration.

@@ -1,4 +1,4 @@
-//! Drives a run: what comes next is decided by a pure function and done by one conductor.
+//! Drives a run: what comes next is decided by a pure function and done by one driver.
 
 pub mod command;
 pub mod decide;

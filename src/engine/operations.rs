@@ -1,4 +1,4 @@
-//! What is done with the conductor: runs are driven, and those that wait for it are found.
+//! What is done with the driver: runs are driven, and those that wait for it are found.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ pub struct DrivenShown<'a> {
     pub items: Vec<ItemStatus>,
 }
 
-/// The runs that a conductor has something to do for.
+/// The runs that a driver has something to do for.
 pub struct Unsettled {
     /// In order of name.
     pub runs: Vec<RunId>,

@@ -36,7 +36,7 @@ impl Batch {
         };
         match &finished.verdict {
             Verdict::Interrupted => {
-                self.push(Event::ItemRequeued(ended(Again::Operator, "the conductor was interrupted", None)));
+                self.push(Event::ItemRequeued(ended(Again::Operator, "the driver was interrupted", None)));
             }
             Verdict::Failed { reason, hopeless } if !hopeless && attempts_left => {
                 let due = now.plus_millis(backoff(state.items[at].attempts - state.items[at].granted_at));

@@ -1,4 +1,4 @@
-//! Clears away what a dead conductor left on the disk, before anything is dispatched again.
+//! Clears away what a dead driver left on the disk, before anything is dispatched again.
 
 use std::error::Error;
 use std::io;
@@ -23,7 +23,7 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
     for leftover in Workspace::leftovers(host, run)? {
         let ended = survivors::end(survivors::Left::Stranded, &leftover.dir);
         if ended > 0 {
-            notes.push(format!("{}: ended {ended} process(es) that outlived their conductor", leftover.item));
+            notes.push(format!("{}: ended {ended} process(es) that outlived their driver", leftover.item));
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
         let Some(workspace) = Workspace::reopen(host, run, leftover, run_state.submitted.base)? else {
@@ -33,7 +33,7 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
         let state = run_state.graph.position(&item).map(|at| &run_state.items[at]);
         let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
         if done || !workspace.was_started() {
-            // Its products are recorded, and the conductor died before it could tidy up; or nothing ever ran in it.
+            // Its products are recorded, and the driver died before it could tidy up; or nothing ever ran in it.
             workspace.remove()?;
             continue;
         }
@@ -46,7 +46,7 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
             }
             Ok(None) => {}
-            // There is space again some day, or a conductor without this limit; until then the work waits where it is.
+            // There is space again some day, or a driver without this limit; until then the work waits where it is.
             Err(error) if is_shortage(&error) => {
                 return Err(super::drive::Error::Salvage(Box::new(error)));
             }

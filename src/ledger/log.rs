@@ -112,9 +112,7 @@ fn signed_tree(store: &Store, fingerprint: &str, tip: Oid) -> Option<Oid> {
 }
 
 fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
-    let signature = entry.signature.as_ref();
-    let key = signature.and_then(|armour| sign::check(&entry.payload, armour).ok());
-    key.is_some_and(|key| sign::fingerprint(&key) == fingerprint)
+    sign::signer(&entry.payload, entry.signature.as_deref()).is_ok_and(|signer| signer == fingerprint)
 }
 
 /// Appends a record to the writer's log unless what stands there leaves nothing to say.

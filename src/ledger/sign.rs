@@ -140,6 +140,13 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     Ok(public)
 }
 
+/// Returns the fingerprint of the key that signed something with an armoured signature, or what is wrong with that.
+///
+/// Whose key it is, and whether it may sign, are other questions.
+pub fn signer(payload: &[u8], armour: Option<&str>) -> Result<String, Error> {
+    Ok(fingerprint(&check(payload, armour.ok_or(Error::Unsigned)?)?))
+}
+
 /// Whether bytes are the bare ed25519 signature of a key over a message: the one check that all others come down to.
 ///
 /// Strictly: a key or an R of small order, with which one signature fits many messages, is none, and neither is a key in
@@ -231,6 +238,9 @@ pub enum Error {
     /// The signature or key cannot be read.
     #[error("the signature cannot be read")]
     Malformed(#[source] ssh_key::Error),
+    /// There is no signature.
+    #[error("it is not signed")]
+    Unsigned,
     /// The signature means something, but its bytes are not those that OpenSSH writes.
     #[error("the signature is not in the form that OpenSSH writes")]
     NotExact,

@@ -252,7 +252,7 @@ pub struct ItemEnded {
 pub enum Again {
     /// The attempt failed and attempts are left.
     Failure,
-    /// The conductor died while the attempt ran.
+    /// The driver died while the attempt ran.
     Crash,
     /// An operator asked for it.
     Operator,

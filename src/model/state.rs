@@ -291,7 +291,7 @@ impl RunState {
                 self.items[at].crashes += 1;
             }
             Again::Operator => {
-                // From `running`: an operator interrupted the conductor, which is not the item's fault.
+                // From `running`: an operator interrupted the driver, which is not the item's fault.
                 let from = [Phase::Running, Phase::Failed, Phase::Skipped, Phase::Cancelled];
                 self.expect_phase(at, &from, e.attempt)?;
                 if self.cancelled.is_some() || self.closed.is_some() {

@@ -73,7 +73,7 @@ pub struct ItemStatus {
     /// The digests of the documents that it handed over.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub document_refs: BTreeMap<FilePath, Digest>,
-    /// How often a conductor was gone in the middle of an attempt.
+    /// How often a driver was gone in the middle of an attempt.
     #[serde(skip_serializing_if = "is_zero")]
     pub crashes: u32,
     /// Why it ended as it did.

@@ -157,9 +157,8 @@ impl OpenRun {
         }
         for link in &view.links[known..] {
             let decoded = chain::decode(&self.writer.store, link.commit)?;
-            let signer = decoded.signature.and_then(|armour| sign::check(&decoded.payload, &armour).ok());
-            let signer = signer.map(|key| sign::fingerprint(&key));
-            if !signer.is_some_and(|signer| self.state.submitted.writers.contains(&signer)) {
+            let signer = sign::signer(&decoded.payload, decoded.signature.as_deref());
+            if !signer.is_ok_and(|signer| self.state.submitted.writers.contains(&signer)) {
                 return Err(Error::Stranger(self.run.clone(), link.entry.seq));
             }
         }

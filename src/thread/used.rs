@@ -71,7 +71,7 @@ impl Used {
             return;
         }
         let Ok(decoded) = codec::decode(raw) else { return };
-        let signed = decoded.signature.as_deref().is_some_and(|armour| sign::check(&decoded.payload, armour).is_ok());
+        let signed = sign::signer(&decoded.payload, decoded.signature.as_deref()).is_ok();
         match decoded.entry.event {
             Event::ThreadAdopted(e) if signed => {
                 self.nonces.insert(e.adopted_from.nonce);

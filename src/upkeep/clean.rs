@@ -1,4 +1,4 @@
-//! Frees what runs left on the disk: worktrees of dead conductors, and, when asked for, transcripts and salvaged work.
+//! Frees what runs left on the disk: worktrees of dead drivers, and, when asked for, transcripts and salvaged work.
 //!
 //! No run, and nothing that a run's evidence needs, is ever removed.
 

@@ -252,9 +252,7 @@ fn tree_and_parent(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
 
 /// Returns the fingerprint of the key that signed an entry, or what is wrong with the signature.
 pub(super) fn signer(decoded: &Decoded) -> Result<String, String> {
-    let armour = decoded.signature.as_deref().ok_or("it is not signed")?;
-    let key = sign::check(&decoded.payload, armour).map_err(|e| e.to_string())?;
-    Ok(sign::fingerprint(&key))
+    sign::signer(&decoded.payload, decoded.signature.as_deref()).map_err(|why| why.to_string())
 }
 
 /// Returns an object name as people write it.

@@ -17,7 +17,7 @@ pub const MAX_PRODUCT: u64 = 100 << 20;
 /// The most of one attempt's unfinished work that is saved unless configured otherwise.
 pub const MAX_SALVAGE: u64 = 256 << 20;
 
-/// How many bases are kept prepared; a conductor works on few commits at a time.
+/// How many bases are kept prepared; a driver works on few commits at a time.
 const KEPT_BASES: usize = 8;
 
 /// What all attempts on one repository share; cheap to clone and safe to share between threads.
@@ -38,7 +38,7 @@ pub struct Host {
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
-    /// Tells what works on worktrees that the conductor is to end.
+    /// Tells what works on worktrees that the driver is to end.
     pub stop: Stop,
     /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
     pub user: Option<(String, String)>,

@@ -1,10 +1,10 @@
-//! A process between the conductor and one command, under which everything that the command starts stays.
+//! A process between the driver and one command, under which everything that the command starts stays.
 //!
 //! It is a sub-reaper: whoever leaves its group, its session and its environment is still below it, and of no other attempt.
-//! It ends what is left before it says how the command ended, and ends everything when the conductor goes away. The two talk
+//! It ends what is left before it says how the command ended, and ends everything when the driver goes away. The two talk
 //! over a socket, which is the supervisor's standard input:
 //!
-//! | from the conductor | bytes |
+//! | from the driver | bytes |
 //! |---|---|
 //! | what the command reads | its length in 8 bytes, most significant first, and the bytes; `NOTHING` for `/dev/null` |
 //! | ask the command to end | `ASK` |
@@ -33,7 +33,7 @@ pub(super) const ASK: u8 = b'T';
 /// Ends everything now.
 pub(super) const END: u8 = b'K';
 
-/// How long what cannot be killed is waited for; the conductor looks at what is left then.
+/// How long what cannot be killed is waited for; the driver looks at what is left then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a supervisor says at its end.

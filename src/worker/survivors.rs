@@ -2,7 +2,7 @@
 //!
 //! A worker's processes are found by their process group, by being our children where the kernel handed orphans to us, by
 //! `HANDOFF_TASK` in their environment, and by a working directory in the attempt's folder. A process that escaped from its
-//! group, cleared its environment and moved away is still our child on Linux, as long as this conductor lives.
+//! group, cleared its environment and moved away is still our child on Linux, as long as this driver lives.
 
 #[cfg(target_os = "linux")]
 mod proc;
@@ -94,7 +94,7 @@ pub enum Left {
     Group(i32),
     /// Among what fell to us from a supervisor that died: as all others live below theirs, whatever falls to us is ended.
     Fallen,
-    /// Of a dead conductor, whose group's number may be another's by now.
+    /// Of a dead driver, whose group's number may be another's by now.
     Stranded,
 }
 

@@ -25,7 +25,7 @@ use crate::worker::host::Host;
 /// The most that is read of a result file.
 const MAX_RESULT: u64 = 1 << 20;
 
-/// The most that is read of an index that a dead conductor left: some two million files.
+/// The most that is read of an index that a dead driver left: some two million files.
 const MAX_INDEX: u64 = 256 << 20;
 
 /// What the name of a folder ends with whose work could not be saved.
@@ -64,7 +64,7 @@ pub(in crate::worker) struct Index {
     pub(in crate::worker) written: SystemTime,
 }
 
-/// The folder of an attempt whose conductor is gone.
+/// The folder of an attempt whose driver is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// The item.
@@ -99,7 +99,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Returns the attempt that a dead conductor left, to salvage from it or to remove it.
+    /// Returns the attempt that a dead driver left, to salvage from it or to remove it.
     ///
     /// What is no folder, such as a link in its place, is removed; then, and where it is gone, there is none.
     pub fn reopen(host: &Host, run: &RunId, leftover: Leftover, base: Oid) -> Result<Option<Self>, Error> {
@@ -222,7 +222,7 @@ impl Workspace {
         self.folder.read("result.json", MAX_RESULT).ok()
     }
 
-    /// Lists the attempts of a run that are on disk: those of a dead conductor, if the caller holds the run's lock.
+    /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
     ///
     /// Before one is salvaged or removed, [`super::survivors::end`] must have ended what still runs in it.
     pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {

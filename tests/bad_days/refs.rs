@@ -1,9 +1,9 @@
 //! A run's ref that somebody else moves, with git alone.
 
-use crate::common::ground::{Conductor, Ground, after, item, wait_for};
+use crate::common::ground::{Driver, Ground, after, item, wait_for};
 
 /// Starts a run whose first item waits in its first attempt; returns once it runs.
-fn started(ground: &Ground, run: &str) -> Conductor {
+fn started(ground: &Ground, run: &str) -> Driver {
     // By what it left outside, not by its attempt: that a moved ref forgets.
     let waits = format!("\"$HOME/../{run}.waits\"");
     let script = format!("echo x >>{waits}; test $(wc -l <{waits}) = 1 || exit 0; sleep 99");
@@ -14,14 +14,14 @@ fn started(ground: &Ground, run: &str) -> Conductor {
     }
     ground.config("handoff.queue.default.concurrency", "1");
     ground.submit(run, &[first, waits, after("last", &["waits"], "true")]);
-    let conductor = ground.start(&["run", run]);
+    let driver = ground.start(&["run", run]);
     let mark = ground.path(&format!("{run}.waits"));
     wait_for("the item", || mark.exists());
-    conductor
+    driver
 }
 
 #[test]
-fn what_is_moved_underneath_a_conductor_is_told_and_not_overwritten() {
+fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
     let ground = Ground::new();
     let blob = ground.env.shell("repo", "echo junk | git hash-object -w --stdin").success();
     let head = ground.env.git(["rev-parse", "HEAD"]).success();
@@ -34,7 +34,7 @@ fn what_is_moved_underneath_a_conductor_is_told_and_not_overwritten() {
         ("older", "refs/handoff/runs/older~2", "does not continue it"),
         ("gone", "", "there is no run"),
     ] {
-        let conductor = started(&ground, run);
+        let driver = started(&ground, run);
         let name = format!("refs/handoff/runs/{run}");
         let good = ground.tip(run).unwrap();
         if to.is_empty() {
@@ -43,7 +43,7 @@ fn what_is_moved_underneath_a_conductor_is_told_and_not_overwritten() {
             ground.env.git(["update-ref", &name, to]).success();
         }
         let moved = ground.tip(run);
-        let (status, said) = conductor.wait();
+        let (status, said) = driver.wait();
         assert_eq!(status.code(), Some(1), "{run}: {said}");
         assert!(said.contains("error: ") && said.contains(words), "{run}: {said}");
         assert_eq!(ground.tip(run), moved, "{run}: nothing is overwritten");

@@ -1,4 +1,4 @@
-//! Signals to the conductor, and streams that nobody reads.
+//! Signals to the driver, and streams that nobody reads.
 
 use std::process::Stdio;
 
@@ -15,10 +15,10 @@ fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
         let ground = Ground::new();
         ground.config("handoff.queue.default.concurrency", "2");
         ground.submit("r", &[item("a", WAITS), item("b", WAITS), item("c", "true"), after("d", &["a", "b"], "true")]);
-        let conductor = ground.start(&["run", "r"]);
+        let driver = ground.start(&["run", "r"]);
         wait_for("both items", || ground.lines("waits").len() == 2);
-        conductor.signal(signal);
-        let (status, said) = conductor.wait();
+        driver.signal(signal);
+        let (status, said) = driver.wait();
         assert_eq!(status.code(), Some(130), "{signal:?}: {said}");
         assert!(said.contains("git handoff run r"), "{said}");
         ground.is_clean();
@@ -37,7 +37,7 @@ fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
 #[test]
 fn an_interrupt_stops_the_runs_that_were_to_follow() {
     let ground = Ground::new();
-    // The conductor is the parent of what supervises the attempt.
+    // The driver is the parent of what supervises the attempt.
     ground.submit(
         "a",
         &[item("a", "test $HANDOFF_ATTEMPT != 1 || kill -INT $(ps -o ppid= $PPID); echo a >>\"$HOME/../ran\"")],

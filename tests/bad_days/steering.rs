@@ -16,12 +16,12 @@ fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
         item("beside", "while ! test -e \"$HOME/../go\"; do sleep 0.01; done"),
     ];
     ground.submit("r", &items);
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     wait_for("the item", || ground.path("waits").exists());
     ground.env.handoff(["cancel", "r/slow", "--reason", "too slow"]).success();
     wait_for("its end", || !ground.processes().iter().any(|line| line.contains("99")));
     ground.env.write("go", "");
-    let (status, said) = conductor.wait();
+    let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(4), "{said}");
     let seen = ground.items("r");
     let of = |id: &str| (seen[id].status.as_str(), seen[id].reason.as_str());
@@ -48,11 +48,11 @@ fn an_item_that_was_cancelled_and_asked_for_again_runs_once_at_a_time() {
         item["resourceLocks"] = serde_json::json!(["alone"]);
     }
     ground.submit("r", &items);
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     wait_for("the item", || ground.path("waits").exists());
     ground.env.handoff(["cancel", "r/slow"]).success();
     ground.env.handoff(["retry", "r/slow"]).success();
-    let (status, said) = conductor.wait();
+    let (status, said) = driver.wait();
     assert!(!ground.path("two").exists(), "two attempts held one lock\n{said}");
     assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(ground.item("r", "slow").attempts, 2);
@@ -66,11 +66,11 @@ fn cancelling_a_run_that_is_driven_ends_and_seals_it() {
     ground.config("handoff.queue.default.concurrency", "2");
     ground
         .submit("r", &[item("done", "true"), item("one", WAITS), item("two", WAITS), after("three", &["one"], "true")]);
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     wait_for("both items", || ground.lines("waits").len() == 2);
     let told = ground.env.handoff(["cancel", "r"]).success();
     assert!(told.contains("sealed"), "{told}");
-    let (status, said) = conductor.wait();
+    let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(4), "{said}");
     let seen = ground.items("r");
     let statuses: Vec<&str> = seen.values().map(|item| item.status.as_str()).collect();
@@ -128,7 +128,7 @@ fn nothing_is_steered_after_the_seal_or_before_the_end() {
 }
 
 #[test]
-fn a_second_conductor_is_told_who_has_the_run() {
+fn a_second_driver_is_told_who_has_the_run() {
     let ground = Ground::new();
     ground.submit("r", &[item("a", WAITS)]);
     let first = ground.start(&["run", "r"]);

@@ -29,8 +29,8 @@ pub(crate) struct Seen {
     pub(crate) outputs: BTreeSet<String>,
 }
 
-/// A conductor in the background; killed when dropped.
-pub(crate) struct Conductor {
+/// A driver in the background; killed when dropped.
+pub(crate) struct Driver {
     child: Child,
     said: PathBuf,
     printed: PathBuf,
@@ -114,11 +114,11 @@ impl Ground {
     }
 
     /// Starts the program and does not wait for it.
-    pub(crate) fn start(&self, args: &[&str]) -> Conductor {
+    pub(crate) fn start(&self, args: &[&str]) -> Driver {
         self.start_with(args, |_| {})
     }
 
-    pub(crate) fn start_with(&self, args: &[&str], change: impl FnOnce(&mut std::process::Command)) -> Conductor {
+    pub(crate) fn start_with(&self, args: &[&str], change: impl FnOnce(&mut std::process::Command)) -> Driver {
         let mut command = self.env.command(program_path(), "repo");
         let number = command.get_envs().find(|(k, _)| *k == "HANDOFF_CLOCK").unwrap().1.unwrap().to_owned();
         let number = number.to_str().unwrap().replace(':', "-");
@@ -126,17 +126,17 @@ impl Ground {
         command.args(args).stdin(Stdio::null());
         command.stdout(File::create(&printed).unwrap()).stderr(File::create(&said).unwrap());
         change(&mut command);
-        Conductor { child: command.spawn().unwrap(), said, printed }
+        Driver { child: command.spawn().unwrap(), said, printed }
     }
 
-    /// Holds what must be true whenever a conductor has ended: the repository is sound, and nothing is left on the machine.
+    /// Holds what must be true whenever a driver has ended: the repository is sound, and nothing is left on the machine.
     #[track_caller]
     pub(crate) fn is_clean(&self) {
         self.is_quiet();
         assert_eq!(self.worktrees(), Vec::<PathBuf>::new(), "worktrees were left");
     }
 
-    /// Holds the same of one that could not record what it came to: the worktrees of that wait for the next conductor.
+    /// Holds the same of one that could not record what it came to: the worktrees of that wait for the next driver.
     #[track_caller]
     pub(crate) fn is_quiet(&self) {
         self.is_sound();
@@ -230,7 +230,7 @@ impl Ground {
     }
 }
 
-impl Conductor {
+impl Driver {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -256,13 +256,13 @@ impl Conductor {
     /// Waits for its end; returns how it ended and what it said.
     #[track_caller]
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
-        wait_for("the end of a conductor", || self.is_over());
+        wait_for("the end of a driver", || self.is_over());
         let said = fs::read_to_string(&self.said).unwrap() + &fs::read_to_string(&self.printed).unwrap();
         (self.child.wait().unwrap(), said)
     }
 }
 
-impl Drop for Conductor {
+impl Drop for Driver {
     fn drop(&mut self) {
         // It is over already unless the test failed.
         let _ = self.child.kill();

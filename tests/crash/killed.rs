@@ -1,4 +1,4 @@
-//! `kill -9` of the conductor, then `git handoff run` until the run has ended.
+//! `kill -9` of the driver, then `git handoff run` until the run has ended.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -80,15 +80,15 @@ fn killed_after_any_time_a_run_ends_whole() {
     for round in 0..8_u64 {
         let run = format!("r{round}");
         ground.submit(&run, &workload());
-        // Twice in a run: the second conductor dies while it mends what the first left.
+        // Twice in a run: the second driver dies while it mends what the first left.
         for delay in [Duration::from_millis(round * 65), Duration::from_millis(round * 19)] {
-            let conductor = ground.start(&["run", &run]);
+            let driver = ground.start(&["run", &run]);
             std::thread::sleep(delay);
-            killed += usize::from(conductor.kill());
+            killed += usize::from(driver.kill());
         }
         ends_whole(&ground, &run);
     }
-    assert!(killed > 4, "hardly any conductor was alive when it was killed");
+    assert!(killed > 4, "hardly any driver was alive when it was killed");
 }
 
 #[test]
@@ -100,11 +100,11 @@ fn killed_after_any_change_of_the_ref_a_run_ends_whole() {
         ground.submit(&run, &workload());
         let name = ground.path(&format!("repo/.git/refs/handoff/runs/{run}"));
         let tip = || std::fs::read_to_string(&name).ok().filter(|tip| tip.len() == 41);
-        let mut conductor = ground.start(&["run", &run]);
+        let mut driver = ground.start(&["run", &run]);
         let (mut last, mut seen) = (tip(), 0);
         let until = Instant::now() + Duration::from_secs(60);
         // A run that ends before that many changes is one that was not killed, which is as good a case as any.
-        while seen < changes && !conductor.is_over() && Instant::now() < until {
+        while seen < changes && !driver.is_over() && Instant::now() < until {
             let now = tip();
             if now.is_some() && now != last {
                 (last, seen) = (now, seen + 1);
@@ -112,7 +112,7 @@ fn killed_after_any_change_of_the_ref_a_run_ends_whole() {
                 std::thread::yield_now();
             }
         }
-        conductor.kill();
+        driver.kill();
         // At every moment what stands is sound, though not ended.
         ground.passes_fsck();
         ends_whole(&ground, &run);
@@ -125,9 +125,9 @@ fn a_submit_killed_at_any_moment_leaves_a_run_or_none() {
     for round in 0..8_u64 {
         let run = format!("r{round}");
         let plan = ground.plan(&run, &workload());
-        let conductor = ground.start(&["submit", &plan]);
+        let driver = ground.start(&["submit", &plan]);
         std::thread::sleep(Duration::from_millis(round * 6));
-        conductor.kill();
+        driver.kill();
         ground.passes_fsck();
         // The same command again is all that is to be done.
         ground.env.handoff(["submit", &plan]).success();
@@ -153,16 +153,16 @@ fn a_submit_gets_past_the_lock_file_of_a_killed_one() {
 }
 
 #[test]
-fn workers_die_with_their_conductor_and_their_work_is_kept() {
+fn workers_die_with_their_driver_and_their_work_is_kept() {
     let ground = Ground::new();
     let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0
         setsid sleep 99 >/dev/null 2>&1 & sleep 99";
     let item = json!({ "id": "a", "executor": "command", "inputs": { "command": script }, "maxAttempts": 2 });
     ground.submit("r", &[item]);
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     crate::common::ground::wait_for("the worker", || ground.path("up").exists());
-    conductor.kill();
-    // The worker itself goes at once; what it detached is ended by the next conductor.
+    driver.kill();
+    // The worker itself goes at once; what it detached is ended by the next driver.
     while ground.processes().iter().any(|line| line.starts_with("sh ")) {
         pause();
     }
@@ -176,13 +176,13 @@ fn workers_die_with_their_conductor_and_their_work_is_kept() {
 }
 
 #[test]
-fn work_that_no_file_can_be_opened_for_waits_for_a_conductor_that_may() {
+fn work_that_no_file_can_be_opened_for_waits_for_a_driver_that_may() {
     let ground = Ground::new();
     let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0; sleep 99";
     ground.submit("r", &[json!({ "id": "a", "executor": "command", "inputs": { "command": script } })]);
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     crate::common::ground::wait_for("the worker", || ground.path("up").exists());
-    conductor.kill();
+    driver.kill();
     let program = crate::common::program_path();
     // Each of them fails somewhere else on its way to what was left, until one gets to its end.
     let ended = (8..64).find(|files| {

@@ -158,7 +158,7 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
 }
 
 #[test]
-fn an_attempt_that_a_dead_conductor_left_running_is_requeued_and_costs_the_item_nothing() {
+fn an_attempt_that_a_dead_driver_left_running_is_requeued_and_costs_the_item_nothing() {
     let (ground, open) = stranded();
     ground.env.handoff(["run", "r"]).success();
     let seen = ground.items("r");
@@ -175,13 +175,13 @@ fn an_attempt_that_a_dead_conductor_left_running_is_requeued_and_costs_the_item_
 }
 
 #[test]
-fn an_item_that_takes_its_conductor_with_it_too_often_fails_for_good() {
+fn an_item_that_takes_its_driver_with_it_too_often_fails_for_good() {
     let (ground, open) = stranded();
     ground.config("handoff.maxCrashes", "0");
     ground.env.handoff(["run", "r"]).ends(4);
     let seen = ground.items("r");
     assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
-    assert!(seen["once"].reason.contains("the conductor died"), "{}", seen["once"].reason);
+    assert!(seen["once"].reason.contains("the driver died"), "{}", seen["once"].reason);
     assert_eq!(seen["next"].status, "skipped");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
     assert!(matches!(record, Some(Record::Submitted { .. })));

@@ -1,4 +1,4 @@
-//! The schedule, driven through whole runs by a conductor without processes.
+//! The schedule, driven through whole runs by a driver without processes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ enum Fate {
     Cancelled,
 }
 
-/// Drives a run as the conductor does, and checks at every step what must never happen.
+/// Drives a run as the driver does, and checks at every step what must never happen.
 struct Drive {
     state: RunState,
     schedule: Schedule,
@@ -249,7 +249,7 @@ fn what_was_left_waiting_for_something_lost_is_found() {
         Event::ItemRequeued(ended(0, 1, Again::Operator, None)),
         Event::ItemRequeued(ended(2, 0, Again::Operator, None)),
         Event::ItemRequeued(ended(3, 0, Again::Operator, None)),
-        // A conductor that has not seen what came before, to whom i2 and i3 were skipped already.
+        // A driver that has not seen what came before, to whom i2 and i3 were skipped already.
         reconciled(1, 1, Outcome::Failed),
     ] {
         state.apply(&event).unwrap();

@@ -176,10 +176,10 @@ fn a_run_whose_running_items_were_cancelled_is_exported_and_verifies() {
     let ground = Ground::new();
     let slow = "echo >\"$HOME/../began\"; sleep 99";
     ground.submit("r", &[item("slow", slow), after("next", &["slow"], "true")]);
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     wait_for("the item", || ground.path("began").exists());
     ground.env.handoff(["cancel", "r"]).success();
-    assert_eq!(conductor.wait().0.code(), Some(4));
+    assert_eq!(driver.wait().0.code(), Some(4));
     let (kinds, statuses) = exported(&ground, "r");
     assert_eq!(statuses, ["cancelled", "cancelled"]);
     assert_eq!(

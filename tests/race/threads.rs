@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::at_once;
-use crate::common::ground::{Conductor, Ground};
+use crate::common::ground::{Driver, Ground};
 
 /// Starts checkpoints at the same time, each with a state of its own; returns what they printed.
 fn save_at_once(
@@ -15,7 +15,7 @@ fn save_at_once(
     thread: impl Fn(usize) -> String,
     how: impl Fn(usize, &mut Command),
 ) -> Vec<Value> {
-    let started: Vec<Conductor> = (0..count)
+    let started: Vec<Driver> = (0..count)
         .map(|at| {
             ground.env.write(&format!("state-{at}"), &format!("state {at}"));
             let (thread, state) = (thread(at), ground.path(&format!("state-{at}")));
@@ -28,7 +28,7 @@ fn save_at_once(
 
 /// Waits for a command that must succeed, and returns the object that it printed.
 #[track_caller]
-fn printed(command: Conductor) -> Value {
+fn printed(command: Driver) -> Value {
     let (status, said) = command.wait();
     assert_eq!(status.code(), Some(0), "{said}");
     serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"))
@@ -85,7 +85,7 @@ fn the_same_state_saved_many_times_in_one_moment_is_that_many_checkpoints() {
             command.env("HANDOFF_CLOCK", "2027-01-01T00:00:00.000Z");
         })
     };
-    let started: Vec<Conductor> = (0..8).map(save).collect();
+    let started: Vec<Driver> = (0..8).map(save).collect();
     let made: Vec<Value> = started.into_iter().map(printed).collect();
     assert_eq!(texts(&made, "commit").len(), 8);
     is_one_line(&ground, "t", 8);

@@ -102,7 +102,7 @@ fn runs_that_wait_for_somebody_are_named_with_the_command() {
     assert_eq!(found(&place), (3, vec!["unreadable-run".into()]));
 }
 
-/// Leaves the worktree of a failed attempt on the disk, as a conductor that is told to keep them does.
+/// Leaves the worktree of a failed attempt on the disk, as a driver that is told to keep them does.
 fn with_leftover(place: &Place) -> PathBuf {
     place.git(&["config", "handoff.workspace.keep", "true"]);
     let plan = place.plan("r", &[("fail", "echo said; echo work > work.txt; exit 1", None)]);
@@ -155,19 +155,19 @@ fn a_run_that_is_not_sealed_keeps_everything() {
 }
 
 #[test]
-fn a_conductor_that_was_killed_leaves_a_run_that_is_named_and_continued() {
+fn a_driver_that_was_killed_leaves_a_run_that_is_named_and_continued() {
     let place = Place::new();
     let plan =
         place.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
-    let mut conductor = place.start(&["run", &plan]);
+    let mut driver = place.start(&["run", &plan]);
     while !place.home().join("started").exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert_eq!(found(&place), (0, vec![]), "a run that is being driven is fine");
     let (_, answer) = place.answer(&["clean", "-f"]);
     assert_eq!(answer["pieces"], json!([]), "a run that is being driven is left alone");
-    conductor.kill().unwrap();
-    conductor.wait().unwrap();
+    driver.kill().unwrap();
+    driver.wait().unwrap();
     assert_eq!(found(&place), (3, vec!["stranded".into()]));
     std::fs::write(place.home().join("go"), "").unwrap();
     let (code, _, stderr) = place.handoff(&["run", "r"]);

@@ -123,8 +123,8 @@ time.sleep(100)' $PPID & until test -s seized; do sleep 0.01; done; kill -STOP $
 }
 
 #[test]
-fn nobody_hides_in_the_conductors_own_group() {
-    if !common::alone("worker::supervised::nobody_hides_in_the_conductors_own_group") {
+fn nobody_hides_in_the_drivers_own_group() {
+    if !common::alone("worker::supervised::nobody_hides_in_the_drivers_own_group") {
         return;
     }
     survivors::become_subreaper();
@@ -229,7 +229,7 @@ fn time_and_cancellation_are_told_to_the_command_first() {
 }
 
 #[test]
-fn when_the_conductor_is_killed_nothing_below_it_lives_on() {
+fn when_the_driver_is_killed_nothing_below_it_lives_on() {
     let lab = Environment::example("handoff-dag");
     let [pid, marked] = ["pid", "marked"].map(|name| lab.path().join(name));
     let script = format!(
@@ -240,20 +240,15 @@ fn when_the_conductor_is_killed_nothing_below_it_lives_on() {
     let plan = serde_json::json!({"id": "r", "items": [
         {"id": "a", "executor": "command", "inputs": {"command": script}}]});
     lab.write("repo/long.json", &plan.to_string());
-    let mut conductor = lab.command(common::program_path(), "repo");
-    let mut conductor = conductor
-        .args(["run", "long.json"])
-        .process_group(0)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut driver = lab.command(common::program_path(), "repo");
+    let mut driver =
+        driver.args(["run", "long.json"]).process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pids = [pid_in(&pid), pid_in(&marked)];
-    conductor.kill().unwrap();
-    conductor.wait().unwrap();
+    driver.kill().unwrap();
+    driver.wait().unwrap();
     let until = Instant::now() + Duration::from_secs(10);
     while pids.iter().any(|pid| alive(pid)) {
-        assert!(Instant::now() < until, "a worker lives on without its conductor");
+        assert!(Instant::now() < until, "a worker lives on without its driver");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -119,8 +119,8 @@ fn one_that_hides_from_everybody_is_ended_though_others_run() {
 }
 
 #[test]
-fn survivors_of_a_dead_conductor_are_found() {
-    if !common::alone("worker::survivors::survivors_of_a_dead_conductor_are_found") {
+fn survivors_of_a_dead_driver_are_found() {
+    if !common::alone("worker::survivors::survivors_of_a_dead_driver_are_found") {
         return;
     }
     let (_guard, dir) = dir();

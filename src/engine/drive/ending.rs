@@ -8,9 +8,9 @@ use crate::engine::retain;
 use crate::ledger::chain;
 use crate::run;
 
-use super::{Conductor, Error, Settled};
+use super::{Driver, Error, Settled};
 
-impl Conductor<'_> {
+impl Driver<'_> {
     pub(super) async fn interrupted(
         &mut self,
         finished: &mut mpsc::UnboundedReceiver<Finished>,

@@ -6,7 +6,7 @@ use crate::model::illegal::Illegal;
 
 impl RunState {
     /// Checks that the plan allows the item another attempt, counted from when an operator last asked for it; what a crash of the
-    /// conductor took is not the item's fault and does not count.
+    /// driver took is not the item's fault and does not count.
     ///
     /// Where it says nothing, whoever drives the run decides how many there are.
     pub(super) fn expect_attempt_left(&self, at: usize) -> Result<(), Illegal> {

@@ -108,7 +108,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     Ok(missing.into_iter().map(|finding| finding.hint(hints::mend()).fixed(fix)).collect())
 }
 
-/// Finds attempts and worktrees that no conductor looks after.
+/// Finds attempts and worktrees that no driver looks after.
 fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> {
     let run = &view.run;
     let running = view.state.items.iter().filter(|item| item.phase == Phase::Running).count();
@@ -118,7 +118,7 @@ fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> 
         return Ok(None);
     }
     if running > 0 {
-        let message = format!("the run {:?}: {running} item(s) were running when their conductor died", run.as_str());
+        let message = format!("the run {:?}: {running} item(s) were running when their driver died", run.as_str());
         return Ok(Some(Finding::problem("stranded", message).hint(hints::run(run))));
     }
     let message = format!("the run {:?} left {left} worktree(s) on the disk", run.as_str());

@@ -78,7 +78,7 @@ impl Scratch {
 
     /// Returns a call of git that sees the worktree, and of all configuration only ours.
     ///
-    /// Whatever the worktree holds, it ends: when its time is up, or soon after the conductor was told to end.
+    /// Whatever the worktree holds, it ends: when its time is up, or soon after the driver was told to end.
     pub(in crate::worker) fn git(&self) -> Git {
         let git = Git::new(&self.dir)
             .work_tree(&self.tree)

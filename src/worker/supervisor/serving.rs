@@ -47,30 +47,30 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     // Nobody but root reads or traces us, and so nobody else speaks for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    // The conductor saw to it; below one that is in its session, its group could be joined.
+    // The driver saw to it; below one that is in its session, its group could be joined.
     if rustix::process::getsid(None)? != rustix::process::getpid() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let mut conductor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let stdin = given(&mut conductor)?;
+    let mut driver = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(stdin);
     agent::alone(&mut command);
     let report = match command.spawn() {
-        Ok(child) => attend(&conductor, Pid::from_child(&child))?,
+        Ok(child) => attend(&driver, Pid::from_child(&child))?,
         Err(error) => Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error())),
     };
-    // A conductor that is gone wants no report.
-    let _ = conductor.write_all(report.write().as_bytes());
+    // A driver that is gone wants no report.
+    let _ = driver.write_all(report.write().as_bytes());
     Ok(())
 }
 
 /// Receives what the command reads.
-fn given(conductor: &mut UnixStream) -> io::Result<Stdio> {
+fn given(driver: &mut UnixStream) -> io::Result<Stdio> {
     let mut length = [0; 8];
-    conductor.read_exact(&mut length)?;
+    driver.read_exact(&mut length)?;
     let length = u64::from_be_bytes(length);
     if length == NOTHING {
         return Ok(Stdio::null());
@@ -80,21 +80,21 @@ fn given(conductor: &mut UnixStream) -> io::Result<Stdio> {
     }
     // A file that has no name: however slowly it is read, nobody waits.
     let mut file = File::from(rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC)?);
-    if io::copy(&mut conductor.take(length), &mut file)? != length {
+    if io::copy(&mut driver.take(length), &mut file)? != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     io::Seek::rewind(&mut file)?;
     Ok(OwnedFd::from(file).into())
 }
 
-/// Waits until the command has ended or the conductor wants it to, and ends what is left below us.
-fn attend(conductor: &UnixStream, main: Pid) -> io::Result<Report> {
+/// Waits until the command has ended or the driver wants it to, and ends what is left below us.
+fn attend(driver: &UnixStream, main: Pid) -> io::Result<Report> {
     let watched = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
     let mut family = Family { main, exit: None, reaped: 0 };
     let mut pause = *REAPING.end();
     while family.exit.is_none() {
         let timeout = Timespec::try_from(pause).expect("a second fits");
-        let mut events = [PollFd::new(conductor, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
+        let mut events = [PollFd::new(driver, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
         match poll(&mut events, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -109,7 +109,7 @@ fn attend(conductor: &UnixStream, main: Pid) -> io::Result<Report> {
         };
         if called {
             let mut word = [END];
-            match (&*conductor).read(&mut word) {
+            match (&*driver).read(&mut word) {
                 Ok(1) if word[0] == ASK => {
                     let _ = rustix::process::kill_process_group(main, Signal::TERM);
                 }

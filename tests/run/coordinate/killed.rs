@@ -1,4 +1,4 @@
-//! Coordinators and conductors killed at random moments, until the example is finished.
+//! Coordinators and drivers killed at random moments, until the example is finished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -20,12 +20,12 @@ fn the_pipeline_ends_with_every_step_created_once_whoever_is_killed() {
     let name = ground.path("repo/.git/refs/handoff/runs/article-1");
     let tip = || std::fs::read_to_string(&name).ok().filter(|tip| tip.len() == 41);
     while !ground.is_sealed("article-1") && round < 60 {
-        let mut conductor = ground.start(&["run", "article-1"]);
+        let mut driver = ground.start(&["run", "article-1"]);
         let others = [ground.start(&["coordinate", "article-1"]), ground.start(&["coordinate", "article-1"])];
         // After one to three entries, and a moment that is never the same: so the run gets on, and not to its end at once.
         let (mut last, mut changes) = (tip(), 0);
         let until = Instant::now() + Duration::from_secs(20);
-        while changes <= round % 3 && !conductor.is_over() && Instant::now() < until {
+        while changes <= round % 3 && !driver.is_over() && Instant::now() < until {
             let now = tip();
             if now.is_some() && now != last {
                 (last, changes) = (now, changes + 1);
@@ -33,7 +33,7 @@ fn the_pipeline_ends_with_every_step_created_once_whoever_is_killed() {
             std::thread::yield_now();
         }
         std::thread::sleep(Duration::from_millis(round * 7 % 20));
-        killed += usize::from(conductor.kill());
+        killed += usize::from(driver.kill());
         for other in others {
             other.kill();
         }

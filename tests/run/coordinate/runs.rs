@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::common::ground::{Conductor, Ground, after, item};
+use crate::common::ground::{Driver, Ground, after, item};
 
 /// A rule that creates an item which runs a line of shell and writes a document.
 fn writes(id: &str, when: &Value, script: &str, document: &str) -> Value {
@@ -118,7 +118,7 @@ fn of_many_coordinators_at_once_each_item_is_created_by_one() {
     for round in 0..4 {
         let run = format!("r{round}");
         submit(&ground, &run, &[item("a", "true")], &json!({ "rules": rules })).success();
-        let started: Vec<Conductor> = (0..4).map(|_| ground.start(&["coordinate", &run, "--json"])).collect();
+        let started: Vec<Driver> = (0..4).map(|_| ground.start(&["coordinate", &run, "--json"])).collect();
         for ended in started {
             let (status, said) = ended.wait();
             assert!(status.success(), "{said}");
@@ -236,13 +236,13 @@ fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
     let mut release = rule("release", &approved);
     release["create"]["inputs"]["command"] = json!("touch \"$HOME/../go\"");
     submit(&ground, "r", &[slow], &json!({ "rules": [release] })).success();
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     crate::common::ground::wait_for("the item", || ground.path("up").exists());
     for text in ["approved", r#"{"by":null}"#, r#"{"by":"Ada"}"#] {
         ground.env.write("approval", text);
         ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).success();
     }
-    let (status, said) = conductor.wait();
+    let (status, said) = driver.wait();
     assert!(status.success(), "{said}");
     let items = ground.items("r");
     assert_eq!(items.len(), 2, "only the revision that says who fired the rule: {items:?}");
@@ -283,11 +283,11 @@ fn what_is_added_while_a_run_is_driven_is_taken_in() {
     let ground = Ground::new();
     let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
     submit(&ground, "r", &[slow], &json!({ "openEnded": true })).success();
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     crate::common::ground::wait_for("the item", || ground.path("up").exists());
     ground.env.write("more.json", &json!({ "id": "r", "items": [item("added", "touch \"$HOME/../go\"")] }).to_string());
     ground.env.handoff(["extend", "r", "../more.json"]).success();
-    let (status, said) = conductor.wait();
+    let (status, said) = driver.wait();
     assert!(status.success(), "{said}");
     assert!(ground.items("r").values().all(|item| item.status == "done"));
     ground.ends_intact("r");

@@ -17,7 +17,7 @@ use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::{Value, json};
 
 use super::{ground, open, put, value};
-use crate::common::ground::{Conductor, after, item, wait_for};
+use crate::common::ground::{Driver, after, item, wait_for};
 use crate::common::program_path;
 
 #[test]
@@ -75,7 +75,7 @@ fn a_revision_may_say_what_it_follows() {
 fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
     let ground = open();
     let start = |more: &[&str]| ground.start(&[&["doc", "put", "r", "n", "a.txt"], more].concat());
-    let hands: Vec<Conductor> = (0..4).map(|_| start(&[])).collect();
+    let hands: Vec<Driver> = (0..4).map(|_| start(&[])).collect();
     for hand in hands {
         let (status, said) = hand.wait();
         assert_eq!(status.code(), Some(0), "{said}");
@@ -85,7 +85,7 @@ fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
         log["revisions"].as_array().unwrap().iter().map(|one| one["revision"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [4, 3, 2, 1]);
     let start = |_| ground.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
-    let hands: Vec<Conductor> = (0..4).map(start).collect();
+    let hands: Vec<Driver> = (0..4).map(start).collect();
     let mut codes: Vec<i32> = hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 5, 5, 5]);
@@ -105,11 +105,11 @@ fn whoever_drives_the_run_takes_it_in() {
         &[item("a", "touch \"$HOME/../started\"; while ! test -e \"$HOME/../go\"; do sleep 0.05; done"), second],
     );
     put(&ground, "n", "old\n", &[]).success();
-    let conductor = ground.start(&["run", "r"]);
+    let driver = ground.start(&["run", "r"]);
     wait_for("the first item", || ground.path("started").exists());
     put(&ground, "n", "new\n", &[]).success();
     ground.env.write("go", "");
-    let (status, said) = conductor.wait();
+    let (status, said) = driver.wait();
     assert!(status.success(), "{said}");
     assert_eq!(ground.env.handoff(["cat", "r/b:outputs/seen"]).success(), "new\n");
     ground.is_intact("r");
@@ -151,18 +151,18 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let schemas = Schemas { known: known.collect(), checker: Some(program_path().into()) };
         document::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
     };
-    let mut conductor = OpenRun::open(&writer, &run).unwrap();
+    let mut driver = OpenRun::open(&writer, &run).unwrap();
     let mut other = OpenRun::open(&writer, &run).unwrap();
     // Other bytes; then the same bytes, which are not of the wanted schema any more.
     for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
-        let before = conductor.state.documents.latest(&key).unwrap().product.sha256;
+        let before = driver.state.documents.latest(&key).unwrap().product.sha256;
         write(&mut other, bytes, schema);
         let stale = if before == Digest::of(bytes) { bytes } else { br#"{"score":1}"# };
-        assert!(conductor.record(&fired(stale)).unwrap().is_empty());
-        assert_eq!(conductor.state.items[0].phase, Phase::Waiting);
+        assert!(driver.record(&fired(stale)).unwrap().is_empty());
+        assert_eq!(driver.state.items[0].phase, Phase::Waiting);
     }
     write(&mut other, br#"{"score":3}"#, Some("score@1.1.0"));
-    conductor.refresh().unwrap();
-    assert_eq!(conductor.record(&fired(br#"{"score":3}"#)).unwrap().len(), 1);
-    assert_eq!(conductor.state.items[0].phase, Phase::Running);
+    driver.refresh().unwrap();
+    assert_eq!(driver.record(&fired(br#"{"score":3}"#)).unwrap().len(), 1);
+    assert_eq!(driver.state.items[0].phase, Phase::Running);
 }

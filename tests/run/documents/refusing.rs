@@ -73,7 +73,7 @@ fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
     let fine = put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]);
     assert!(fine.stderr.contains("/repo/.git/config is ignored: it is not of a schema `id@version`"), "{fine}");
     fine.success();
-    // Neither plans nor conductors need what they do not name.
+    // Neither plans nor drivers need what they do not name.
     let mut item = item("a", "echo '{\"score\":1}' >outputs/s");
     item["produces"] = serde_json::json!([{"kind": "document", "name": "s", "path": "s", "schema": "score@1"}]);
     ground.drive("other", &[item.clone()]).success();
