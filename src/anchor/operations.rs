@@ -138,7 +138,7 @@ impl Repository {
     }
 }
 
-/// RunsToVerify that anchors are asked about.
+/// Runs that anchors are asked about.
 pub struct AnchorChecks<'r> {
     runs: RunsToVerify<'r>,
     /// Whether nobody named them: then those that are not sealed are passed over.
@@ -182,13 +182,13 @@ pub enum Error {
     /// The anchor could not be asked.
     #[error(transparent)]
     Anchor(#[from] super::Error),
-    /// RunsToVerify could not be listed.
+    /// Runs could not be listed.
     #[error(transparent)]
     Target(#[from] target::Error),
     /// The log could not be read.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// RunsToVerify cannot be verified.
+    /// Runs cannot be verified.
     #[error(transparent)]
     Verification(#[from] verification::Error),
 }

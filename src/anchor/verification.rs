@@ -1,4 +1,4 @@
-//! RunsToVerify, proofs and bundles, verified with the logs at hand and the places outside that are configured.
+//! Runs, proofs and bundles, verified with the logs at hand and the places outside that are configured.
 
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
@@ -137,7 +137,7 @@ impl<'r> Verification<'r> {
     }
 }
 
-/// RunsToVerify that are to be verified, with all that their word is held against.
+/// Runs that are to be verified, with all that their word is held against.
 pub struct RunsToVerify<'r> {
     with: Verification<'r>,
     logs: Logs,
