@@ -16,7 +16,7 @@ use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
 /// The kinds that there are.
-const KINDS: [Known; 3] = [Known::new::<GitPlace>(), Known::new::<S3Place>(), Known::new::<Authority>()];
+const KINDS: &[Known] = &[Known::new::<GitPlace>(), Known::new::<S3Place>(), Known::new::<Authority>()];
 
 /// A place outside that holds roots. Each question to it is bounded in time and size, and what it answers is judged by `verify`.
 pub(super) trait AnchorKind {
@@ -89,8 +89,8 @@ impl Known {
     }
 
     /// Returns the kind of that word.
-    pub(super) fn find(word: &str) -> Option<Self> {
-        KINDS.into_iter().find(|known| known.word() == word)
+    pub(super) fn find(word: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|known| known.word() == word)
     }
 
     /// Returns the word for it.

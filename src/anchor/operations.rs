@@ -13,7 +13,7 @@ use crate::verify::{Options, Seal, State, verify};
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
 use super::held::Missed;
 use super::kind::{Known, Sealing};
-use super::verification::{self, Runs, Wanted};
+use super::verification::{self, RunsToVerify, VerifyRequest};
 use super::{Means, gate};
 
 /// An anchor that is to be configured.
@@ -132,7 +132,7 @@ impl Repository {
         anchors: &[String],
         warn: &mut dyn FnMut(&str),
     ) -> Result<AnchorChecks<'_>, Error> {
-        let with = self.verification(Wanted { anchors, ..Wanted::default() }, warn)?;
+        let with = self.verification(VerifyRequest { anchors, ..VerifyRequest::default() }, warn)?;
         let all = runs.is_empty();
         Ok(AnchorChecks { runs: if all { with.all()? } else { with.found(runs)? }, all })
     }
@@ -140,7 +140,7 @@ impl Repository {
 
 /// Runs that anchors are asked about.
 pub struct AnchorChecks<'r> {
-    runs: Runs<'r>,
+    runs: RunsToVerify<'r>,
     /// Whether nobody named them: then those that are not sealed are passed over.
     all: bool,
 }

@@ -14,9 +14,9 @@ use crate::verify::{
 use super::held::{self, Missed};
 use super::{Anchor, Means, ask_all, gate};
 
-/// What is to be verified must be, and who is asked about it.
+/// What must hold of whatever is verified, and who is asked about it.
 #[derive(Clone, Default)]
-pub struct Wanted<'a> {
+pub struct VerifyRequest<'a> {
     /// Whom to trust, where that is not as the configuration says.
     pub trust: Trust<'a>,
     /// The only principal whose keys count, if not all of them do.
@@ -47,17 +47,21 @@ pub struct Verification<'r> {
 }
 
 impl Repository {
-    /// Begins to verify: with the keys and the anchors that are configured, unless others are wanted.
+    /// Begins to verify: with the keys and the anchors that are configured, unless others are request.
     ///
     /// `warn` is told of files that are ignored.
-    pub fn verification(&self, wanted: Wanted<'_>, warn: &mut dyn FnMut(&str)) -> Result<Verification<'_>, Error> {
-        let options = self.options(&wanted.trust, warn)?;
-        if wanted.signer.is_some() && options.signers.is_none() {
+    pub fn verification(
+        &self,
+        request: VerifyRequest<'_>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Verification<'_>, Error> {
+        let options = self.options(&request.trust, warn)?;
+        if request.signer.is_some() && options.signers.is_none() {
             return Err(Error::NoSigners);
         }
-        let base = wanted.base.map(|base| self.commit(base)).transpose()?;
-        let options = Options { signer: wanted.signer, plan: wanted.plan, base, ..options };
-        let anchors = self.anchors(wanted.anchors)?;
+        let base = request.base.map(|base| self.commit(base)).transpose()?;
+        let options = Options { signer: request.signer, plan: request.plan, base, ..options };
+        let anchors = self.anchors(request.anchors)?;
         Ok(Verification { repository: self, options, anchors, means: Means::of(self) })
     }
 
@@ -74,27 +78,27 @@ impl Repository {
 
 impl<'r> Verification<'r> {
     /// Takes every run of this repository, and every one that something holds as ours.
-    pub fn all(self) -> Result<Runs<'r>, Error> {
+    pub fn all(self) -> Result<RunsToVerify<'r>, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let own_key = self.options.own_key.as_deref();
         let held = held::look_up((&self.repository.store, own_key), &logs, (&self.anchors, &self.means))?;
-        Ok(Runs { with: self, logs, targets: held.targets, missed: held.missed })
+        Ok(RunsToVerify { with: self, logs, targets: held.targets, missed: held.missed })
     }
 
     /// Verifies one run that is here.
     pub fn run(self, name: &str) -> Result<Report, Error> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
-        Runs { with: self, logs, targets: Vec::new(), missed: Vec::new() }.report(&target)
+        RunsToVerify { with: self, logs, targets: Vec::new(), missed: Vec::new() }.report(&target)
     }
 
     /// Takes the runs of some names. One whose ref is gone may still be one that a log names.
-    pub fn named(self, names: &[String]) -> Result<Runs<'r>, Error> {
+    pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
         self.found_by(names, |name, unknown| RunId::parse(name).map(Target::own).map_err(|_| unknown))
     }
 
     /// Takes the runs of some names, each of which must be there.
-    pub fn found(self, names: &[String]) -> Result<Runs<'r>, Error> {
+    pub fn found(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
         self.found_by(names, |_, unknown| Err(unknown))
     }
 
@@ -102,12 +106,12 @@ impl<'r> Verification<'r> {
         self,
         names: &[String],
         otherwise: impl Fn(&str, target::Error) -> Result<Target, target::Error>,
-    ) -> Result<Runs<'r>, Error> {
+    ) -> Result<RunsToVerify<'r>, Error> {
         let store = &self.repository.store;
         let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(name, unknown));
         let targets = names.iter().map(find).collect::<Result<_, _>>()?;
         let logs = Logs::read(store)?;
-        Ok(Runs { with: self, logs, targets, missed: Vec::new() })
+        Ok(RunsToVerify { with: self, logs, targets, missed: Vec::new() })
     }
 
     /// Verifies a proof, and what is held against it.
@@ -134,7 +138,7 @@ impl<'r> Verification<'r> {
 }
 
 /// Runs that are to be verified, with all that their word is held against.
-pub struct Runs<'r> {
+pub struct RunsToVerify<'r> {
     with: Verification<'r>,
     logs: Logs,
     targets: Vec<Target>,
@@ -142,7 +146,7 @@ pub struct Runs<'r> {
     pub missed: Vec<Missed>,
 }
 
-impl Runs<'_> {
+impl RunsToVerify<'_> {
     /// Returns whether there is no run, and none that is missed.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.missed.is_empty()

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git_handoff::anchor::verification::{Base, Runs, Verification, Wanted};
+use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::model::digest::{Digest, HashingReader};
 use git_handoff::model::hints;
 use git_handoff::model::proof::Proof;
@@ -96,9 +96,9 @@ impl Arguments {
     }
 
     /// Returns what is to be verified with, and must hold besides.
-    fn wanted(&self) -> Result<Wanted<'_>, Failure> {
+    fn request(&self) -> Result<VerifyRequest<'_>, Failure> {
         let base = if self.works_anywhere() { Base::Elsewhere } else { Base::Here };
-        Ok(Wanted {
+        Ok(VerifyRequest {
             trust: Trust {
                 signers: self.signers.as_deref().map(streamed),
                 revoked: self.revoked.as_deref().map(streamed),
@@ -114,7 +114,7 @@ impl Arguments {
 
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let with = repository.verification(arguments.wanted()?, &mut |text| output.warn(text))?;
+    let with = repository.verification(arguments.request()?, &mut |text| output.warn(text))?;
     if let Some(path) = &arguments.proof {
         return proof(path, arguments, &with, output);
     }
@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(ending)
 }
 
-fn report(runs: &Runs<'_>, arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+fn report(runs: &RunsToVerify<'_>, arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for (at, report) in runs.reports().enumerate() {
         if print(&report?, at, arguments, output) != Ending::Done {

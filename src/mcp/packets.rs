@@ -41,26 +41,40 @@ struct PacketCheck {
     objective: Option<String>,
 }
 
+/// What is to be checked.
+enum Subject<'p> {
+    /// A packet that was handed over.
+    Given(&'p Json),
+    /// One that a name means.
+    Named(String),
+}
+
+impl PacketCheck {
+    fn subject(&self) -> Result<Subject<'_>, Failure> {
+        match self {
+            Self { packet: Some(packet), thread_id: None, run: None, .. } => Ok(Subject::Given(packet)),
+            Self { packet: None, thread_id: Some(thread), checkpoint_id, run: None, .. } => {
+                Ok(Subject::Named(target(thread, checkpoint_id.as_deref())))
+            }
+            Self { packet: None, thread_id: None, run: Some(run), name: Some(name), .. } => {
+                Ok(Subject::Named(format!("{run}:documents/{name}")))
+            }
+            _ => Err(Failure::usage("say `packet`, or `thread_id`, or `run` and `name`".into())),
+        }
+    }
+}
+
 fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure> {
+    let subject = parameters.subject()?;
     let repository = call.repository()?;
     let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(repository.environment.clock.now()) };
     // As for an adoption: whom to trust is not for a caller to say.
     let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
-    let name = match parameters {
-        PacketCheck { packet: Some(packet), thread_id: None, run: None, .. } => {
-            let read = model::read(&packet.bytes());
-            return Ok(keeper.open(|gate| packets::check(&read, Some(gate), &terms)).to_json());
-        }
-        PacketCheck { packet: None, thread_id: Some(thread), checkpoint_id, run: None, .. } => {
-            target(thread, checkpoint_id.as_deref())
-        }
-        PacketCheck { packet: None, thread_id: None, run: Some(run), name: Some(name), .. } => {
-            format!("{run}:documents/{name}")
-        }
-        _ => return Err(Failure::usage("say `packet`, or `thread_id`, or `run` and `name`".into())),
-    };
-    match keeper.open(|gate| packets::check_named(gate, &name, &terms))? {
-        Some(report) => Ok(report.to_json()),
-        None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
-    }
+    keeper.open(|gate| match subject {
+        Subject::Given(packet) => Ok(packets::check(&model::read(&packet.bytes()), Some(gate), &terms).to_json()),
+        Subject::Named(name) => match packets::check_named(gate, &name, &terms)? {
+            Some(report) => Ok(report.to_json()),
+            None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
+        },
+    })
 }

@@ -1,6 +1,6 @@
 //! Tools about runs.
 
-use git_handoff::anchor::verification;
+use git_handoff::anchor::verification::VerifyRequest;
 use git_handoff::model::hints;
 use git_handoff::run::submission::{Verdict, Wanted};
 use rmcp::schemars::{self, JsonSchema};
@@ -99,7 +99,7 @@ fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let warn = &mut |text: &str| call.output().warn(text);
     match (&parameters.run, &parameters.thread_id) {
-        (Some(run), None) => Ok(repository.verification(verification::Wanted::default(), warn)?.run(run)?.to_json()),
+        (Some(run), None) => Ok(repository.verification(VerifyRequest::default(), warn)?.run(run)?.to_json()),
         (None, Some(thread)) => Ok(repository.verify_thread(thread, warn)?.to_json()),
         _ => Err(Failure::usage("say either `run` or `thread_id`".into())),
     }

@@ -10,7 +10,7 @@ use super::target::{self, ThreadTarget};
 
 /// Whom to trust about threads.
 #[derive(Clone, Default)]
-pub struct Wanted<'a> {
+pub struct VerifyThreads<'a> {
     /// Where that is not as the configuration says.
     pub trust: Trust<'a>,
     /// The only principal whose keys count, if not all of them do.
@@ -40,11 +40,11 @@ impl Repository {
     pub fn verify_threads(
         &self,
         which: Which<'_>,
-        wanted: Wanted<'_>,
+        request: VerifyThreads<'_>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<ThreadsToVerify<'_>, Error> {
-        let options = self.options(&wanted.trust, warn)?;
-        if wanted.signer.is_some() && options.signers.is_none() {
+        let options = self.options(&request.trust, warn)?;
+        if request.signer.is_some() && options.signers.is_none() {
             return Err(Error::NoSigners);
         }
         let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
@@ -57,7 +57,7 @@ impl Repository {
                 named.collect::<Result<_, _>>()?
             }
         };
-        let options = Options { signer: wanted.signer, ..options };
+        let options = Options { signer: request.signer, ..options };
         Ok(ThreadsToVerify { repository: self, options, logs: Logs::read(&self.store)?, targets })
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use git_handoff::repository::Trust;
-use git_handoff::thread::verification::{Wanted, Which};
+use git_handoff::thread::verification::{VerifyThreads, Which};
 use git_handoff::verify::ThreadReport;
 
 use super::{Ending, Failure, Output, Repository};
@@ -41,8 +41,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         require: arguments.require_trusted,
     };
     let which = if arguments.all { Which::All } else { Which::Named(&arguments.threads) };
-    let wanted = Wanted { trust, signer: arguments.signer.clone() };
-    let threads = repository.verify_threads(which, wanted, &mut |text| output.warn(text))?;
+    let request = VerifyThreads { trust, signer: arguments.signer.clone() };
+    let threads = repository.verify_threads(which, request, &mut |text| output.warn(text))?;
     if threads.is_empty() {
         output.note("there are no threads here");
     }
