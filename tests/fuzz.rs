@@ -23,7 +23,7 @@ const SECONDS: &str = "HANDOFF_FUZZ_SECONDS";
 const SEED: &str = "HANDOFF_FUZZ_SEED";
 
 /// For how many seconds where nothing is said.
-const DEFAULT_SECONDS: u64 = 4;
+const DEFAULT_SECONDS: u64 = 1;
 
 /// Longer than any input may take, on a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@
 mod format;
 mod legal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{
@@ -16,6 +16,19 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::plan::{Item, Plan};
 use git_handoff::model::state::RunState;
 use git_handoff::model::time::Moment;
+
+/// Returns every kind of entry, as the table of the source has them.
+pub(crate) fn kinds() -> Vec<&'static str> {
+    let (_, rest) = include_str!("../src/model/event.rs").split_once("\nkinds! {\n").unwrap();
+    let (table, _) = rest.split_once("\n}\n").unwrap();
+    table.lines().map(|line| line.split('"').nth(1).unwrap()).collect()
+}
+
+/// Returns the kinds of entries in the chain of a run.
+pub(crate) fn kinds_of_runs() -> BTreeSet<&'static str> {
+    let of_run = |kind: &&str| ["run.", "item.", "document."].iter().any(|beginning| kind.starts_with(beginning));
+    kinds().into_iter().filter(of_run).collect()
+}
 
 /// An item of a made-up plan: what it depends on, by position, and its locks.
 pub(crate) type Made = (Vec<usize>, Vec<usize>);

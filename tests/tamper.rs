@@ -2,6 +2,8 @@
 //!
 //! What was tried and which rows fail is written into `docs/tamper.md`, and compared with it:
 //! `HANDOFF_UPDATE_DOCS=1 cargo nextest run tamper` writes what is found now.
+//!
+//! What would take minutes is done by samples, and all of it where [`ALL`] is set, as in a step of CI.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anchored;
@@ -20,3 +22,19 @@ pub(crate) mod run;
 mod stories;
 pub(crate) mod table;
 mod threads;
+
+/// Asks for all of what is done by samples otherwise, with a whole report after so many flips of a byte: a number, 1 for each of them.
+const ALL: &str = "HANDOFF_TAMPER_ALL";
+
+/// Returns whether all of it is done: where it is asked for, and where the tables are written.
+fn everything() -> bool {
+    [ALL, "HANDOFF_UPDATE_DOCS"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Returns after how many flips of a byte a whole report is asked for.
+fn flips() -> usize {
+    let said = std::env::var(ALL).ok();
+    let number = said.map_or(128, |said| said.parse().unwrap_or_else(|_| panic!("{ALL} is not a number: {said}")));
+    assert!(number > 0, "{ALL} is 0");
+    number
+}

@@ -110,21 +110,7 @@ fn the_encodings_are_what_the_code_writes() {
 
 #[test]
 fn every_kind_has_its_section() {
-    for kind in [
-        "run.submitted",
-        "item.fired",
-        "item.reconciled",
-        "item.retried",
-        "item.requeued",
-        "item.skipped",
-        "item.cancelled",
-        "document.written",
-        "run.closed",
-        "run.cancelled",
-        "run.sealed",
-        "log.submitted",
-        "log.sealed",
-    ] {
+    for kind in super::kinds() {
         stands(&format!("`{kind}`"));
     }
     for row in git_handoff::verify::Rows::<()>::NAMES {

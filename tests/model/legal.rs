@@ -1,9 +1,10 @@
 //! What may follow what: for every kind of entry, in which states it is refused and with which word.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Again, Event, Outcome, RunEnded, RunSealed};
+use git_handoff::model::entry::{Again, Cause, Event, Outcome, RunEnded, RunExtended, RunSealed};
 use git_handoff::model::entry::{DocumentWritten, LogSealed, LogSubmitted, Product};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
@@ -152,6 +153,7 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("cancelled", Event::RunCancelled(RunEnded { reason: "cancelled".into() })),
         ("sealed", sealed()),
         ("submitted", Event::RunSubmitted(submitted)),
+        ("extended by nothing that is said", Event::RunExtended(RunExtended::of(Cause::Actor, &[]))),
         ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
         (
             "log: sealed",
@@ -165,6 +167,8 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ),
     ];
     events.extend(of_documents());
+    let asked: BTreeSet<&str> = events.iter().map(|(_, event)| event.kind()).collect();
+    assert!(asked.is_superset(&super::kinds_of_runs()), "only of {asked:?} it is asked where they belong");
     let mut table = String::new();
     for (name, event) in &events {
         writeln!(table, "{name}").unwrap();

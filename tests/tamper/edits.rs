@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::run::{End, Scene, failing};
 use super::stories::{Found, POSSIBLE};
-use super::table;
+use super::{everything, table};
 use crate::common::teller::Told;
 
 /// The header's fields, which are changed by themselves below.
@@ -23,6 +23,7 @@ fn every_field_of_every_kind() {
     let mut found = Found::default();
     let mut malformed = Vec::new();
     let mut seen: Vec<String> = Vec::new();
+    let mut told = 0;
     for end in [End::Closed, End::Cancelled] {
         let scene = Scene::new(end);
         for (at, link) in scene.told.links.iter().enumerate() {
@@ -37,6 +38,11 @@ fn every_field_of_every_kind() {
                 for (how, bent) in [("", changed(&honest, &path)), (", taken out", taken_out(&honest, &path))] {
                     let bytes = format::canonical(&bent);
                     if let Ok(entry) = Entry::parse(&bytes) {
+                        told += 1;
+                        // Every third of them, or all.
+                        if told % 3 != 0 && !everything() {
+                            continue;
+                        }
                         let mut tale = scene.tale();
                         let what = format!("{name}: `{}`{how}", path.trim_start_matches('/'));
                         if let Event::RunSealed(_) = entry.event {
@@ -62,7 +68,11 @@ fn every_field_of_every_kind() {
         }
     }
     malformed.retain(|row| row[1] != "0");
-    found.check("fields", "changed");
+    if everything() {
+        found.check("fields", "changed");
+    } else {
+        found.check_sample("fields");
+    }
     table::check("malformed", &["an entry that is none any more", "tried", "rows that fail"], &malformed);
 }
 

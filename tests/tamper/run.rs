@@ -1,5 +1,7 @@
 //! The run that is tampered with: small, sealed, and with every kind of entry.
 
+use std::collections::BTreeSet;
+
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::Draft;
@@ -91,6 +93,13 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
         }
     }
     run
+}
+
+#[test]
+fn the_two_of_them_have_every_kind_of_entry() {
+    let scenes = [End::Closed, End::Cancelled].map(Scene::new);
+    let drafts = scenes.iter().flat_map(|scene| &scene.drafts);
+    assert_eq!(drafts.map(|draft| draft.event.kind()).collect::<BTreeSet<_>>(), crate::model::kinds_of_runs());
 }
 
 /// A repository with the run in it, and the story that it tells.

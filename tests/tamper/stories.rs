@@ -13,7 +13,7 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::verify::{Options, Signers, State};
 
 use super::run::{End, PLAN, Scene, failing};
-use super::table;
+use super::{everything, table};
 use crate::common::lab::{Lab, blob, key, path};
 use crate::common::teller::Told;
 
@@ -65,6 +65,11 @@ impl Found {
         *self.cells.entry(row.join("|")).or_default() += 1;
     }
 
+    /// Holds that what a part of the changes led to stands in the table of all of them.
+    pub(super) fn check_sample(&self, name: &str) {
+        table::check_sample(name, &self.rows);
+    }
+
     pub(super) fn check(self, name: &str, what: &str) {
         let rows = self.rows.into_iter().map(|mut row| {
             row.insert(1, self.cells[&row.join("|")].to_string());
@@ -111,6 +116,10 @@ fn every_two_entries_exchanged() {
     let count = scene.tale().len();
     for first in 0..count {
         for second in first + 1..count {
+            // Two neighbours and every fourth pair of others, or all.
+            if second != first + 1 && (first + second) % 4 != 0 && !everything() {
+                continue;
+            }
             let mut tale = scene.tale();
             tale.swap(first, second);
             let next = if second == first + 1 { "two neighbours" } else { "two others" };
@@ -123,6 +132,9 @@ fn every_two_entries_exchanged() {
             };
             found.tell(&scene, &format!("{next}{ends}"), &tale);
         }
+    }
+    if !everything() {
+        return found.check_sample("exchanged");
     }
     found.rows.sort();
     found.check("exchanged", "exchanged");
