@@ -3,6 +3,7 @@
 //! `HANDOFF_UPDATE_DOCS=1 cargo test docs` writes what commands print now into the documents.
 
 mod agents;
+mod answers;
 
 use std::fs;
 use std::path::Path;

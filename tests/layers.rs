@@ -96,9 +96,9 @@ const DEAR: [&str; 13] = [
 const MAX_LINES: usize = 400;
 
 /// A source file of the package.
-struct Source {
+pub(crate) struct Source {
     /// Its path below `src`, with slashes.
-    path: String,
+    pub(crate) path: String,
     /// Its text.
     text: String,
 }
@@ -112,13 +112,13 @@ impl Source {
     }
 
     /// Returns the numbered lines before the tests, without comments.
-    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let code = self.text.lines().take_while(|line| *line != "#[cfg(test)]").enumerate();
         code.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or(line)))
     }
 }
 
-fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut folders = vec![root.clone()];
     let mut sources = Vec::new();
