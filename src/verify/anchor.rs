@@ -46,7 +46,7 @@ pub(super) struct Known<'a> {
     /// Where the run lies; of a proof, nowhere.
     pub(super) reference: Option<&'a str>,
     /// The keys that the verifier knows.
-    pub(super) known: &'a [String],
+    pub(super) keys: &'a [String],
 }
 
 /// Whose word a log is.
@@ -78,7 +78,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         first,
         seal: case.seal().map(sealed),
         writers,
-        known: &known,
+        keys: &known,
         reference: Some(case.reference),
     };
     let objects = Objects::new(case.store);
@@ -154,7 +154,7 @@ impl Known<'_> {
     /// Asks everybody; a time is no anchor.
     fn ask(&self, ask: Ask<'_>, object_format: &str, store: Option<&Store>) -> (Vec<Weighed>, Vec<Timed>) {
         let root = self.seal.as_ref().map(|seal| seal.root);
-        let (writers, known) = (self.writers, self.known);
+        let (writers, known) = (self.writers, self.keys);
         let question = Question { store, run: self.run, writers, known, root, object_format };
         let (mut outside, mut times) = (Vec::new(), Vec::new());
         for witness in ask(&question) {
@@ -180,14 +180,14 @@ impl Known<'_> {
         if self.writers.contains(&log.fingerprint) {
             return Some(Voice::Writer);
         }
-        self.known.contains(&log.fingerprint).then_some(Voice::Known)
+        self.keys.contains(&log.fingerprint).then_some(Voice::Known)
     }
 
     /// Returns what a log at hand has to do with the run: by its key, or because it is one of the run's place or our own.
     ///
     /// At a remote anybody may have put one, so that it has no say there about a run by a key that the verifier knows.
     fn voice(&self, log: &Log) -> Option<Voice> {
-        let is_known_run = || self.writers.iter().any(|writer| self.known.contains(writer));
+        let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
         let stands_by = || self.reference.is_some_and(|reference| log.stands_by(reference));
         let beside = if log.elsewhere { log.is_own() } else { stands_by() };
         self.voice_of(log).or_else(|| (beside && (log.is_own() || !is_known_run())).then_some(Voice::Beside))

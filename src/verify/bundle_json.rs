@@ -60,7 +60,7 @@ pub fn verify_bundle_json(
     let Signature { verdict: signature, signers, distrust } = signed(&bundle, found, own, options, held);
     let judged = fates::judge(&bundle, options);
     let uncovered = uncovered::list(&value, judged.unsaid, signature.state == State::Ok);
-    let verdicts = Rows {
+    let rows = Rows {
         chain: chain(&bundle, &hashes),
         root: held_root(&bundle, found),
         signature,
@@ -82,7 +82,7 @@ pub fn verify_bundle_json(
         pinned_clock: false,
     };
     let judged = Verdicts {
-        verdicts,
+        rows,
         signers,
         missing_anchor: false,
         anchored: Vec::new(),

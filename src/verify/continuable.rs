@@ -126,9 +126,9 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
     let Evidence { signature, handoff, plan, manifest, .. } = evidence;
     let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
-    let verdicts = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
+    let rows = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
     let judged = Verdicts {
-        verdicts,
+        rows,
         signers: evidence.signers,
         missing_anchor: false,
         anchored: anchor.anchored,

@@ -211,7 +211,7 @@ impl Evidence {
 
     /// Puts the rows together.
     fn judged(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Verdicts {
-        let verdicts = Rows {
+        let rows = Rows {
             chain: chain::row(case),
             root: root::row(case, anchor.verdict.state),
             signature: self.signature,
@@ -222,7 +222,7 @@ impl Evidence {
             content,
         };
         Verdicts {
-            verdicts,
+            rows,
             signers: self.signers,
             missing_anchor: anchor.missing,
             anchored: anchor.anchored,

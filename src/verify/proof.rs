@@ -43,7 +43,7 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     let rest =
         Rows::default().map(|_, &()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
     let judged = Verdicts {
-        verdicts: Rows {
+        rows: Rows {
             chain: evidence.chain(),
             root: evidence.root(beside.since_root),
             signature: signature.verdict,
@@ -301,7 +301,7 @@ impl<'p> Revealed<'p> {
         let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
-        let facts = anchor::Known { run: &self.proof.run, first, seal, writers, known: &known, reference: None };
+        let facts = anchor::Known { run: &self.proof.run, first, seal, writers, keys: &known, reference: None };
         anchor::of_proof(&facts, at_hand, format)
     }
 

@@ -170,7 +170,7 @@ pub struct Report {
 
 /// The rows' verdicts, before they are summed up.
 pub(super) struct Verdicts {
-    pub(super) verdicts: Rows<Verdict>,
+    pub(super) rows: Rows<Verdict>,
     pub(super) signers: Vec<SignerSeen>,
     pub(super) missing_anchor: bool,
     pub(super) anchored: Vec<Anchored>,
@@ -215,7 +215,7 @@ impl Verdicts {
         let failure = self.failure(facts.sealed);
         let guarantee = Guarantee::strongest(&self.anchored);
         let trusted = !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted);
-        let all_ok = self.verdicts.iter().all(|verdict| verdict.state == State::Ok);
+        let all_ok = self.rows.iter().all(|verdict| verdict.state == State::Ok);
         let evident = all_ok && failure.is_none() && trusted && guarantee == Guarantee::ExternalImmutable;
         let claim = if evident { Claim::TamperEvident } else { Claim::TamperDetecting };
         let headline = match failure {
@@ -242,7 +242,7 @@ impl Verdicts {
             plan: facts.plan,
             base: facts.base,
             actor: facts.actor,
-            rows: self.verdicts.map(Verdict::row),
+            rows: self.rows.map(Verdict::row),
             signers: self.signers,
             anchors: self.anchored,
             times: self.times,
@@ -254,7 +254,7 @@ impl Verdicts {
 
     /// Returns whether each row failed.
     fn failed(&self) -> Rows<bool> {
-        self.verdicts.map(|_, verdict| verdict.state == State::Failed)
+        self.rows.map(|_, verdict| verdict.state == State::Failed)
     }
 
     /// Returns whether the root is not the one that was sealed; an anchor that holds another fails it as well.
@@ -275,7 +275,7 @@ impl Verdicts {
             (failed.handoff, Failure::Handoff),
             (failed.content, Failure::Content),
             (!sealed && failed.root, Failure::NotSealed),
-            (self.verdicts.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
+            (self.rows.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
         ];
         failures.into_iter().find(|(failed, _)| *failed).map(|(_, failure)| failure)
     }
