@@ -224,13 +224,11 @@ fn every_byte_of_packed(extension: &str) {
         // A pack that is open already would not be read again.
         let store = Store::discover(scene.lab.path()).unwrap();
         let mut in_turn = (suspect..objects.len()).chain(0..suspect);
-        match in_turn.find(|nth| !reads_the_same(&store, &objects[*nth])) {
-            Some(damaged) => suspect = damaged,
-            None => {
-                outcome.same += 1;
-                continue;
-            }
-        }
+        let Some(damaged) = in_turn.find(|nth| !reads_the_same(&store, &objects[*nth])) else {
+            outcome.same += 1;
+            continue;
+        };
+        suspect = damaged;
         if wants_a_report(at) {
             let report = verify(&store, &run, RUN, &scene.lab.options()).unwrap();
             outcome.take(&report, &format!("byte {at} of {}", file.display()));
