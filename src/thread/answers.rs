@@ -46,7 +46,7 @@ pub struct ThreadSummary {
 /// A checkpoint that was made: what `checkpoint`, `fork` and `rollback` print.
 #[derive(Clone, Debug, Serialize)]
 pub struct MadeCheckpoint {
-    schema: String,
+    schema: &'static str,
     /// The thread.
     pub thread_id: ThreadId,
     /// The checkpoint.
@@ -60,10 +60,17 @@ pub struct MadeCheckpoint {
 }
 
 impl MadeCheckpoint {
-    /// Answers what an operation of this name made.
-    pub(super) fn of(made: &Made, what: &str) -> Self {
+    /// What `checkpoint` answers with.
+    pub(super) const SAVED: &str = "git-handoff.checkpoint/1";
+    /// What `fork` answers with.
+    pub(super) const FORKED: &str = "git-handoff.fork/1";
+    /// What `rollback` answers with.
+    pub(super) const ROLLED_BACK: &str = "git-handoff.rollback/1";
+
+    /// Answers with what was made.
+    pub(super) fn of(made: &Made, schema: &'static str) -> Self {
         Self {
-            schema: format!("git-handoff.{what}/1"),
+            schema,
             thread_id: made.thread.clone(),
             checkpoint_id: made.checkpoint.clone(),
             blob_id: made.content.state.oid,

@@ -160,7 +160,7 @@ impl Repository {
             base: base.map(|(commit, _)| commit),
         };
         let made = super::checkpoint::checkpoint(&writer, thread, &content, run).map_err(Error::from)?;
-        Ok(MadeCheckpoint::of(&made, "checkpoint"))
+        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::SAVED))
     }
 
     fn tie(&self, text: &str) -> Result<RunTie, Error> {
@@ -201,7 +201,7 @@ impl Repository {
             }
         }
         let made = steps::fork(&self.writer()?, &vouched, target.checkpoint.as_ref(), new)?;
-        Ok(MadeCheckpoint::of(&made, "fork"))
+        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::FORKED))
     }
 
     /// Makes an earlier checkpoint of a thread of ours its latest again; nothing is removed.
@@ -214,7 +214,7 @@ impl Repository {
     ) -> Result<MadeCheckpoint, Error> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
         let made: Made = steps::rollback(&self.writer()?, vouched, to)?;
-        Ok(MadeCheckpoint::of(&made, "rollback"))
+        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::ROLLED_BACK))
     }
 
     /// Returns the signed descriptor of a checkpoint.

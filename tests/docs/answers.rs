@@ -41,6 +41,6 @@ fn schemas(line: &str) -> Vec<String> {
 
 /// Returns what stands between two marks where they are first found.
 fn between(row: &str, begin: &str, end: &str) -> String {
-    let (_, rest) = row.split_once(begin).unwrap();
-    rest.split_once(end).unwrap().0.to_owned()
+    let (_, rest) = row.split_once(begin).expect("a row has all its columns");
+    rest.split_once(end).expect("what begins in a row ends there").0.to_owned()
 }
