@@ -33,7 +33,7 @@ fn a_long_chain_in_reverse_order_is_quick() {
         problems[0].message
     );
     // Generous, since the machine may be busy; a quadratic pass takes minutes.
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn many_unknown_names_are_quick() {
     let problems = check(&plan_of(&items)).unwrap_err();
     assert_eq!((problems.count(), problems.len(), problems.more()), (5_000, 1_000, 4_000));
     assert!(problems[0].hint.is_some());
-    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
