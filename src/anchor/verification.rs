@@ -7,8 +7,8 @@ use crate::model::proof::Proof;
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
-    self, AtHand, Beside, Bundle, BundleError, ChainReport, Logs, Options, Question, Report, verify_bundle_json,
-    verify_proof, verify_with,
+    self, AtHand, Beside, Bundle, BundleError, ChainReport, Logs, Options, Question, Report, Witness,
+    verify_bundle_json, verify_proof, verify_with,
 };
 
 use super::held::{self, Missed};
@@ -19,8 +19,6 @@ use super::{Anchor, Means, ask_all, gate};
 pub struct VerifyRequest<'a> {
     /// Whom to trust, where that is not as the configuration says.
     pub trust: Trust<'a>,
-    /// The only principal whose keys count, if not all of them do.
-    pub signer: Option<String>,
     /// The bytes of the plan that a run must be of.
     pub plan: Option<Vec<u8>>,
     /// The commit that a run must start from.
@@ -47,7 +45,7 @@ pub struct Verification<'r> {
 }
 
 impl Repository {
-    /// Begins to verify: with the keys and the anchors that are configured, unless others are request.
+    /// Begins to verify: with the keys and the anchors that are configured, unless others are asked for.
     ///
     /// `warn` is told of files that are ignored.
     pub fn verification(
@@ -56,11 +54,8 @@ impl Repository {
         warn: &mut dyn FnMut(&str),
     ) -> Result<Verification<'_>, Error> {
         let options = self.options(&request.trust, warn)?;
-        if request.signer.is_some() && options.signers.is_none() {
-            return Err(Error::NoSigners);
-        }
         let base = request.base.map(|base| self.commit(base)).transpose()?;
-        let options = Options { signer: request.signer, plan: request.plan, base, ..options };
+        let options = Options { plan: request.plan, base, ..options };
         let anchors = self.anchors(request.anchors)?;
         Ok(Verification { repository: self, options, anchors, means: Means::of(self) })
     }
@@ -114,10 +109,15 @@ impl<'r> Verification<'r> {
         Ok(RunsToVerify { with: self, logs, targets, missed: Vec::new() })
     }
 
+    /// Asks the anchors about a run.
+    fn ask(&self, question: &Question<'_>) -> Vec<Witness> {
+        ask_all(&self.anchors, &self.means, question)
+    }
+
     /// Verifies a proof, and what is held against it.
     pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, Error> {
         let logs = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| ask_all(&self.anchors, &self.means, question);
+        let ask = |question: &Question<'_>| self.ask(question);
         Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask }))
     }
 
@@ -129,7 +129,7 @@ impl<'r> Verification<'r> {
     /// Verifies what is in a bundle, all or what is named, and hands each report to `told`.
     pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), Error> {
         let witnesses = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| ask_all(&self.anchors, &self.means, question);
+        let ask = |question: &Question<'_>| self.ask(question);
         for report in bundle.verify(names, witnesses, &ask, &self.options)? {
             told(report?);
         }
@@ -158,9 +158,9 @@ impl RunsToVerify<'_> {
     }
 
     fn report(&self, target: &Target) -> Result<Report, Error> {
-        let Verification { repository, options, anchors, means } = &self.with;
+        let Verification { repository, options, .. } = &self.with;
         let store = &repository.store;
-        let ask = |question: &Question<'_>| ask_all(anchors, means, question);
+        let ask = |question: &Question<'_>| self.with.ask(question);
         let at_hand = AtHand { logs: &self.logs, ask: &ask };
         match verify_with(store, &at_hand, &target.run, &target.reference, options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
@@ -176,9 +176,6 @@ impl RunsToVerify<'_> {
 /// Why something cannot be verified.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A signer is wanted, and no key is anybody's.
-    #[error("nobody says which keys are the signer's")]
-    NoSigners,
     /// A revision cannot be looked up.
     #[error("{0:?} must be a commit's full id: there is no repository here")]
     NoId(String),

@@ -20,6 +20,8 @@ pub struct Trust<'a> {
     pub revoked: Option<&'a Path>,
     /// Whether every signature must be by a key that the signers name.
     pub require: bool,
+    /// The only principal whose keys count, if not all of them do.
+    pub signer: Option<&'a str>,
 }
 
 impl Repository {
@@ -59,9 +61,13 @@ impl Repository {
             Some(path) => revoked(&text(path)?).map_err(|e| bad(path, e.to_string()))?,
             None => Revoked::new(),
         };
+        if wanted.signer.is_some() && signers.is_none() {
+            return Err(Error::NoSigners);
+        }
         Ok(Options {
             own_key: self.own_fingerprint(),
             signers,
+            signer: wanted.signer.map(str::to_owned),
             strict_signers: strict_file.is_some() || wanted.require,
             revoked,
             ..Options::default()
@@ -86,6 +92,9 @@ fn text(path: &Path) -> Result<String, Error> {
 /// Why it cannot be told whom to trust.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A signer is wanted, and no key is anybody's.
+    #[error("nobody says which keys are the signer's")]
+    NoSigners,
     /// A file that a commit can change decides about nobody's trust.
     #[error("`{key}` names {}, which lies inside the work tree", path.display())]
     Inside {

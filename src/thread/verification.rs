@@ -8,15 +8,6 @@ use crate::verify::{self, Logs, Options, ThreadReport, thread as verify_thread};
 use super::own_threads;
 use super::target::{self, ThreadTarget};
 
-/// Whom to trust about threads.
-#[derive(Clone, Default)]
-pub struct VerifyThreads<'a> {
-    /// Where that is not as the configuration says.
-    pub trust: Trust<'a>,
-    /// The only principal whose keys count, if not all of them do.
-    pub signer: Option<String>,
-}
-
 /// Which threads are to be verified.
 #[derive(Clone, Copy)]
 pub enum Which<'a> {
@@ -40,13 +31,10 @@ impl Repository {
     pub fn verify_threads(
         &self,
         which: Which<'_>,
-        request: VerifyThreads<'_>,
+        trust: &Trust<'_>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<ThreadsToVerify<'_>, Error> {
-        let options = self.options(&request.trust, warn)?;
-        if request.signer.is_some() && options.signers.is_none() {
-            return Err(Error::NoSigners);
-        }
+        let options = self.options(trust, warn)?;
         let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
         let targets = match which {
             Which::All => own_threads(&self.store)?.into_iter().map(own).collect(),
@@ -57,7 +45,6 @@ impl Repository {
                 named.collect::<Result<_, _>>()?
             }
         };
-        let options = Options { signer: request.signer, ..options };
         Ok(ThreadsToVerify { repository: self, options, logs: Logs::read(&self.store)?, targets })
     }
 
@@ -102,9 +89,6 @@ impl ThreadsToVerify<'_> {
 /// Why threads cannot be verified.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A signer is wanted, and no key is anybody's.
-    #[error("nobody says which keys are the signer's")]
-    NoSigners,
     /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),

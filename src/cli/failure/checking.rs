@@ -2,6 +2,7 @@
 
 use git_handoff::anchor::{operations, verification};
 use git_handoff::model::hints;
+use git_handoff::repository::trust;
 use git_handoff::thread::verification as threads;
 
 use super::Failure;
@@ -26,7 +27,6 @@ impl From<operations::Error> for Failure {
 impl From<verification::Error> for Failure {
     fn from(error: verification::Error) -> Self {
         match error {
-            verification::Error::NoSigners => Self::of("no-signers", &error).hint(hints::verify_by_signer()),
             verification::Error::NoId(_) => Self::usage(error.to_string()),
             verification::Error::Base(inner) => inner.into(),
             verification::Error::Trust(inner) => inner.into(),
@@ -41,7 +41,9 @@ impl From<verification::Error> for Failure {
 impl From<threads::Error> for Failure {
     fn from(error: threads::Error) -> Self {
         match error {
-            threads::Error::NoSigners => Self::of("no-signers", &error).hint(hints::verify_thread_by_signer()),
+            threads::Error::Trust(trust::Error::NoSigners) => {
+                Self::of("no-signers", &error).hint(hints::verify_thread_by_signer())
+            }
             threads::Error::Trust(inner) => inner.into(),
             threads::Error::Target(inner) => inner.into(),
             threads::Error::Thread(inner) => inner.into(),

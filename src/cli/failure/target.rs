@@ -79,6 +79,7 @@ impl From<operations::Error> for Failure {
 impl From<trust::Error> for Failure {
     fn from(error: trust::Error) -> Self {
         match error {
+            trust::Error::NoSigners => Self::of("no-signers", &error).hint(hints::verify_by_signer()),
             trust::Error::Inside { .. } => Self::of("untrusted-file", &error).hint(hints::move_out()),
             trust::Error::Bad { .. } => Self::of("bad-signers", &error),
             trust::Error::Read { .. } => Self::of("io", &error),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use git_handoff::repository::Trust;
-use git_handoff::thread::verification::{VerifyThreads, Which};
+use git_handoff::thread::verification::Which;
 use git_handoff::verify::ThreadReport;
 
 use super::{Ending, Failure, Output, Repository};
@@ -39,10 +39,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         signers: arguments.signers.as_deref(),
         revoked: arguments.revoked.as_deref(),
         require: arguments.require_trusted,
+        signer: arguments.signer.as_deref(),
     };
     let which = if arguments.all { Which::All } else { Which::Named(&arguments.threads) };
-    let request = VerifyThreads { trust, signer: arguments.signer.clone() };
-    let threads = repository.verify_threads(which, request, &mut |text| output.warn(text))?;
+    let threads = repository.verify_threads(which, &trust, &mut |text| output.warn(text))?;
     if threads.is_empty() {
         output.note("there are no threads here");
     }
