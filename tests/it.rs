@@ -31,6 +31,7 @@ mod packet;
 mod plan;
 mod repository;
 mod run;
+mod sandbox;
 mod share;
 mod thread;
 mod upkeep;

@@ -54,6 +54,9 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &["Command::new"],
         &[
             "worker/agent.rs",
+            "worker/sandbox/confine.rs",
+            "worker/sandbox/probe.rs",
+            "worker/supervisor/confined.rs",
             "worker/supervisor/serving.rs",
             "git/program.rs",
             "plan/schemas/apart.rs",

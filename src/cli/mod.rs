@@ -47,9 +47,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-#[cfg(target_os = "linux")]
-use git_handoff::worker::supervisor;
-
 pub(crate) use failure::Failure;
 pub(crate) use output::Output;
 
@@ -158,8 +155,8 @@ impl Ending {
 /// Runs the program; the only way out of it.
 pub(crate) fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(supervised) = context::supervised() {
-        return supervisor::serve(supervised);
+    if let Some(ended) = context::serve() {
+        return ended;
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

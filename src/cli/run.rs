@@ -108,6 +108,9 @@ async fn drive_one(
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let drivable = repository.drivable(run, close)?;
+    if let Some(missing) = drivable.unenforced() {
+        output.warn(&format!("workers are confined by less than there could be: {missing}"));
+    }
     let mut display = Display::new(drivable.state(), drivable.clock());
     let driven = drivable.drive(interrupt, &mut |progress| display.tell(&progress)).await;
     display.end();

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
+use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
 use git_handoff::model::hints;
 use git_handoff::model::proof::Proof;
@@ -25,6 +26,9 @@ const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
 /// What else may be verified than a proof. An option that needs `--proof` names these too: what is needed does not count as missing
 /// where something stands that it cannot stand beside.
 const NO_PROOF: [&str; 4] = ["runs", "all", "bundle", "bundle_json"];
+
+/// The layers that may be required.
+const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 
 /// Prove that runs are intact: who made what from what, and that nothing was altered
 ///
@@ -73,6 +77,18 @@ pub(crate) struct Arguments {
     /// Fail unless this much can be claimed
     #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
     require: Option<String>,
+    /// Fail unless every attempt was confined by these layers, of `landlock`, `seccomp` and `bwrap` [default: all of them]
+    #[arg(
+        long,
+        value_name = "LAYERS",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_values = LAYERS,
+        value_parser = LAYERS,
+        conflicts_with_all = ["proof", "bundle_json"]
+    )]
+    require_sandbox: Vec<String>,
     /// Fail unless the run is of exactly this plan
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -151,8 +167,13 @@ fn report(runs: &RunsToVerify<'_>, arguments: &Arguments, output: &mut Output) -
 
 fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
     output.report(at, || report.to_json(), |color| report.painted(color));
+    let required: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
+    let less = report.less_than(&required);
+    if let Some((sandbox, layer)) = less {
+        output.note(&format!("{layer} was required, and there are attempts whose sandbox was `{sandbox}`"));
+    }
     if report.proves(arguments.claim()) {
-        return Ending::Done;
+        return if less.is_none() { Ending::Done } else { Ending::CheckFailed };
     }
     if report.intact {
         output.note("tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite");

@@ -23,6 +23,8 @@ pub struct Entry {
     pub default: &'static str,
     /// Whether it counts where it stands in a file inside the work tree, which a commit can change.
     pub tracked: bool,
+    /// The values that count there all the same, because they ask for more than nothing does.
+    pub anywhere: &'static [&'static str],
     pub(super) says: fn() -> String,
     pub(super) set: fn(&mut Config, &Given<'_>) -> Result<(), Error>,
 }

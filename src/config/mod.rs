@@ -15,12 +15,13 @@ use std::path::PathBuf;
 
 use crate::git::program;
 use crate::git::store::{Durability, Store};
+use crate::model::confinement::{Asked, Home, Network};
 use crate::model::schema::Schema;
 
 pub use entry::{Entry, Group};
 use entry::{Given, Key};
 use origin::WorkTrees;
-pub use origin::is_in_work_tree;
+pub use origin::{is_in_work_tree, work_trees};
 pub use registration::Registration;
 use registration::place;
 pub use table::SETTINGS;
@@ -44,6 +45,16 @@ pub struct Executor {
     pub pass_env: Vec<String>,
     /// Environment variables handed through to it whose values are secrets.
     pub secret_env: Vec<String>,
+    /// How much is asked to confine it.
+    pub sandbox: Option<Asked>,
+    /// Whom it may speak to.
+    pub network: Option<Network>,
+    /// Which home directory it has.
+    pub home: Home,
+    /// What else it may read.
+    pub readable: Vec<PathBuf>,
+    /// What else it may write.
+    pub writable: Vec<PathBuf>,
 }
 
 /// How a queue is driven.
@@ -84,6 +95,10 @@ pub struct Config {
     pub allowed_signers: Option<PathBuf>,
     /// `handoff.durability`
     pub durability: Durability,
+    /// `handoff.sandbox`: how much is asked to confine workers.
+    pub sandbox: Asked,
+    /// `handoff.network`: whom they may speak to.
+    pub network: Network,
     /// `handoff.maxCrashes`: how many attempts of an item a crash of the driver may take before the item fails.
     pub max_crashes: u32,
     /// `handoff.maxItems`
@@ -126,6 +141,8 @@ impl Default for Config {
             revoked: None,
             allowed_signers: None,
             durability: Durability::Strict,
+            sandbox: Asked::default(),
+            network: Network::default(),
             max_items: 10_000,
             max_product_size: 100 << 20,
             max_crashes: 10,
@@ -162,7 +179,7 @@ impl Config {
         let (mut user_key, mut silenced) = (None, Vec::new());
         for setting in parse_list(&listed) {
             let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
-            if is_trust_root(&setting.key) && tracked() {
+            if is_trust_root(&setting.key, &setting.value) && tracked() {
                 config.warnings.push(format!(
                     "`{}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust",
                     setting.key
@@ -230,12 +247,13 @@ impl Config {
 }
 
 /// Returns whether a setting decides whom or what to trust.
-fn is_trust_root(key: &str) -> bool {
+fn is_trust_root(key: &str, value: &str) -> bool {
     const OF_GIT: [&str; 3] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.format"];
     OF_GIT.contains(&key)
         || Key::parse(key).is_some_and(|key| {
             // One of an anchor's that nobody knows decides no more than the others.
-            key.section == Some("anchor") || key.entry().is_some_and(|entry| !entry.tracked)
+            key.section == Some("anchor")
+                || key.entry().is_some_and(|entry| !entry.tracked && !entry.anywhere.contains(&value))
         })
 }
 

@@ -14,6 +14,11 @@ pub(super) struct WorkTrees {
     git_dirs: Vec<PathBuf>,
 }
 
+/// Returns the work trees of a repository, links resolved.
+pub fn work_trees(store: &Store) -> Vec<PathBuf> {
+    WorkTrees::of(store).roots
+}
+
 impl WorkTrees {
     pub(super) fn of(store: &Store) -> Self {
         let common = store.common_dir();

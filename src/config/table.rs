@@ -7,13 +7,23 @@ use super::entry::{Entry, Group};
 use super::kind::{Boolean, Choice, File, Folder, Kind as _, Number, Read as _, Seconds, Size, Text, Variable, Words};
 use super::registration::Registration;
 use crate::git::store::Durability;
+use crate::model::confinement::{Asked, Home, Network};
+
+/// The words for how much confines workers.
+const SANDBOXES: Choice<Asked> =
+    Choice(&[("auto", Asked::Auto), ("require", Asked::Require), ("strict", Asked::Strict), ("none", Asked::None)]);
+
+/// The words for whom they may speak to.
+const NETWORKS: Choice<Network> =
+    Choice(&[("any", Network::Any), ("loopback", Network::Loopback), ("none", Network::None)]);
 
 /// Makes the table. An entry reads: what it does, its names, the kind of its value, its default; `outside` where it decides whom
-/// or what to trust, so that it does not count in a file inside the work tree; and how its value is taken.
+/// or what to trust, so that it does not count in a file inside the work tree, unless its value is one of those named behind it; and how
+/// its value is taken.
 macro_rules! settings {
     ($($title:literal: { $(
         $(#[doc = $sentence:literal])+
-        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident)?
+        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $([$($anywhere:literal)|+])?)?
             => |$config:pat_param, $given:pat_param, $value:pat_param| $take:expr;
     )+ })+) => {
         /// Every setting, in the order in which they are documented.
@@ -22,6 +32,7 @@ macro_rules! settings {
             sentence: concat!($($sentence),+).trim_ascii(),
             default: $default,
             tracked: settings!(tracked $($outside)?),
+            anywhere: &[$($($($anywhere),+)?)?],
             says: || $kind.says(),
             set: |config, given| {
                 let $value = $kind.read(given.setting)?;
@@ -75,6 +86,32 @@ settings! {
         /// The same for secrets: their values are taken out of transcripts before those are hashed.
         "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Words, "none"
             => |config, given, names| config.executor(given).secret_env.extend(names);
+    }
+    "What it may reach": {
+        /// What confines workers: whatever this machine can enforce, all of it or nothing runs, all of it and of files only what programs
+        /// need to run, nothing. What one attempt had is in its manifest.
+        "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside["require" | "strict"]
+            => |config, given, asked| match given.key.section {
+                None => config.sandbox = asked,
+                Some(_) => config.executor(given).sandbox = Some(asked),
+            };
+        /// Whom workers may speak to: everybody, only themselves, nobody.
+        "handoff.network" | "handoff.executor.<name>.network" | "handoff.subagent.<name>.network": NETWORKS, "`any`", outside["loopback" | "none"]
+            => |config, given, network| match given.key.section {
+                None => config.network = network,
+                Some(_) => config.executor(given).network = Some(network),
+            };
+        /// Which home directory it has: one of its own, or yours without what is secret in it.
+        "handoff.executor.<name>.home" | "handoff.subagent.<name>.home":
+            Choice(&[("private", Home::Private), ("real", Home::Real)]), "`private`", outside
+            => |config, given, home| config.executor(given).home = home;
+        /// A file or folder that it may read besides what every worker may; each setting adds one. One of your home directory is found at the
+        /// same place below a private one.
+        "handoff.executor.<name>.readable" | "handoff.subagent.<name>.readable": File, "none", outside
+            => |config, given, path| config.executor(given).readable.push(path);
+        /// The same for one that it may write as well.
+        "handoff.executor.<name>.writable" | "handoff.subagent.<name>.writable": File, "none", outside
+            => |config, given, path| config.executor(given).writable.push(path);
     }
     "How it is driven": {
         /// How many items run at the same time. Any setting of a queue makes its name known.

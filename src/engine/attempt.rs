@@ -1,5 +1,7 @@
 //! One attempt from its worktree to its products, and what of it is kept beside the chain.
 
+mod step;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,21 +19,21 @@ use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, Verifie
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
 use crate::plan::schemas::Schemas;
-use crate::worker::agent::{self, Cause, Ended, Invocation, Stdin};
+use crate::worker::agent::Stdin;
 use crate::worker::salvage::{self, Salvaged};
+use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{self, Workspace};
 use crate::worker::{host::Host, inputs};
+
+pub(super) use step::OWN_VARIABLES;
+use step::{judge, step};
 
 use super::command::Resolved;
 use super::products;
 
 /// How often a worktree is made again whose folder went away while it was made.
 const FOLDER_RETRIES: usize = 8;
-
-/// The variables that we set for every executor.
-pub(super) const OWN_VARIABLES: [&str; 6] =
-    ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
 
 /// Everything that one attempt is given.
 pub(super) struct Job {
@@ -56,6 +58,15 @@ pub(super) struct Job {
     pub(super) keep: bool,
     /// The program that supervises its commands.
     pub(super) supervisor: Option<PathBuf>,
+    /// What confines them.
+    pub(super) confinement: Option<Arc<Confinement>>,
+}
+
+impl Job {
+    /// Returns whether the worker has a home directory of its own.
+    fn has_own_home(&self) -> bool {
+        self.confinement.as_ref().is_some_and(|by| by.has_own_home())
+    }
 }
 
 /// How an attempt ended.
@@ -196,6 +207,9 @@ fn prepare(host: &Host, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
             .collect();
         let transcript = TranscriptWriter::create(&workspace.dir, &secrets, host.max_product)
             .map_err(|e| Verdict::failed(in_words(&e)))?;
+        if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
+            workspace.make_home(host, confinement.at_home()).map_err(|e| Verdict::failed(in_words(&e)))?;
+        }
         workspace.mark_started().map_err(|e| Verdict::failed(in_words(&e)))?;
         Ok(transcript)
     };
@@ -252,54 +266,6 @@ async fn work(
         }
     }
     Verdict::Done
-}
-
-async fn step(
-    workspace: &Workspace,
-    job: &Job,
-    argv: &[String],
-    stdin: Stdin,
-    deadline: Instant,
-    transcript: &mut TranscriptWriter,
-    cancel: &watch::Receiver<bool>,
-) -> Result<Ended, agent::Error> {
-    let mut env = job.env.clone();
-    let own: [OsString; 6] = [
-        job.run.as_str().into(),
-        job.item.as_str().into(),
-        job.attempt.to_string().into(),
-        workspace.task().into(),
-        workspace.result().into(),
-        workspace.tmp().into(),
-    ];
-    env.extend(OWN_VARIABLES.map(str::to_owned).into_iter().zip(own));
-    let invocation = Invocation {
-        argv: argv.to_vec(),
-        cwd: workspace.tree(),
-        attempt_dir: workspace.dir.clone(),
-        env,
-        stdin,
-        timeout: deadline.saturating_duration_since(Instant::now()),
-        supervisor: job.supervisor.clone(),
-    };
-    agent::run(&invocation, transcript, cancel.clone()).await
-}
-
-/// Says what the end of a command means: nothing if it went well.
-fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) -> Result<(), Verdict> {
-    let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", in_words(e))))?;
-    match (ended.cause, ended.exit) {
-        (Cause::Cancelled, _) => Err(Verdict::Interrupted),
-        (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
-        (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
-        (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
-            Err(Verdict::failed(format!("{step}exited with {code}")))
-        }
-        (Cause::Exited, Some(Exit { signal: Some(signal), .. })) => {
-            Err(Verdict::failed(format!("{step}was ended by signal {signal}")))
-        }
-        (Cause::Exited, _) => Err(Verdict::failed(format!("{step}ended in an unknown way"))),
-    }
 }
 
 /// The file that an executor may write.

@@ -10,6 +10,9 @@ use crate::model::digest::Digest;
 use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
+use crate::worker::sandbox::Sandbox;
+
+use super::ground;
 
 /// What the driver needs to know about this machine.
 #[derive(Clone)]
@@ -24,6 +27,12 @@ pub struct Machine {
     pub schemas: Arc<Schemas>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
+    /// The home directory of who drives runs, where there is one.
+    pub home: Option<PathBuf>,
+    /// What relative paths of the configuration start from: the top of the work tree, or, without one, the git directory.
+    pub top: PathBuf,
+    /// What workers are confined with.
+    pub sandbox: Arc<Sandbox>,
     /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
     pub supervisor: Option<PathBuf>,
 }
@@ -31,10 +40,14 @@ pub struct Machine {
 impl Machine {
     /// Returns what the configuration and the environment of a repository say.
     pub fn of(repository: &Repository, close: bool) -> Result<Self, NoCache> {
+        let host = Arc::new(host(repository)?);
         Ok(Self {
             config: repository.config.clone(),
             ambient: repository.environment.variables.clone(),
-            host: Arc::new(host(repository)?),
+            home: repository.environment.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
+            sandbox: Arc::new(ground::sandbox(repository, &host)),
+            host,
             schemas: Arc::new(repository.schemas()),
             close,
             supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
@@ -51,6 +64,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     };
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
     let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
+    ground::shorten(&mut host, environment);
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);
     host.max_product = config.max_product_size;

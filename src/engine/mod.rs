@@ -11,6 +11,7 @@ pub mod operations;
 pub mod recover;
 
 mod attempt;
+mod ground;
 mod outcome;
 mod prepare;
 mod products;

@@ -20,10 +20,11 @@ use crate::repository::{self, Repository};
 use crate::run::list::ItemStatus;
 use crate::run::target::{self, own_runs};
 use crate::run::{Denied, OpenRun, Target, View};
+use crate::worker::sandbox::Refused;
 
-use super::drive;
 use super::event::Progress;
 use super::machine::{Machine, NoCache};
+use super::{command, drive, ground};
 
 /// A run of this many entries leaves so many loose objects that they are packed at its end.
 const LARGE: u64 = 5_000;
@@ -79,6 +80,7 @@ impl Repository {
         let open = OpenRun::open(&self.writer()?, run)?;
         let machine = Machine::of(self, close)?;
         check_schemas(&open, &machine.schemas)?;
+        check_sandboxes(&open, &machine)?;
         Ok(Drivable { repository: self, open, machine })
     }
 
@@ -123,6 +125,11 @@ impl Drivable<'_> {
     /// Returns what the run has come to.
     pub fn state(&self) -> &RunState {
         &self.open.state
+    }
+
+    /// Says which layers of a sandbox are missing on this machine although workers are to be confined as well as it can.
+    pub fn unenforced(&self) -> Option<String> {
+        self.machine.sandbox.missing()
     }
 
     /// Returns where moments come from.
@@ -172,6 +179,18 @@ fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Error> {
     Ok(())
 }
 
+/// Makes sure that no item is dispatched to workers that cannot be confined as they are to be.
+fn check_sandboxes(open: &OpenRun, machine: &Machine) -> Result<(), Error> {
+    let items = open.state.graph.items().iter().zip(&open.state.items);
+    for (item, _) in items.filter(|(_, state)| !state.phase.is_terminal()) {
+        // One that cannot be resolved fails by itself, and says why.
+        if let Ok(resolved) = command::resolve(item, &machine.config) {
+            ground::confine(machine, &resolved.settings)?;
+        }
+    }
+    Ok(())
+}
+
 /// Why runs are not driven.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -186,6 +205,9 @@ pub enum Error {
     /// There is nowhere to make worktrees.
     #[error(transparent)]
     NoCache(#[from] NoCache),
+    /// Workers cannot be confined as they are to be.
+    #[error(transparent)]
+    Sandbox(#[from] Refused),
     /// The run may not be continued.
     #[error(transparent)]
     Denied(#[from] Denied),

@@ -1,17 +1,18 @@
 //! Puts together what one dispatch is given: the entry, the manifest it seals, and the job.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use crate::model::confinement::NONE;
 use crate::model::digest::Digest;
 use crate::model::entry::ItemFired;
 use crate::model::manifest::{self, Manifest};
 use crate::model::{bounds, format};
 use crate::run::OpenRun;
-use crate::worker::sandbox;
 
 use super::attempt::{self, Job};
 use super::machine::Machine;
-use super::{command, needs};
+use super::{command, ground, needs};
 
 /// Puts together what an item will be given; an error is the reason it fails for.
 pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
@@ -21,6 +22,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     let resolved = command::resolve(item, &machine.config).map_err(|e| e.to_string())?;
     let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
+    let confinement = ground::confine(machine, &resolved.settings).map_err(|e| e.to_string())?;
     let submitted = serde_json::Value::Object(item.inputs.clone());
     let manifest = Manifest {
         schema: manifest::SCHEMA.into(),
@@ -44,7 +46,8 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
             .collect(),
         secret_env: resolved.settings.secret_env.clone(),
         timeout: resolved.timeout,
-        sandbox: sandbox::enforced().into(),
+        sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
+        network: confinement.as_ref().map(|by| by.network()),
         tool: format::TOOL.into(),
     };
     let sealed = manifest.canonical();
@@ -68,6 +71,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         env,
         keep: machine.config.keep,
         supervisor: machine.supervisor.clone(),
+        confinement: confinement.map(Arc::new),
     };
     Ok((fired, manifest, job))
 }

@@ -38,7 +38,7 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
             continue;
         }
         // Nothing of it is saved, and room may be short.
-        workspace.remove_tmp()?;
+        workspace.remove_private()?;
         match salvage::salvage(&workspace, host) {
             Ok(Some(Salvaged { tree, kept: _kept })) => {
                 let path = format::transcript_path(&item, attempt);

@@ -1,6 +1,7 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
 pub mod ahead;
+mod alternates;
 pub mod apart;
 pub mod batch;
 pub mod checked;

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -92,9 +92,7 @@ fn lay_out(repository: &Store, dir: &Path) -> io::Result<()> {
     fs::write(dir.join("config"), config)?;
     let mut alternates = File::create(dir.join("objects/info/alternates"))?;
     // The repository's own alternates too: git takes relative ones only in the repository that names them.
-    let more = repository.local().objects.store_ref().alternate_db_paths().map_err(io::Error::other)?;
-    for objects in std::iter::once(repository.objects_dir()).chain(more) {
-        let objects: PathBuf = fs::canonicalize(&objects).unwrap_or(objects);
+    for objects in repository.object_dirs().map_err(io::Error::other)? {
         let path = objects.as_os_str().as_encoded_bytes();
         if path.contains(&b'\n') || path.starts_with(b"\"") || path.starts_with(b"#") {
             return Err(io::Error::other(format!("{} cannot be borrowed from", objects.display())));

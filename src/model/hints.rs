@@ -41,6 +41,8 @@ macro_rules! hints {
 
 // What there is.
 hints! {
+    /// What is to confine workers is not there.
+    sandbox() => "apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce";
     /// No run, or no settled one, is called so.
     runs() => "git handoff runs";
     /// No thread is called so.

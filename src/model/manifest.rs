@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
+use super::confinement::Network;
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
@@ -53,8 +54,11 @@ pub struct Manifest {
     pub secret_env: Vec<String>,
     /// Seconds after which the attempt is ended.
     pub timeout: u64,
-    /// What confined the executor; `none` says that nothing did.
+    /// The layers that confined the executor, each with its version where it has one; `none` says that nothing did.
     pub sandbox: String,
+    /// Whom it could speak to, where something confined it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// The program that dispatched it.
     pub tool: String,
 }

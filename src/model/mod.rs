@@ -3,6 +3,7 @@
 pub mod bounds;
 pub mod catalog;
 pub mod causes;
+pub mod confinement;
 #[cfg(feature = "full")]
 pub mod credential;
 pub mod descriptor;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::merkle::TreeHead;
+use crate::model::confinement::missing;
 use crate::model::digest::{Digest, Oid};
 
 use super::findings::Verdict;
@@ -206,6 +207,15 @@ impl Facts {
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
         }
+    }
+}
+
+impl Report {
+    /// Returns what confined some attempt, and the first of the required layers that it had not; none where all attempts had them.
+    ///
+    /// An attempt whose manifest cannot be read is not counted here; the row `manifest` fails then.
+    pub fn less_than<'a>(&self, required: &[&'a str]) -> Option<(&str, &'a str)> {
+        self.sandbox.keys().find_map(|sandbox| Some((sandbox.as_str(), missing(sandbox, required)?)))
     }
 }
 

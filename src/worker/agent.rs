@@ -1,28 +1,31 @@
 //! Runs one command in a worktree to its end.
 
 mod handle;
+mod pipes;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{self, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout_at};
 
 use handle::{Handle, feed};
+use pipes::Pipes;
 
+use super::sandbox::{Confinement, Own};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
-use super::transcript::{self, Stream, TranscriptWriter};
+use super::transcript::{self, TranscriptWriter};
 use crate::model::entry::Exit;
 
 /// How long a command may take to end after it was asked to.
@@ -49,6 +52,19 @@ pub struct Invocation {
     /// The program that supervises it when its first argument is [`supervisor::ARGUMENT`]; without one, a process that leaves
     /// its group and says that it is another attempt's is not found while others run.
     pub supervisor: Option<PathBuf>,
+    /// What confines it, below a supervisor; none where nothing does.
+    pub confinement: Option<Confined>,
+}
+
+/// What confines one command, and what of the attempt's files it reaches.
+#[derive(Clone, Debug)]
+pub struct Confined {
+    /// What confines all of its executor's.
+    pub by: Arc<Confinement>,
+    /// What it may write besides its working directory.
+    pub writable: Vec<PathBuf>,
+    /// What else it may read.
+    pub readable: Vec<PathBuf>,
 }
 
 /// What a command reads.
@@ -116,6 +132,7 @@ pub async fn run(
         }
         (_, Some(Report::Ended(exit))) => Some(exit),
         (_, Some(Report::Left(exit))) => exit,
+        (_, Some(Report::Unconfined(why))) => return Err(Error::Unconfined(why)),
         // Ended by us, because it did not listen.
         (_, None) if cause != Cause::Exited => None,
         (_, None) => return Err(Error::Supervisor(status)),
@@ -153,7 +170,8 @@ async fn attend(
     };
     let stdin = child.stdin.take();
     let mut fed = false;
-    let feeding = feed(stdin, handle, &invocation.stdin);
+    let told = invocation.told();
+    let feeding = feed(stdin, handle, (told.as_deref(), &invocation.stdin));
     tokio::pin!(cancelled, feeding);
     loop {
         tokio::select! {
@@ -178,8 +196,22 @@ async fn attend(
     }
 }
 
+impl Invocation {
+    /// Returns what is to be told to what stands between the driver and the command.
+    fn told(&self) -> Option<Vec<u8>> {
+        let Confined { by, writable, readable } = self.confinement.as_ref()?;
+        let [writable, readable]: [Vec<&Path>; 2] =
+            [writable, readable].map(|paths| paths.iter().map(PathBuf::as_path).collect());
+        let told = by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable });
+        Some(serde_json::to_vec(&told).expect("paths and words serialise"))
+    }
+}
+
 fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
     let (program, args) = invocation.argv.split_first().ok_or(Error::Empty)?;
+    if invocation.confinement.is_some() && invocation.supervisor.is_none() {
+        return Err(Error::Unconfined("there is no program that could do it".into()));
+    }
     let mut handle = Handle::Group;
     let mut command = process::Command::new(invocation.supervisor.as_deref().unwrap_or(program.as_ref()));
     let stdin = match (&invocation.supervisor, &invocation.stdin) {
@@ -246,69 +278,19 @@ fn apart(command: &mut process::Command) {
 /// Has a child do something to itself before it is the program; `calls` are bare system calls and nothing else.
 #[expect(
     unsafe_code,
-    reason = "the only way to set the parent-death signal and to begin a session; the two callers make system calls and nothing else"
+    reason = "the only way to set the parent-death signal, to begin a session and to hand on no open files; nothing but system calls is made"
 )]
 fn before(command: &mut process::Command, calls: impl Fn() -> rustix::io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: prctl, getppid
-    // and setsid are bare system calls here, and the errors are plain numbers.
+    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: close_range,
+    // prctl, getppid and setsid are bare system calls here, and the errors are plain numbers.
     unsafe {
-        command.pre_exec(move || calls().map_err(io::Error::from));
-    }
-}
-
-/// Our ends of the pipes that a command writes to.
-struct Pipes {
-    out: Pipe,
-    err: Pipe,
-}
-
-struct Pipe {
-    from: Option<Box<dyn AsyncRead + Unpin + Send>>,
-    buffer: Box<[u8]>,
-}
-
-impl Pipes {
-    fn of(child: &mut Child) -> Self {
-        Self { out: Pipe::new(child.stdout.take()), err: Pipe::new(child.stderr.take()) }
-    }
-
-    /// Reads from whichever has something; none when both are at their end. Dropping this loses nothing.
-    async fn read(&mut self) -> Option<(Stream, usize)> {
-        loop {
-            let (stream, count) = tokio::select! {
-                count = self.out.read(), if self.out.from.is_some() => (Stream::Out, count),
-                count = self.err.read(), if self.err.from.is_some() => (Stream::Err, count),
-                else => return None,
-            };
-            if count > 0 {
-                return Some((stream, count));
-            }
-            match stream {
-                Stream::Out => self.out.from = None,
-                Stream::Err => self.err.from = None,
-            }
-        }
-    }
-
-    fn bytes(&self, stream: Stream, count: usize) -> &[u8] {
-        match stream {
-            Stream::Out => &self.out.buffer[..count],
-            Stream::Err => &self.err.buffer[..count],
-        }
-    }
-}
-
-impl Pipe {
-    fn new(from: Option<impl AsyncRead + Unpin + Send + 'static>) -> Self {
-        Self { from: from.map(|from| Box::new(from) as _), buffer: vec![0; 64 << 10].into() }
-    }
-
-    /// Reads once; 0 at the end, which a broken pipe is as well.
-    async fn read(&mut self) -> usize {
-        match &mut self.from {
-            Some(from) => from.read(&mut self.buffer).await.unwrap_or(0),
-            None => 0,
-        }
+        command.pre_exec(move || {
+            // What we were given by whoever started us is none of a worker's business. A kernel that lacks the call lacks
+            // Landlock as well.
+            #[cfg(target_os = "linux")]
+            libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            calls().map_err(io::Error::from)
+        });
     }
 }
 
@@ -343,6 +325,9 @@ pub enum Error {
     /// The supervisor did not live to say how the command ended.
     #[error("what supervises the attempt ended before it ({0}), with all that it held")]
     Supervisor(ExitStatus),
+    /// It could not be confined as it is to be, and was not started.
+    #[error("it could not be confined: {0}")]
+    Unconfined(String),
     /// It does not end, whatever is done: somebody holds it, or the system does.
     #[error("process {0} was killed and does not end")]
     Unkillable(i32),

@@ -27,6 +27,8 @@ pub struct Host {
     pub store: Store,
     /// The folder that holds the attempts; made when it is needed.
     pub root: PathBuf,
+    /// The folder that holds what is private to each worker, at a path as short as can be; made when it is needed.
+    pub private: PathBuf,
     /// The folder of a worktree that consumed bytes are put into, slash-separated.
     pub inputs: String,
     /// The folder of a worktree that outputs are taken from, slash-separated.
@@ -50,6 +52,7 @@ impl Host {
     pub fn new(store: Store, root: PathBuf) -> Self {
         Self {
             store,
+            private: root.join(".own"),
             root,
             inputs: "inputs".to_owned(),
             outputs: "outputs".to_owned(),

@@ -1,9 +1,244 @@
-//! What confines a worker.
+//! What confines a worker, in layers: each is kept by others, and a manifest records which there were.
+//!
+//! | layer | keeps a worker from |
+//! |---|---|
+//! | bubblewrap ([`mounts`]) | seeing other files, processes, sockets, shared memory, and with them the network |
+//! | Landlock ([`files`]) | reading and writing other files, speaking to other processes |
+//! | seccomp ([`calls`]) | system calls that lead out of the others |
+//!
+//! A process of this program stands between the supervisor and the command ([`confine`]): below bubblewrap, where there is that, it
+//! gives up the rights of root, confines itself by the inner layers, and starts the command. [`reach`] says what is reached, as a [`map`] from paths.
 
-/// What a manifest records where nothing confines the worker.
-pub const NONE: &str = "none";
+#[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
+pub mod confine;
+#[cfg(target_os = "linux")]
+mod files;
+mod map;
+mod mounts;
+mod places;
+pub mod probe;
+mod reach;
 
-/// Returns what this build enforces, as manifests record it: nothing yet.
-pub fn enforced() -> &'static str {
-    NONE
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+pub use reach::{Missing, More, Surroundings, folders, named_in};
+
+pub(in crate::worker) use mounts::PROGRAM;
+
+use map::Access;
+use mounts::Mounts;
+use reach::Reach;
+
+use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP};
+
+/// The layers that something is confined by, each with its version where it has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layers {
+    /// The version of Landlock's interface.
+    pub landlock: Option<u32>,
+    /// Whether system calls are refused.
+    pub seccomp: bool,
+    /// The version of bubblewrap.
+    pub bwrap: Option<String>,
+}
+
+impl fmt::Display for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let landlock = self.landlock.map(|version| format!("{LANDLOCK}:{version}"));
+        let seccomp = self.seccomp.then(|| SECCOMP.to_owned());
+        let bwrap = self.bwrap.as_ref().map(|version| format!("{BWRAP}:{version}"));
+        let layers: Vec<String> = [landlock, seccomp, bwrap].into_iter().flatten().collect();
+        f.write_str(if layers.is_empty() { NONE.to_owned() } else { layers.join(" ") }.as_str())
+    }
+}
+
+/// What this machine can confine workers with, and what they reach here.
+pub struct Sandbox {
+    around: Surroundings,
+    /// This program.
+    program: Option<PathBuf>,
+    /// bubblewrap, where it works.
+    bwrap: Option<PathBuf>,
+    layers: Layers,
+    /// Why layers are missing.
+    missing: Vec<String>,
+    known: Mutex<BTreeMap<More, Arc<Reach>>>,
+}
+
+/// How the workers of one executor are confined.
+#[derive(Clone, Debug)]
+pub struct Confinement {
+    reach: Arc<Reach>,
+    layers: Layers,
+    bwrap: Option<PathBuf>,
+    program: PathBuf,
+    network: Network,
+    home: Home,
+}
+
+/// The files of one attempt that its worker reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'a> {
+    /// The worktree, which it works in.
+    pub tree: &'a Path,
+    /// What else it may write.
+    pub writable: &'a [&'a Path],
+    /// What else it may read.
+    pub readable: &'a [&'a Path],
+}
+
+/// What the processes between the driver and a command are told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Told {
+    /// bubblewrap and its arguments up to the command.
+    pub(in crate::worker) outer: Option<Vec<OsString>>,
+    pub(in crate::worker) inner: Inner,
+}
+
+/// What the last of them does to itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Inner {
+    /// The version of Landlock's interface that there must be.
+    landlock: Option<u32>,
+    given: Vec<(OsString, Access)>,
+    seccomp: bool,
+    network: Network,
+}
+
+impl Sandbox {
+    /// Returns one of no layers, for where nobody wants workers confined.
+    pub fn none() -> Self {
+        Self {
+            around: Surroundings::default(),
+            program: None,
+            bwrap: None,
+            layers: Layers::default(),
+            missing: Vec::new(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Returns how an executor's workers are confined, none where nothing confines them; refuses where what is asked for cannot be
+    /// enforced here.
+    pub fn confine(&self, more: &More, network: Network) -> Result<Option<Confinement>, Refused> {
+        if more.asked == Asked::None {
+            return if network == Network::Any { Ok(None) } else { Err(Refused::Unconfined(network)) };
+        }
+        if more.asked.insists()
+            && let Some(why) = self.missing()
+        {
+            return Err(Refused::Missing(more.asked, why));
+        }
+        let shut = match network {
+            Network::Any => true,
+            Network::Loopback => self.layers.bwrap.is_some(),
+            Network::None => self.layers.bwrap.is_some() || self.layers.seccomp,
+        };
+        if !shut {
+            return Err(Refused::Network(network, self.missing.join("; ")));
+        }
+        let Some(program) = self.program.clone().filter(|_| self.layers != Layers::default()) else { return Ok(None) };
+        let reach = self.reach(more)?;
+        let (layers, bwrap) = (self.layers.clone(), self.bwrap.clone());
+        Ok(Some(Confinement { reach, layers, bwrap, program, network, home: more.home }))
+    }
+
+    /// Returns what cannot be enforced on this machine, and why; none where all layers are there.
+    pub fn missing(&self) -> Option<String> {
+        (!self.missing.is_empty()).then(|| self.missing.join("; "))
+    }
+
+    /// Returns the layers that are there.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    fn reach(&self, more: &More) -> Result<Arc<Reach>, Missing> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reach) = known.get(more) {
+            return Ok(Arc::clone(reach));
+        }
+        let reach = Arc::new(Reach::of(&self.around, more)?);
+        known.insert(more.clone(), Arc::clone(&reach));
+        Ok(reach)
+    }
+}
+
+impl Confinement {
+    /// Returns the layers, as manifests record them.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// Returns whom the worker may speak to.
+    pub fn network(&self) -> Network {
+        self.network
+    }
+
+    /// Returns whether the worker has a home directory of its own.
+    pub fn has_own_home(&self) -> bool {
+        self.home == Home::Private
+    }
+
+    /// Returns what lies at the same place below a home directory of the worker's own, and where it really is.
+    pub fn at_home(&self) -> &[(PathBuf, PathBuf)] {
+        &self.reach.at_home
+    }
+
+    /// Says it to the processes in between.
+    pub(in crate::worker) fn told(&self, own: &Own<'_>) -> Told {
+        let mut map = self.reach.map.clone();
+        for path in own.readable {
+            map.set(path, Access::Read);
+        }
+        for path in own.writable.iter().chain([&own.tree]) {
+            map.set(path, Access::Write);
+        }
+        let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
+        let mounts =
+            Mounts { map: &map, homes: &homes, program: Some(&self.program), network: self.network, cwd: own.tree };
+        let outer = self.bwrap.as_ref().map(|bwrap| {
+            let mut words = vec![bwrap.clone().into_os_string()];
+            words.extend(mounts::arguments(&mounts));
+            words
+        });
+        let shared = Path::new(places::SHARED_MEMORY);
+        // What bubblewrap hides need not be left out of what Landlock gives.
+        let given = if outer.is_some() {
+            let places = map.places().map(|(path, access)| (path.to_owned(), access));
+            places.chain([(shared.to_owned(), Access::Write)]).collect()
+        } else {
+            map.set(shared, Access::Write);
+            map.given()
+        };
+        let given = given.into_iter().filter(|(_, access)| *access != Access::Hidden);
+        let given = given.map(|(path, access)| (path.into_os_string(), access)).collect();
+        let Layers { landlock, seccomp, .. } = self.layers;
+        Told { outer, inner: Inner { landlock, given, seccomp, network: self.network } }
+    }
+}
+
+/// Why workers are not run as they are to be.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Not all layers are there.
+    #[error("`handoff.sandbox` is `{0}`, and this machine cannot enforce it: {1}")]
+    Missing(Asked, String),
+    /// The network cannot be shut.
+    #[error("`handoff.network` is `{0}`, and this machine cannot enforce it: {1}")]
+    Network(Network, String),
+    /// Nothing is to confine them, and yet they are to be kept from the network.
+    #[error("`handoff.network` is `{0}`, which nothing enforces where `handoff.sandbox` is `none`")]
+    Unconfined(Network),
+    /// What they are to write is not there.
+    #[error(transparent)]
+    Writable(#[from] Missing),
 }

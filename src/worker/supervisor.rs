@@ -6,15 +6,19 @@
 //!
 //! | from the driver | bytes |
 //! |---|---|
+//! | how it is confined | JSON, as the next row has it; `NOTHING` where nothing confines it |
 //! | what the command reads | its length in 8 bytes, most significant first, and the bytes; `NOTHING` for `/dev/null` |
 //! | ask the command to end | `ASK` |
 //! | end everything now | `END`, or the end of the stream |
 //!
 //! The supervisor answers once, with a `Report`. Its arguments are the command's, its environment, working directory and
-//! output too, so that it costs no more than a start of this program and what is said of a command is said of it.
+//! output too, so that it costs no more than a start of this program and what is said of a command is said of it. What confines the
+//! command stands between the two, and is told the same in the same way ([`confine`](super::sandbox::confine)).
 
 #[cfg(target_os = "linux")]
-mod serving;
+mod confined;
+#[cfg(target_os = "linux")]
+pub(super) mod serving;
 
 use std::time::Duration;
 
@@ -37,7 +41,7 @@ pub(super) const END: u8 = b'K';
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a supervisor says at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The command could not be started, for a reason that the system numbers.
     NotStarted(i32),
@@ -45,19 +49,28 @@ pub(super) enum Report {
     Ended(Exit),
     /// The command ended so, or not at all; something below it could not be ended.
     Left(Option<Exit>),
+    /// The command could not be confined as it is to be, and was not started; the sentence says why.
+    Unconfined(String),
 }
 
+/// The most bytes of a report.
+pub(super) const LONGEST_REPORT: usize = 2 << 10;
+
 impl Report {
-    fn write(self) -> String {
+    pub(super) fn write(&self) -> String {
         let exit = |exit: Exit| match (exit.code, exit.signal) {
             (Some(code), _) => format!("code {code}"),
             (None, signal) => format!("signal {}", signal.unwrap_or_default()),
         };
         match self {
             Self::NotStarted(number) => format!("errno {number}\n"),
-            Self::Ended(ended) => format!("{}\n", exit(ended)),
+            Self::Ended(ended) => format!("{}\n", exit(*ended)),
             Self::Left(None) => "left\n".to_owned(),
-            Self::Left(Some(ended)) => format!("left {}\n", exit(ended)),
+            Self::Left(Some(ended)) => format!("left {}\n", exit(*ended)),
+            Self::Unconfined(why) => {
+                let why: String = why.chars().take(LONGEST_REPORT / 8).collect();
+                format!("unconfined {}\n", why.replace('\n', " "))
+            }
         }
     }
 
@@ -69,6 +82,9 @@ impl Report {
             "signal" => Some(Exit { code: None, signal: Some(number.parse().ok()?) }),
             _ => None,
         };
+        if let Some(why) = line.strip_prefix("unconfined ") {
+            return Some(Self::Unconfined(why.to_owned()));
+        }
         match *line.split(' ').collect::<Vec<_>>() {
             ["errno", number] => Some(Self::NotStarted(number.parse().ok()?)),
             ["left"] => Some(Self::Left(None)),

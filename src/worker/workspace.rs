@@ -1,6 +1,6 @@
 //! The worktree of one attempt.
 //!
-//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `tmp/` (its `TMPDIR`), `task.json`, `result.json`,
+//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `result/` (which it may write to),
 //! `started` once all is in place, and our own copy of the `index` as it was after the checkout, which is for whoever comes
 //! after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
 //! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it.
@@ -8,6 +8,7 @@
 mod base;
 mod filters;
 mod git_dir;
+mod private;
 
 use std::fs;
 use std::io;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 pub(super) use base::Base;
+use private::Private;
 
 use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;
@@ -34,6 +36,10 @@ pub const UNSAVED: &str = "-unsaved";
 /// The file that says that everything was in place, so that something may have run.
 const STARTED: &str = "started";
 
+/// The folder of the worker's result, and the file in it.
+const RESULTS: &str = "result";
+const RESULT: &str = "result.json";
+
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
 pub struct Workspace {
@@ -49,6 +55,7 @@ pub struct Workspace {
     pub dir: PathBuf,
     inputs: PathBuf,
     outputs: PathBuf,
+    private: Private,
     /// The run's folder, and the name of the attempt's in it.
     run_folder: Arc<Folder>,
     name: String,
@@ -127,16 +134,18 @@ impl Workspace {
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
         let (run, item) = (run.clone(), item.clone());
-        Ok(Self { run, item, attempt, base, dir, inputs, outputs, run_folder, name, folder, index: None })
+        let private = Private::of(host, &dir);
+        Ok(Self { run, item, attempt, base, dir, inputs, outputs, private, run_folder, name, folder, index: None })
     }
 
     fn fill(&mut self, host: &Host, base: &Base) -> Result<(), Error> {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
-        for dir in [&self.inputs, &self.outputs, &self.tmp()] {
+        for dir in [&self.inputs, &self.outputs, &self.dir.join(RESULTS)] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
+        self.private.make()?;
         let git_dir = tree.join(".git");
         base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
         fs::write(git_dir.join("index"), index.worker).map_err(Error::at(&git_dir))?;
@@ -188,7 +197,22 @@ impl Workspace {
 
     /// Returns the worker's private folder for temporary files.
     pub fn tmp(&self) -> PathBuf {
-        self.dir.join("tmp")
+        self.private.tmp()
+    }
+
+    /// Returns the worker's private home directory, where it has one.
+    pub fn home(&self) -> PathBuf {
+        self.private.home()
+    }
+
+    /// Makes the worker's private home directory: git's settings for who commits, and links to places, each with what it leads to.
+    pub fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
+        self.private.make_home(host, at_home)
+    }
+
+    /// Returns the folder of the file that the worker may write its result to.
+    pub fn results(&self) -> PathBuf {
+        self.dir.join(RESULTS)
     }
 
     /// Returns the file that tells the worker what to do; its path is also what survivors are recognised by.
@@ -198,7 +222,7 @@ impl Workspace {
 
     /// Returns the file that the worker may write its result to.
     pub fn result(&self) -> PathBuf {
-        self.dir.join("result.json")
+        self.results().join(RESULT)
     }
 
     /// Returns our index as it was after the checkout; none where the checkout was not complete, or a worker took it away.
@@ -219,7 +243,7 @@ impl Workspace {
 
     /// Reads what the worker wrote as its result: none where it wrote nothing, or something that is no small plain file.
     pub fn read_result(&self) -> Option<Vec<u8>> {
-        self.folder.read("result.json", MAX_RESULT).ok()
+        self.folder.folder(RESULTS).and_then(|folder| folder.read(RESULT, MAX_RESULT)).ok()
     }
 
     /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
@@ -234,9 +258,9 @@ impl Workspace {
         list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
     }
 
-    /// Removes the worker's folder for temporary files, which nothing is ever taken from.
-    pub fn remove_tmp(&self) -> Result<(), Error> {
-        self.folder.remove("tmp").map_err(Error::at(&self.dir))
+    /// Removes the worker's folders for temporary files and for its home, which nothing is ever taken from.
+    pub fn remove_private(&self) -> Result<(), Error> {
+        self.private.remove()
     }
 
     /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are
@@ -244,6 +268,7 @@ impl Workspace {
     ///
     /// A failure leaves a folder that can be removed again later. The run's folder goes with its last attempt.
     pub fn remove(self) -> Result<(), Error> {
+        self.private.remove()?;
         let emptied = if self.is_in_place() { Ok(()) } else { self.folder.empty() };
         emptied.and_then(|()| self.run_folder.remove(&self.name)).map_err(Error::at(&self.dir))?;
         if let Some(run) = self.dir.parent() {

@@ -38,7 +38,11 @@ pub(crate) struct Driver {
 
 impl Ground {
     pub(crate) fn new() -> Self {
-        let env = Environment::empty();
+        Self::of(Environment::empty())
+    }
+
+    /// Makes one in whose environment nothing is done yet.
+    pub(crate) fn of(env: Environment) -> Self {
         fs::create_dir(env.repo()).unwrap();
         let ground = Self { env };
         ground.make();

@@ -56,7 +56,16 @@ pub(crate) struct Environment {
 impl Environment {
     /// Makes an environment without a repository.
     pub(crate) fn empty() -> Self {
-        let root = folder();
+        Self::of(folder())
+    }
+
+    /// Makes one on a disk, below the folder of all temporary files, where everybody may look.
+    pub(crate) fn on_disk() -> Self {
+        let root = tempfile::Builder::new().prefix("git-handoff-test.").tempdir_in("/tmp").expect("a temporary folder");
+        Self::of(root)
+    }
+
+    fn of(root: TempDir) -> Self {
         let path = root.path().canonicalize().expect("it exists");
         let env = Self { root, path, commands: AtomicU32::new(0) };
         fs::create_dir_all(env.path().join("home")).expect("the folder is new");
@@ -65,7 +74,7 @@ impl Environment {
         fs::set_permissions(env.path().join("home/signing_key"), own).expect("the mode can be set");
         let text = format!(
             "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n\
-             [handoff]\n\tsigningKey = {0}/home/signing_key\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
+             [handoff]\n\tsigningKey = {0}/home/signing_key\n\tsandbox = none\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
             env.path().display()
         );
         env.write("home/gitconfig", &text);

@@ -18,7 +18,9 @@ impl Place {
     pub(crate) fn new() -> Self {
         let place = Self { folder: crate::common::folder() };
         std::fs::create_dir(place.home()).unwrap();
-        std::fs::write(place.home().join(".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.com\n").unwrap();
+        // Items speak to the test through files beside the repository.
+        let settings = "[user]\n\tname = Ada\n\temail = ada@example.com\n[handoff]\n\tsandbox = none\n";
+        std::fs::write(place.home().join(".gitconfig"), settings).unwrap();
         std::fs::create_dir(place.root()).unwrap();
         place.git(&["init", "--quiet", "--initial-branch=main"]);
         place.write("main.txt", "one\ntwo\nthree\nfour\nfive\n");

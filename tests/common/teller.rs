@@ -153,6 +153,7 @@ impl<'a> Teller<'a> {
             secret_env: Vec::new(),
             timeout: node.timeout.unwrap_or(7200),
             sandbox: "none".to_owned(),
+            network: None,
             tool: format::TOOL.to_owned(),
         };
         bend(&mut manifest);

@@ -6,6 +6,7 @@ use git_handoff::anchor;
 use git_handoff::config::{Config, Executor, Queue, SETTINGS};
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
+use git_handoff::model::confinement::{Asked, Home, Network};
 
 use super::{named, names, read};
 use crate::common::place::Place;
@@ -29,6 +30,18 @@ const SAMPLES: &[Sample] = &[
     ("handoff.executor.<name>.env", "A=b=c", |c| executor(c).env["A"] == "b=c"),
     ("handoff.executor.<name>.passEnv", "A  B", |c| executor(c).pass_env == ["A", "B"]),
     ("handoff.executor.<name>.secretEnv", "A B", |c| executor(c).secret_env == ["A", "B"]),
+    ("handoff.sandbox", "none", |c| c.sandbox == Asked::None),
+    ("handoff.network", "loopback", |c| c.network == Network::Loopback),
+    ("handoff.executor.<name>.sandbox", "none", |c| executor(c).sandbox == Some(Asked::None)),
+    ("handoff.executor.<name>.network", "any", |c| executor(c).network == Some(Network::Any)),
+    ("handoff.executor.<name>.home", "real", |c| executor(c).home == Home::Real),
+    ("handoff.executor.<name>.readable", "~/a b", |c| executor(c).readable == [Path::new("~/a b")]),
+    ("handoff.executor.<name>.writable", "~/a b", |c| executor(c).writable == [Path::new("~/a b")]),
+    ("handoff.subagent.<name>.sandbox", "none", |c| subagent(c).sandbox == Some(Asked::None)),
+    ("handoff.subagent.<name>.network", "any", |c| subagent(c).network == Some(Network::Any)),
+    ("handoff.subagent.<name>.home", "real", |c| subagent(c).home == Home::Real),
+    ("handoff.subagent.<name>.readable", "~/a b", |c| subagent(c).readable == [Path::new("~/a b")]),
+    ("handoff.subagent.<name>.writable", "~/a b", |c| subagent(c).writable == [Path::new("~/a b")]),
     ("handoff.subagent.<name>.command", "do it", |c| subagent(c).command.as_deref() == Some("do it")),
     ("handoff.subagent.<name>.setup", "lay out", |c| subagent(c).setup.as_deref() == Some("lay out")),
     ("handoff.subagent.<name>.verify", "look", |c| subagent(c).verify.as_deref() == Some("look")),
@@ -130,7 +143,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         place.write("team.config", "");
         place.git(&["config", "--file", "team.config", &own(name), value]);
         let mut config = read(&place).unwrap();
-        if tracked(name) {
+        if tracked(name) || asks_for_more(name, value) {
             assert!(holds(&config), "{name}");
             continue;
         }
@@ -139,8 +152,18 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         assert_eq!(format!("{config:?}"), before, "{name}");
     }
     let outside: Vec<_> = names().filter(|name| !tracked(name) && !name.starts_with("handoff.anchor.")).collect();
-    assert_eq!(outside, ["handoff.signingKey", "handoff.signers", "handoff.revoked"]);
+    let reach: Vec<_> =
+        SETTINGS.iter().find(|group| group.title == "What it may reach").unwrap().entries.iter().collect();
+    let reach = reach.iter().flat_map(|entry| entry.names).copied();
+    let trust = ["handoff.signingKey", "handoff.signers", "handoff.revoked"];
+    assert_eq!(outside, trust.into_iter().chain(reach).collect::<Vec<_>>());
     assert!(names().all(|name| !name.starts_with("handoff.anchor.") || !tracked(name)));
+}
+
+/// Returns whether a value counts wherever it stands, because it asks for more than nothing does.
+fn asks_for_more(name: &str, value: &str) -> bool {
+    let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
+    entries.any(|entry| entry.names.contains(&name) && entry.anywhere.contains(&value))
 }
 
 #[test]

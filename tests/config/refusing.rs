@@ -30,7 +30,8 @@ fn what_is_misspelt_is_refused_with_what_was_meant() {
         ("handoff.schema.note@1.paths", Some("handoff.schema.note@1.path")),
         ("handoff.shapes.s.path", Some("handoff.shape.s.path")),
         ("handoff..maxItems", None),
-        ("handoff.sandbox", None),
+        ("handoff.sandbocks", Some("handoff.sandbox")),
+        ("handoff.jail", None),
         ("handoff.queue.default.colour", None),
         ("handoff.command.queue.x", None),
     ] {
@@ -112,7 +113,7 @@ fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
 #[test]
 fn the_hint_takes_away_what_nobody_knows() {
     let env = Environment::example("handoff-dag");
-    env.git(["config", "handoff.sandbox", "bubblewrap"]).success();
+    env.git(["config", "handoff.jail", "bubblewrap"]).success();
     let said = env.handoff(["doctor"]).exit(1).stderr;
     assert!(said.contains("/repo/.git/config is not known\n"), "{said}");
     let _ = env.shell("repo", &hint(&env, &said)).exit(0);

@@ -27,6 +27,7 @@ pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
         stdin: Stdin::Null,
         timeout: Duration::from_secs(20),
         supervisor: None,
+        confinement: None,
     }
 }
 

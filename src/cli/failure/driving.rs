@@ -11,6 +11,7 @@ impl From<operations::Error> for Failure {
             operations::Error::Schema { ref why, .. } => {
                 Self::of("schema-unreadable", &error).hint(hints::set_file(&why.place.key))
             }
+            operations::Error::Sandbox(_) => Self::of("sandbox-unenforceable", &error).hint(hints::sandbox()),
             operations::Error::NoCache(inner) => inner.into(),
             operations::Error::Denied(inner) => inner.into(),
             operations::Error::Drive(inner) => inner.into(),

@@ -49,11 +49,11 @@ impl Handle {
     pub(super) fn report(&self) -> Option<Report> {
         let Self::Supervisor(line) = self else { return None };
         let mut said = Vec::new();
-        let mut buffer = [0; 64];
+        let mut buffer = [0; 256];
         // Everything that it wrote lies ready; a socket that ends, or has nothing, is at its end.
         while let Ok(count @ 1..) = rustix::io::read(line, &mut buffer) {
             said.extend_from_slice(&buffer[..count]);
-            if said.len() > buffer.len() {
+            if said.len() > supervisor::LONGEST_REPORT {
                 return None;
             }
         }
@@ -62,12 +62,19 @@ impl Handle {
 }
 
 /// Writes to the command's stdin until all is written or it wants no more, and closes it.
-pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, stdin: &Stdin) {
+///
+/// A supervisor is told first what confines the command.
+pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin): (Option<&[u8]>, &Stdin)) {
+    if let Handle::Supervisor(line) = handle {
+        match told {
+            Some(told) => put_all(line, told).await,
+            None => put(line, &supervisor::NOTHING.to_be_bytes()).await,
+        }
+    }
     match (handle, stdin) {
         (Handle::Supervisor(line), Stdin::Null) => put(line, &supervisor::NOTHING.to_be_bytes()).await,
         (Handle::Supervisor(line), Stdin::Bytes(bytes)) => {
-            put(line, &(bytes.len() as u64).to_be_bytes()).await;
-            put(line, bytes).await;
+            put_all(line, bytes).await;
         }
         (Handle::Group, Stdin::Bytes(bytes)) => {
             if let Some(mut pipe) = pipe {
@@ -77,6 +84,12 @@ pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, stdin: &Stdi
         }
         (Handle::Group, Stdin::Null) => {}
     }
+}
+
+/// Writes bytes to a supervisor behind their length.
+async fn put_all(line: &UnixStream, bytes: &[u8]) {
+    put(line, &(bytes.len() as u64).to_be_bytes()).await;
+    put(line, bytes).await;
 }
 
 /// Writes to a supervisor, until it is gone: how it ended says the rest.

@@ -4,17 +4,17 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::{ASK, END, NOTHING, PATIENCE, Report};
+use super::{ASK, END, NOTHING, PATIENCE, Report, confined};
 use crate::model::entry::Exit;
 use crate::worker::{agent, survivors};
 
@@ -53,42 +53,75 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut driver = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let told = bytes(&mut driver)?;
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(stdin);
-    agent::alone(&mut command);
-    let report = match command.spawn() {
-        Ok(child) => attend(&driver, Pid::from_child(&child))?,
-        Err(error) => Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error())),
+    let report = if told.is_empty() {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(stdin);
+        run(command, &driver, group)?
+    } else {
+        confined::run(&told, stdin, (program, arguments), &driver)?
     };
     // A driver that is gone wants no report.
     let _ = driver.write_all(report.write().as_bytes());
     Ok(())
 }
 
-/// Receives what the command reads.
-fn given(driver: &mut UnixStream) -> io::Result<Stdio> {
+/// Runs a command to its end, and all that it starts; `ask` asks it to end.
+pub(super) fn run(mut command: Command, driver: &UnixStream, ask: impl Fn(Pid)) -> io::Result<Report> {
+    agent::alone(&mut command);
+    match command.spawn() {
+        // What the command is given is its own from here on.
+        Ok(child) => {
+            drop(command);
+            attend(driver, Pid::from_child(&child), ask)
+        }
+        Err(error) => Ok(Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error()))),
+    }
+}
+
+/// Asks the group of a command to end.
+pub(super) fn group(main: Pid) {
+    let _ = rustix::process::kill_process_group(main, Signal::TERM);
+}
+
+/// Receives a length, and refuses one that nobody means; none for what says that there is nothing.
+fn length(line: &mut UnixStream) -> io::Result<Option<u64>> {
     let mut length = [0; 8];
-    driver.read_exact(&mut length)?;
-    let length = u64::from_be_bytes(length);
-    if length == NOTHING {
-        return Ok(Stdio::null());
+    line.read_exact(&mut length)?;
+    match u64::from_be_bytes(length) {
+        NOTHING => Ok(None),
+        length if length > LONGEST => Err(io::ErrorKind::InvalidData.into()),
+        length => Ok(Some(length)),
     }
-    if length > LONGEST {
-        return Err(io::ErrorKind::InvalidData.into());
+}
+
+/// Receives bytes; none where there is nothing.
+pub(in crate::worker) fn bytes(line: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(length) = length(line)?
+        && line.take(length).read_to_end(&mut bytes)? as u64 != length
+    {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
+    Ok(bytes)
+}
+
+/// Receives what the command reads.
+pub(in crate::worker) fn given(line: &mut UnixStream) -> io::Result<File> {
+    let Some(length) = length(line)? else { return File::open("/dev/null") };
     // A file that has no name: however slowly it is read, nobody waits.
     let mut file = File::from(rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC)?);
-    if io::copy(&mut driver.take(length), &mut file)? != length {
+    if io::copy(&mut line.take(length), &mut file)? != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     io::Seek::rewind(&mut file)?;
-    Ok(OwnedFd::from(file).into())
+    Ok(file)
 }
 
 /// Waits until the command has ended or the driver wants it to, and ends what is left below us.
-fn attend(driver: &UnixStream, main: Pid) -> io::Result<Report> {
+fn attend(driver: &UnixStream, main: Pid, ask: impl Fn(Pid)) -> io::Result<Report> {
     let watched = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
     let mut family = Family { main, exit: None, reaped: 0 };
     let mut pause = *REAPING.end();
@@ -110,9 +143,7 @@ fn attend(driver: &UnixStream, main: Pid) -> io::Result<Report> {
         if called {
             let mut word = [END];
             match (&*driver).read(&mut word) {
-                Ok(1) if word[0] == ASK => {
-                    let _ = rustix::process::kill_process_group(main, Signal::TERM);
-                }
+                Ok(1) if word[0] == ASK => ask(main),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => break,
             }

@@ -86,6 +86,11 @@ pub(in crate::worker) fn kill_all_below(top: Pid) {
     }
 }
 
+/// Returns all that is below a process, however deep.
+pub(in crate::worker) fn all_below(top: Pid) -> BTreeSet<i32> {
+    below(top.as_raw_nonzero().get())
+}
+
 /// The processes below one.
 fn below(top: i32) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();

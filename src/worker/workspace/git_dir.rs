@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::config::Source;
@@ -39,11 +39,7 @@ impl GitDir {
     pub(super) fn for_worker(host: &Host, head: Oid) -> Result<Self, Error> {
         let mut config = Config::new(host);
         config.copy(host, |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
-        if let Some((name, email)) = &host.user {
-            config.section("user", None);
-            config.value("name", name.as_bytes());
-            config.value("email", email.as_bytes());
-        }
+        config.identity(host);
         Self::new(host, head, config)
     }
 
@@ -89,16 +85,19 @@ impl GitDir {
     }
 }
 
+/// Returns the settings of whoever commits, as a file of git's: all that a home directory of a worker's own says.
+pub(super) fn identity(host: &Host) -> Vec<u8> {
+    let mut config = Config { text: Vec::new() };
+    config.identity(host);
+    config.text
+}
+
 /// The object directories that objects are borrowed from.
 ///
 /// The repository's own alternates are listed too: git takes relative ones only in the repository that names them.
 fn alternates(host: &Host) -> Result<Vec<u8>, Error> {
-    let objects = host.store.objects_dir();
-    let repo = host.store.local();
-    let more = repo.objects.store_ref().alternate_db_paths().map_err(|e| Error::Checkout(Box::new(e)))?;
     let mut lines = Vec::new();
-    for dir in std::iter::once(objects).chain(more) {
-        let dir: PathBuf = fs::canonicalize(&dir).unwrap_or(dir);
+    for dir in host.store.object_dirs().map_err(|e| Error::Checkout(Box::new(e)))? {
         let path = dir.as_os_str().as_encoded_bytes();
         if path.contains(&b'\n') {
             lines.extend_from_slice(&quoted(path));
@@ -159,6 +158,15 @@ impl Config {
         config.section("maintenance", None);
         config.value("auto", b"false");
         config
+    }
+
+    /// Says who commits, where that is known.
+    fn identity(&mut self, host: &Host) {
+        if let Some((name, email)) = &host.user {
+            self.section("user", None);
+            self.value("name", name.as_bytes());
+            self.value("email", email.as_bytes());
+        }
     }
 
     /// Copies conversions and filters from the scopes that `wanted` picks.

@@ -1,0 +1,75 @@
+//! One command of an attempt: what it is given, and what its end means.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use super::{Job, Verdict};
+use crate::model::causes::in_words;
+use crate::model::entry::Exit;
+use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
+use crate::worker::sandbox::Confinement;
+use crate::worker::transcript::TranscriptWriter;
+use crate::worker::workspace::Workspace;
+
+/// The variables that we set for every executor.
+pub(in crate::engine) const OWN_VARIABLES: [&str; 6] =
+    ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
+
+/// Runs one command to its end.
+pub(super) async fn step(
+    workspace: &Workspace,
+    job: &Job,
+    argv: &[String],
+    stdin: Stdin,
+    deadline: Instant,
+    transcript: &mut TranscriptWriter,
+    cancel: &watch::Receiver<bool>,
+) -> Result<Ended, agent::Error> {
+    let mut env = job.env.clone();
+    let own: [OsString; 6] = [
+        job.run.as_str().into(),
+        job.item.as_str().into(),
+        job.attempt.to_string().into(),
+        workspace.task().into(),
+        workspace.result().into(),
+        workspace.tmp().into(),
+    ];
+    env.extend(OWN_VARIABLES.map(str::to_owned).into_iter().zip(own));
+    let mut writable = vec![workspace.tmp(), workspace.results()];
+    if job.has_own_home() {
+        env.insert("HOME".to_owned(), workspace.home().into());
+        writable.push(workspace.home());
+    }
+    let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable, readable: vec![workspace.task()] };
+    let invocation = Invocation {
+        argv: argv.to_vec(),
+        cwd: workspace.tree(),
+        attempt_dir: workspace.dir.clone(),
+        env,
+        stdin,
+        timeout: deadline.saturating_duration_since(Instant::now()),
+        supervisor: job.supervisor.clone(),
+        confinement: job.confinement.as_ref().map(confined),
+    };
+    agent::run(&invocation, transcript, cancel.clone()).await
+}
+
+/// Says what the end of a command means: nothing if it went well.
+pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) -> Result<(), Verdict> {
+    let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", in_words(e))))?;
+    match (ended.cause, ended.exit) {
+        (Cause::Cancelled, _) => Err(Verdict::Interrupted),
+        (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
+        (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
+        (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
+            Err(Verdict::failed(format!("{step}exited with {code}")))
+        }
+        (Cause::Exited, Some(Exit { signal: Some(signal), .. })) => {
+            Err(Verdict::failed(format!("{step}was ended by signal {signal}")))
+        }
+        (Cause::Exited, _) => Err(Verdict::failed(format!("{step}ended in an unknown way"))),
+    }
+}

@@ -1,0 +1,74 @@
+//! What a sandbox has to know of this machine and this repository, and what the configuration adds to it.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{self, Executor};
+use crate::model::confinement::Asked;
+use crate::repository::{Environment, Repository};
+use crate::worker::host::Host;
+use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
+
+use super::machine::Machine;
+
+/// The longest path of a folder for temporary files: programs put sockets below it whose names, with theirs, have at most 108 bytes.
+const LONGEST_TMP: usize = 70;
+
+/// What a name below the folder of private files adds to its path.
+const BELOW: usize = "/0123456789ab/home".len();
+
+/// Says where workers' private files lie: beside their worktrees, or, where that path is too long, below the folder of all temporary
+/// files.
+pub(super) fn shorten(host: &mut Host, environment: &Environment) {
+    if host.private.as_os_str().len() + BELOW <= LONGEST_TMP {
+        return;
+    }
+    let temporary = environment.variable("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let temporary = temporary.filter(|path| path.as_os_str().len() <= LONGEST_TMP / 2).unwrap_or_else(|| "/tmp".into());
+    host.private = temporary.join(format!("git-handoff-{}", rustix::process::geteuid().as_raw()));
+}
+
+/// Finds out what workers on this repository can be confined with, unless nobody wants them to be.
+pub(super) fn sandbox(repository: &Repository, host: &Host) -> Sandbox {
+    let environment = &repository.environment;
+    let config = &repository.config;
+    let mut asked = config.executors.values().chain(config.subagents.values()).filter_map(|executor| executor.sandbox);
+    if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
+        return Sandbox::none();
+    }
+    let store = &repository.store;
+    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone()];
+    never.extend(config.signing_key.as_deref().map(|key| environment.expand(Path::new(key))));
+    never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {
+        let value = environment.variable(name)?;
+        let path = value.strip_prefix("unix://").unwrap_or(&value);
+        Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+    }));
+    let around = Surroundings {
+        home: environment.variable("HOME").map(PathBuf::from),
+        path: folders(environment.path.as_ref()),
+        git_dirs: vec![store.common_dir(), store.git_dir()],
+        objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
+        work_trees: config::work_trees(store),
+        never,
+    };
+    Sandbox::probe(around, environment.program.as_deref(), environment.path.as_ref())
+}
+
+/// Says how an executor's workers are confined; refuses where what is asked for cannot be enforced.
+pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<Confinement>, Refused> {
+    let config = &machine.config;
+    let home = machine.home.as_deref();
+    let place = |path: &PathBuf| match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => machine.top.join(path),
+    };
+    let lines = [&settings.command, &settings.setup, &settings.verify];
+    let more = More {
+        asked: settings.sandbox.unwrap_or(config.sandbox),
+        home: settings.home,
+        readable: settings.readable.iter().map(place).collect(),
+        writable: settings.writable.iter().map(place).collect(),
+        named: lines.into_iter().flatten().flat_map(|line| named_in(line, home)).collect(),
+    };
+    machine.sandbox.confine(&more, settings.network.unwrap_or(config.network))
+}

@@ -1,0 +1,120 @@
+//! What confines a worker: what is asked for, and the layers as a manifest names them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The layer that says which files, signals and sockets a worker reaches.
+pub const LANDLOCK: &str = "landlock";
+/// The layer that says which system calls it may make.
+pub const SECCOMP: &str = "seccomp";
+/// The layer that hides what the others cannot.
+pub const BWRAP: &str = "bwrap";
+
+/// What a manifest records where nothing confines the worker.
+pub const NONE: &str = "none";
+
+/// How much is asked for: `handoff.sandbox`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    /// Whatever this machine can enforce.
+    #[default]
+    Auto,
+    /// All layers, or nothing runs.
+    Require,
+    /// All layers, and of files only what is needed to run programs, or nothing runs.
+    Strict,
+    /// Nothing.
+    None,
+}
+
+/// Whom a worker may speak to: `handoff.network`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Everybody.
+    #[default]
+    Any,
+    /// Only itself, over addresses of this machine.
+    Loopback,
+    /// Nobody: there are no sockets of the internet's kinds.
+    None,
+}
+
+/// Which home directory a worker has: `handoff.subagent.<name>.home`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Home {
+    /// One of its own, which goes with it.
+    #[default]
+    Private,
+    /// That of who drives the run, but for what is secret in it.
+    Real,
+}
+
+impl Asked {
+    /// Returns whether nothing may run where a layer is missing.
+    pub fn insists(self) -> bool {
+        matches!(self, Self::Require | Self::Strict)
+    }
+
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Require => "require",
+            Self::Strict => "strict",
+            Self::None => "none",
+        }
+    }
+}
+
+impl Network {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Loopback => "loopback",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Returns the names of the layers that a manifest records, without their versions.
+pub fn names(sandbox: &str) -> impl Iterator<Item = &str> {
+    let layers = sandbox.split(' ').map(|layer| layer.split_once(':').map_or(layer, |(name, _)| name));
+    layers.filter(|name| !name.is_empty() && *name != NONE)
+}
+
+/// Returns the first of the layers that are required which a manifest does not record.
+pub fn missing<'a>(sandbox: &str, required: &[&'a str]) -> Option<&'a str> {
+    required.iter().copied().find(|layer| !names(sandbox).any(|name| name == *layer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_counted_by_name() {
+        let all = "landlock:7 seccomp bwrap:0.8";
+        assert_eq!(names(all).collect::<Vec<_>>(), [LANDLOCK, SECCOMP, BWRAP]);
+        assert_eq!(names(NONE).count(), 0);
+        assert_eq!(missing(all, &[LANDLOCK, SECCOMP, BWRAP]), None);
+        assert_eq!(missing("landlock:7 seccomp", &[LANDLOCK, BWRAP]), Some(BWRAP));
+        for less in [NONE, "", "landlocked seccomp", "LANDLOCK seccomp", "none landlock:"] {
+            assert!(missing(less, &[LANDLOCK, SECCOMP]).is_some(), "{less}");
+        }
+    }
+}

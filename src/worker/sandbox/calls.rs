@@ -1,0 +1,168 @@
+//! The inner layer for system calls: seccomp.
+//!
+//! Calls are refused by name, and only such as ordinary programs have no use for: what leads out of the sandbox, or into parts of
+//! the kernel where ways out were found. What is inside may speak to itself: nothing of `connect`, `bind`, `listen`, `sendto` is
+//! refused.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
+
+use crate::model::confinement::Network;
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: TargetArch = TargetArch::x86_64;
+#[cfg(target_arch = "aarch64")]
+const ARCH: TargetArch = TargetArch::aarch64;
+#[cfg(target_arch = "riscv64")]
+const ARCH: TargetArch = TargetArch::riscv64;
+
+/// Set in the numbers of the calls of x86-64's other interface, which are the same calls.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+
+/// Numbers that the crate of numbers lacks; they are the same on all architectures.
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// Calls that are refused whatever is asked of them.
+const REFUSED: &[c_long] = &[
+    // Their own queues into the kernel, which no filter sees through.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Keys of the user's session.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Programs for the kernel, and what watches others.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    // Mounts and other roots.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_quotactl,
+    // The machine as a whole.
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_vhangup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+];
+
+/// New namespaces, in which one may do what one may not outside of them.
+const NAMESPACES: [libc::c_int; 8] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+    // Time; of `clone` this bit is a part of a signal's number that no signal has.
+    0x80,
+];
+
+/// Typing into a terminal for whoever reads from it, and the old way to do so on a console.
+const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
+
+/// Netlink of these kinds only says how the network is: routes, and the process's own sockets.
+const NETLINK: [libc::c_int; 2] = [libc::NETLINK_ROUTE, libc::NETLINK_SOCK_DIAG];
+
+/// Refuses calls to this process, and to all that it starts, for good.
+pub(super) fn apply(network: Network) -> Result<(), Error> {
+    // Its flags lie in memory, where no filter looks; libraries go on with the older call.
+    let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    for (rules, errno) in [(unknown, libc::ENOSYS), (refused(network)?, libc::EPERM)] {
+        seccompiler::apply_filter(&program(rules, errno)?)?;
+    }
+    Ok(())
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
+    #[cfg(target_arch = "x86_64")]
+    let rules: Rules =
+        rules.into_iter().flat_map(|(call, rules)| [(call, rules.clone()), (call | X32, rules)]).collect();
+    let errno = SeccompAction::Errno(errno.unsigned_abs());
+    Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)?.try_into()?)
+}
+
+fn refused(network: Network) -> Result<Rules, Error> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let has =
+        |bit: libc::c_int| one(0, SeccompCmpOp::MaskedEq(u64::from(bit.unsigned_abs())), bit.unsigned_abs().into());
+    for call in [libc::SYS_unshare, libc::SYS_clone] {
+        let bits = NAMESPACES.into_iter().filter(|bit| call == libc::SYS_unshare || *bit != 0x80);
+        rules.insert(call, bits.map(has).collect::<Result<_, _>>()?);
+    }
+    let types = TERMINAL.into_iter().map(|request| one(1, SeccompCmpOp::Eq, request));
+    rules.insert(libc::SYS_ioctl, types.collect::<Result<_, _>>()?);
+    let mut families = vec![libc::AF_UNIX, libc::AF_NETLINK];
+    if network != Network::None {
+        families.extend([libc::AF_INET, libc::AF_INET6]);
+    }
+    let strange = families.into_iter().map(|family| condition(0, SeccompCmpOp::Ne, family.unsigned_abs().into()));
+    let netlink = std::iter::once(condition(0, SeccompCmpOp::Eq, libc::AF_NETLINK.unsigned_abs().into()))
+        .chain(NETLINK.into_iter().map(|kind| condition(2, SeccompCmpOp::Ne, kind.unsigned_abs().into())));
+    let sockets = vec![
+        SeccompRule::new(strange.collect::<Result<_, _>>()?)?,
+        SeccompRule::new(netlink.collect::<Result<_, _>>()?)?,
+    ];
+    rules.insert(libc::SYS_socket, sockets);
+    Ok(rules)
+}
+
+fn one(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, Error> {
+    Ok(SeccompRule::new(vec![condition(argument, operator, value)?])?)
+}
+
+/// Compares the lower half of an argument: the kernel looks at no more of those that are looked at here.
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, Error> {
+    Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?)
+}
+
+/// Why calls cannot be refused.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The filter could not be put together.
+    #[error("the filter of system calls cannot be made here")]
+    Filter(#[from] seccompiler::BackendError),
+    /// The kernel did not take it.
+    #[error("the kernel did not take the filter of system calls")]
+    Apply(#[from] seccompiler::Error),
+}

@@ -1,0 +1,145 @@
+//! The process that confines itself and starts the command: the last one of ours before it.
+//!
+//! Its standard input is a socket, over which it is told what to do and what the command reads, each as a length in 8 bytes, most
+//! significant first, and the bytes. It says `ready` when it is confined, and then how it went on: `failed …`, or as a supervisor
+//! says it. Below bubblewrap it lives as long as the command, because bubblewrap does not tell a signal from an exit code; elsewhere
+//! it becomes the command.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::{Inner, calls, files};
+use crate::model::causes::in_words;
+use crate::model::confinement::Network;
+use crate::worker::agent;
+use crate::worker::supervisor::{self, Report};
+
+/// The first argument by which the program knows that it is to confine itself; the second is how it goes on.
+pub const ARGUMENT: &str = "confine-attempt";
+
+/// Goes on as the command itself.
+pub(in crate::worker) const BECOME: &str = "become";
+/// Starts the command and waits for it.
+pub(in crate::worker) const START: &str = "start";
+
+/// What is said once the process is confined.
+pub(in crate::worker) const READY: &str = "ready\n";
+/// What is said, with the reason, where it could not be confined.
+pub(in crate::worker) const FAILED: &str = "failed ";
+
+/// Confines this process and runs the command that the arguments are; the whole life of a process.
+///
+/// For a program's `main`, before it does anything else.
+pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) {
+        Ok(mut line) => run(arguments, &mut line).unwrap_or(ExitCode::FAILURE),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> io::Result<ExitCode> {
+    // Nobody inside reads what we are told, or speaks for us.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let how = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
+    let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
+    let told = supervisor::serving::bytes(line)?;
+    let inner: Inner = serde_json::from_slice(&told)?;
+    let stdin = supervisor::serving::given(line)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(stdin);
+    if let Err(error) = confine(&inner, how == START) {
+        let said = in_words(&error).replace('\n', " ");
+        line.write_all(format!("{FAILED}{said}\n").as_bytes())?;
+        return Ok(ExitCode::FAILURE);
+    }
+    line.write_all(READY.as_bytes())?;
+    let not_started = |error: io::Error| Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL));
+    let report = if how == BECOME {
+        not_started(command.exec())
+    } else {
+        match command.spawn() {
+            Ok(mut child) => agent::exit_of(child.wait()?).map_or(Report::Left(None), Report::Ended),
+            Err(error) => not_started(error),
+        }
+    };
+    line.write_all(report.write().as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does to this process what it is told, in the order in which nothing takes away what the next step needs; `below` says that it is
+/// below bubblewrap.
+fn confine(inner: &Inner, below: bool) -> Result<(), Error> {
+    limit()?;
+    rustix::thread::set_no_new_privs(true).map_err(Error::at("no_new_privs"))?;
+    drop_rights()?;
+    if let Some(version) = inner.landlock {
+        let given: Vec<_> = inner.given.iter().map(|(path, access)| (PathBuf::from(path), *access)).collect();
+        match files::apply(&given, inner.network, below)? {
+            Some(found) if found >= version => {}
+            found => return Err(Error::Older { found: found.unwrap_or(0), version }),
+        }
+    }
+    if inner.seccomp {
+        calls::apply(inner.network)?;
+    }
+    Ok(())
+}
+
+/// Bounds what the kernel counts for each process.
+fn limit() -> Result<(), Error> {
+    // A core is a copy of memory, with whatever secrets are in it, wherever the machine puts those.
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(Resource::Core, none).map_err(Error::at("the limit of core files"))
+}
+
+/// Gives up what root may do and others may not; without new privileges, no program gives it back.
+fn drop_rights() -> Result<(), Error> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets).map_err(Error::at("the rights of root"))?;
+    rustix::thread::clear_ambient_capability_set().map_err(Error::at("the rights of root"))
+}
+
+/// Says by which layers this process could confine itself, as its exit code; the whole life of a process.
+pub fn probe() -> ExitCode {
+    let landlock = files::apply(&[], Network::None, false).ok().flatten();
+    let rights = rustix::thread::set_no_new_privs(true).is_ok() && drop_rights().is_ok();
+    let seccomp = rights && calls::apply(Network::None).is_ok();
+    ExitCode::from(super::probe::code(landlock, seccomp))
+}
+
+/// Why a process could not confine itself.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    /// A system call was refused.
+    #[error("{0} could not be set")]
+    System(&'static str, #[source] io::Error),
+    /// Landlock did not take the rules.
+    #[error("Landlock did not take the rules")]
+    Landlock(#[from] landlock::RulesetError),
+    /// Landlock is not what it was when the run began.
+    #[error("Landlock's interface is of version {found}, and of version {version} is recorded")]
+    Older {
+        /// What there is; 0 for none.
+        found: u32,
+        /// What the manifest says.
+        version: u32,
+    },
+    /// The filter of system calls could not be had.
+    #[error(transparent)]
+    Calls(#[from] calls::Error),
+}
+
+impl Error {
+    fn at(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
+        move |error| Self::System(what, error.into())
+    }
+}

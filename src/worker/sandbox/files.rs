@@ -1,0 +1,64 @@
+//! The inner layer for files, signals and abstract sockets: Landlock.
+//!
+//! What the kernel is asked for is what it is documented for, see `Documentation/userspace-api/landlock.rst` of Linux.
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+
+use super::map::Access;
+use super::places::DEVICES;
+use crate::model::confinement::Network;
+
+/// The newest version of the interface whose rights we know to give.
+const KNOWN: ABI = ABI::V9;
+
+/// Confines this process, and all that it starts, to what is given; returns the version of the interface that does so.
+///
+/// Below another layer that hides what is not given, the names of what is there may be listed. Where the kernel has no Landlock,
+/// nothing happens and there is no version. Rights that only newer kernels know are left out.
+pub(super) fn apply(
+    given: &[(PathBuf, Access)],
+    network: Network,
+    listed: bool,
+) -> Result<Option<u32>, landlock::RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .scope(Scope::from_all(KNOWN))?;
+    if network == Network::None {
+        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
+    }
+    let mut ruleset = ruleset.create()?;
+    let devices = DEVICES.iter().map(|device| (PathBuf::from(device), Access::Write));
+    let proc = std::iter::once((PathBuf::from("/proc"), Access::Read));
+    for (path, access) in given.iter().cloned().chain(devices).chain(proc) {
+        // What is gone by now needs no rule.
+        let Ok(opened) = PathFd::new(&path) else { continue };
+        let mut rights = match access {
+            Access::Hidden => continue,
+            Access::Read => AccessFs::from_read(KNOWN),
+            // Nobody makes devices.
+            Access::Write => AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
+        };
+        if !path.starts_with("/dev") {
+            rights &= !AccessFs::IoctlDev;
+        }
+        if !path.is_dir() {
+            rights &= AccessFs::from_file(KNOWN);
+        }
+        ruleset = ruleset.add_rule(PathBeneath::new(opened, rights))?;
+    }
+    if let Some(top) = listed.then(|| PathFd::new("/").ok()).flatten() {
+        ruleset = ruleset.add_rule(PathBeneath::new(top, AccessFs::ReadDir))?;
+    }
+    let status = ruleset.restrict_self()?;
+    Ok(match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi as u32),
+        _ => None,
+    })
+}

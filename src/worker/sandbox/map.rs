@@ -1,0 +1,137 @@
+//! Which files a worker reaches: a map from paths to what may be done there.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// So many links lead from one path to another at most, as the kernel has it.
+const MOST_LINKS: usize = 40;
+
+/// What may be done with a file, or with all below a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::worker) enum Access {
+    /// Nothing: it is not there.
+    Hidden,
+    /// It may be read and run.
+    Read,
+    /// Everything.
+    Write,
+}
+
+/// What may be done where: what stands nearest above a path decides, and what nothing stands above is hidden.
+///
+/// Paths are those that the system resolves names to; what a path leads through is kept beside them.
+#[derive(Clone, Debug, Default)]
+pub(in crate::worker) struct Map {
+    places: BTreeMap<PathBuf, Access>,
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl Map {
+    /// Says what may be done at a path, whatever was said of it before; returns where it leads to, none where nothing is there.
+    pub(super) fn set(&mut self, path: &Path, access: Access) -> Option<PathBuf> {
+        let real = self.resolve(path)?;
+        self.places.insert(real.clone(), access);
+        Some(real)
+    }
+
+    /// Says that a path and all below it is hidden, whatever was said of any of it before.
+    pub(super) fn hide(&mut self, path: &Path) {
+        let real = self.resolve(path).unwrap_or_else(|| path.to_owned());
+        self.places.retain(|place, _| !place.starts_with(&real));
+        self.places.insert(real, Access::Hidden);
+    }
+
+    /// Returns what may be done at a path, which leads through no links.
+    pub(super) fn access(&self, path: &Path) -> Access {
+        path.ancestors().find_map(|above| self.places.get(above)).copied().unwrap_or(Access::Hidden)
+    }
+
+    /// Returns every place where something else holds than above it, those above before those below.
+    pub(super) fn places(&self) -> impl Iterator<Item = (&Path, Access)> {
+        let above = |place: &Path| place.parent().map_or(Access::Hidden, |parent| self.access(parent));
+        self.places
+            .iter()
+            .filter(move |(place, access)| above(place) != **access)
+            .map(|(place, access)| (&**place, *access))
+    }
+
+    /// Returns the links that paths lead through, with where each points.
+    pub(super) fn links(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.links.iter().map(|(link, target)| (&**link, &**target))
+    }
+
+    /// Returns whether something below a path is hidden.
+    fn hides_below(&self, path: &Path) -> bool {
+        let below = self.places.range(path.to_owned()..).skip_while(|(place, _)| *place == path);
+        below.take_while(|(place, _)| place.starts_with(path)).any(|(_, access)| *access == Access::Hidden)
+    }
+
+    /// Returns the places for a layer that can give and cannot take away: folders with something hidden in them become their
+    /// entries, as they are now.
+    pub(super) fn given(&self) -> Vec<(PathBuf, Access)> {
+        let mut given = Vec::new();
+        for (place, access) in self.places().filter(|(_, access)| *access != Access::Hidden) {
+            self.give(place, access, &mut given);
+        }
+        given
+    }
+
+    fn give(&self, place: &Path, access: Access, given: &mut Vec<(PathBuf, Access)>) {
+        if !self.hides_below(place) {
+            given.push((place.to_owned(), access));
+            return;
+        }
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            let path = entry.path();
+            // What has a word of its own is given by that; what a link leads to has one of its own as well.
+            if !self.places.contains_key(&path) && entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                self.give(&path, access, given);
+            }
+        }
+    }
+
+    /// Follows a path, noting each link that it leads through.
+    fn resolve(&mut self, path: &Path) -> Option<PathBuf> {
+        let mut real = PathBuf::from("/");
+        let mut left: Vec<OsString> = parts(path);
+        let mut links = 0;
+        while let Some(part) = left.pop() {
+            if part == ".." {
+                real.pop();
+                continue;
+            }
+            let next = real.join(&part);
+            if fs::symlink_metadata(&next).ok()?.is_symlink() {
+                let target = fs::read_link(&next).ok()?;
+                links += 1;
+                if links > MOST_LINKS {
+                    return None;
+                }
+                if target.is_absolute() {
+                    real = PathBuf::from("/");
+                }
+                left.extend(parts(&target));
+                self.links.insert(next, target);
+            } else {
+                real = next;
+            }
+        }
+        Some(real)
+    }
+}
+
+/// Returns the parts of a path, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    });
+    let mut parts: Vec<OsString> = parts.collect();
+    parts.reverse();
+    parts
+}

@@ -1,0 +1,105 @@
+//! The outer layer: what bubblewrap is told.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::map::{Access, Map};
+use crate::model::confinement::Network;
+
+/// Where this program lies inside.
+pub(in crate::worker) const PROGRAM: &str = "/run/git-handoff";
+
+/// Folders that are there and empty, so that writing there fails as it does where one may not.
+const EMPTY: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/home", "/root", "/mnt"];
+
+/// What the arguments say.
+pub(super) struct Mounts<'a> {
+    /// What may be done where.
+    pub(super) map: &'a Map,
+    /// Home directories that are to be there although nothing of them may be reached.
+    pub(super) homes: &'a [PathBuf],
+    /// This program, to be run inside; none where nothing of ours is.
+    pub(super) program: Option<&'a Path>,
+    pub(super) network: Network,
+    /// The working directory.
+    pub(super) cwd: &'a Path,
+}
+
+/// Returns the arguments up to the command.
+pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
+    let mut say = Words(Vec::new());
+    for word in [
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--die-with-parent",
+        "--new-session",
+        "--cap-drop",
+        "ALL",
+    ] {
+        say.word(word);
+    }
+    if mounts.network != Network::Any {
+        say.word("--unshare-net");
+    }
+    say.one("--proc", Path::new("/proc"));
+    say.one("--dev", Path::new("/dev"));
+    let mut closed: Vec<&Path> = Vec::new();
+    for (place, access) in mounts.map.places() {
+        let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
+        match access {
+            Access::Read | Access::Write if is_device => say.two("--dev-bind", place, place),
+            Access::Read => say.two("--ro-bind", place, place),
+            Access::Write => say.two("--bind", place, place),
+            Access::Hidden if place.is_dir() => {
+                say.one("--tmpfs", place);
+                closed.push(place);
+            }
+            // A device cannot be opened there.
+            Access::Hidden => say.two("--ro-bind", Path::new("/dev/null"), place),
+        }
+    }
+    let is_bare = |path: &Path| mounts.map.access(path) == Access::Hidden;
+    for (link, target) in mounts.map.links() {
+        // Where something is mounted, its own links are there.
+        if link.parent().is_none_or(is_bare) {
+            say.two("--symlink", target, link);
+        }
+    }
+    let folders = EMPTY.iter().map(Path::new).chain(mounts.homes.iter().map(PathBuf::as_path));
+    for folder in
+        folders.filter(|folder| is_bare(folder) && fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()))
+    {
+        say.one("--dir", folder);
+    }
+    if let Some(program) = mounts.program {
+        say.two("--ro-bind", program, Path::new(PROGRAM));
+    }
+    for place in closed {
+        say.one("--remount-ro", place);
+    }
+    say.one("--remount-ro", Path::new("/"));
+    say.one("--chdir", mounts.cwd);
+    say.word("--");
+    say.0
+}
+
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn word(&mut self, word: impl AsRef<OsStr>) {
+        self.0.push(word.as_ref().to_owned());
+    }
+
+    fn one(&mut self, option: &str, path: &Path) {
+        self.word(option);
+        self.word(path);
+    }
+
+    fn two(&mut self, option: &str, from: &Path, to: &Path) {
+        self.one(option, from);
+        self.word(to);
+    }
+}

@@ -1,0 +1,104 @@
+//! Finds out what this machine can enforce, by doing it once.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::Sandbox;
+use super::mounts::{self, Mounts, PROGRAM};
+use super::reach::{More, Reach, Surroundings};
+use crate::model::confinement::Network;
+
+/// The argument by which the program knows that it is to say by what it could confine itself.
+pub const ARGUMENT: &str = "probe-sandbox";
+
+/// The name of bubblewrap's program, and of the package that it comes in.
+const NAMES: (&str, &str) = ("bwrap", "bubblewrap");
+
+impl Sandbox {
+    /// Finds out what can be enforced: `program` serves as `git-handoff` does, `path` is where bubblewrap is looked for.
+    pub fn probe(around: Surroundings, program: Option<&Path>, path: Option<&OsString>) -> Self {
+        let program = program.and_then(|program| std::fs::canonicalize(program).ok());
+        let mut sandbox = Self { around, program, ..Self::none() };
+        let Some(program) = sandbox.program.clone().filter(|_| cfg!(target_os = "linux")) else {
+            sandbox.missing.push("workers are confined on Linux, by a program that can start itself again".into());
+            return sandbox;
+        };
+        sandbox.inner(&program);
+        sandbox.outer(&program, path);
+        sandbox
+    }
+
+    /// Has this program confine itself.
+    fn inner(&mut self, program: &Path) {
+        let ended = Command::new(program).arg(ARGUMENT).env_clear().stdin(Stdio::null()).output();
+        (self.layers.landlock, self.layers.seccomp) = ended.ok().and_then(|output| layers(&output)).unwrap_or_default();
+        if self.layers.landlock.is_none() {
+            self.missing.push("the kernel has no Landlock, or does not enable it".into());
+        }
+        if !self.layers.seccomp {
+            self.missing.push("the kernel takes no seccomp filter".into());
+        }
+    }
+
+    /// Starts this program below bubblewrap.
+    fn outer(&mut self, program: &Path, path: Option<&OsString>) {
+        let (name, package) = NAMES;
+        let folders = super::folders(path);
+        let Some(bwrap) = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()) else {
+            self.missing.push(format!("{package} is not installed (no `{name}` in PATH)"));
+            return;
+        };
+        let output = |command: &mut Command| command.env_clear().stdin(Stdio::null()).output();
+        let version = output(Command::new(&bwrap).arg("--version")).ok().and_then(|output| version(&output));
+        let Ok(reach) = Reach::of(&self.around, &More::default()) else { return };
+        let homes: Vec<PathBuf> = reach.home.iter().cloned().collect();
+        let mounts = Mounts {
+            map: &reach.map,
+            homes: &homes,
+            program: Some(program),
+            network: Network::Loopback,
+            cwd: Path::new("/"),
+        };
+        let tried = output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]));
+        match (tried, version) {
+            (Ok(output), Some(version)) if layers(&output).is_some() => {
+                self.bwrap = Some(bwrap);
+                self.layers.bwrap = Some(version);
+            }
+            (Ok(output), _) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let said: String = said.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
+                self.missing.push(format!("{package} does not work here: {said}"));
+            }
+            (Err(error), _) => self.missing.push(format!("{package} does not start: {error}")),
+        }
+    }
+}
+
+/// What the exit code of this program has, where it came to its end.
+const ENDED: u8 = 1 << 6;
+/// What it has where system calls are refused.
+const REFUSING: u8 = 1 << 7;
+
+/// Says by which layers a process could confine itself, as an exit code.
+pub(super) fn code(landlock: Option<u32>, seccomp: bool) -> u8 {
+    let version = landlock.map_or(0, |version| u8::try_from(version).unwrap_or(u8::MAX).min(ENDED - 1));
+    ENDED | version | if seccomp { REFUSING } else { 0 }
+}
+
+/// Reads what [`code`] says; none where the program did not come to its end.
+fn layers(output: &Output) -> Option<(Option<u32>, bool)> {
+    let code = u8::try_from(output.status.code()?).ok().filter(|code| code & ENDED != 0)?;
+    let version = code & (ENDED - 1);
+    Some(((version > 0).then_some(version.into()), code & REFUSING != 0))
+}
+
+/// Returns the version that a program says it has, without its last part: `0.8` of `bubblewrap 0.8.0`.
+fn version(output: &Output) -> Option<String> {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let parts: Vec<&str> = version.split('.').take(2).collect();
+    let plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.iter().all(plain).then(|| parts.join("."))
+}

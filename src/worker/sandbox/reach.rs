@@ -1,0 +1,227 @@
+//! What workers reach on this machine: what is the same for all of them is looked up once.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::map::{Access, Map};
+use super::places::{SECRETS, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
+use crate::model::confinement::{Asked, Home};
+
+/// So many programs of one folder are followed to where their links lead.
+const MOST_PROGRAMS: usize = 2000;
+
+/// The names of folders of programs whose other files lie beside them.
+const PROGRAMS: [&str; 5] = ["bin", "sbin", "shims", "libexec", "scripts"];
+
+/// What has to be known of a machine and a repository to say what workers reach there.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The home directory of who drives the run.
+    pub home: Option<PathBuf>,
+    /// The folders that programs are looked for in; absolute.
+    pub path: Vec<PathBuf>,
+    /// The folders of git's own files that belong to the repository.
+    pub git_dirs: Vec<PathBuf>,
+    /// The folders of objects, the repository's own and those that it borrows from.
+    pub objects: Vec<PathBuf>,
+    /// The work trees that belong to the repository.
+    pub work_trees: Vec<PathBuf>,
+    /// What no worker reaches, whatever it is said to: signing keys, sockets of agents, other workers' files.
+    pub never: Vec<PathBuf>,
+}
+
+/// What one executor's workers reach besides the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct More {
+    /// How much is asked for.
+    pub asked: Asked,
+    /// Which home directory they have.
+    pub home: Home,
+    /// What they may read; absolute.
+    pub readable: Vec<PathBuf>,
+    /// What they may write; absolute.
+    pub writable: Vec<PathBuf>,
+    /// Files that the configured command lines name.
+    pub named: Vec<PathBuf>,
+}
+
+/// What an executor's workers reach, but for the files of the attempt itself.
+#[derive(Clone, Debug)]
+pub(in crate::worker) struct Reach {
+    pub(super) map: Map,
+    /// What lies at the same place below a private home directory, and where it is.
+    pub(super) at_home: Vec<(PathBuf, PathBuf)>,
+    /// The home directory of who drives the run.
+    pub(super) home: Option<PathBuf>,
+}
+
+impl Reach {
+    /// Says what an executor's workers reach; fails where they are to write what is not there.
+    pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Missing> {
+        let mut map = Map::default();
+        for place in SYSTEM {
+            map.set(Path::new(place), Access::Read);
+        }
+        for file in SYSTEM_FILES {
+            map.set(Path::new(file), Access::Read);
+        }
+        for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
+            map.set(secret, Access::Hidden);
+        }
+        let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
+        let mut homes: Vec<PathBuf> = home.iter().cloned().collect();
+        if more.home == Home::Real
+            && let Some(home) = &home
+        {
+            map.set(home, Access::Write);
+            for tree in &around.work_trees {
+                map.set(tree, Access::Read);
+            }
+        }
+        if more.asked != Asked::Strict {
+            tools(&mut map, around, &mut homes);
+        }
+        for home in &homes {
+            for secret in SECRETS.map(|name| home.join(name)) {
+                if fs::symlink_metadata(&secret).is_ok() {
+                    map.set(&secret, Access::Hidden);
+                }
+            }
+            for started in STARTED.map(|name| home.join(name)) {
+                if map.access(&started) == Access::Write && fs::symlink_metadata(&started).is_ok() {
+                    map.set(&started, Access::Read);
+                }
+            }
+        }
+        for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
+            map.set(path, Access::Read);
+        }
+        for path in &more.readable {
+            // What an agent would make on its first day need not be there yet.
+            map.set(path, Access::Read);
+        }
+        for path in &more.writable {
+            map.set(path, Access::Write).ok_or_else(|| Missing(path.clone()))?;
+        }
+        for path in around.git_dirs.iter().chain(&around.never) {
+            map.hide(path);
+        }
+        for path in &around.objects {
+            map.set(path, Access::Read);
+        }
+        // Below the objects, too: a key is nobody's object.
+        for path in &around.never {
+            map.hide(path);
+        }
+        let at_home = match (&home, more.home) {
+            (Some(home), Home::Private) => at_home(&map, home),
+            _ => Vec::new(),
+        };
+        Ok(Self { map, at_home, home })
+    }
+}
+
+/// Adds the folders of programs and tools.
+fn tools(map: &mut Map, around: &Surroundings, homes: &mut Vec<PathBuf>) {
+    if let Some(home) = homes.first().cloned() {
+        for tool in TOOLS {
+            map.set(&home.join(tool), Access::Read);
+        }
+    }
+    for folder in around.path.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
+        if map.access(&folder) != Access::Hidden {
+            continue;
+        }
+        let whole = around_programs(&folder, around, homes);
+        // `~/.cargo` lies in a home directory, whosever it is.
+        if let Some(whole) =
+            whole.filter(|whole| whole.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.'))
+            && let Some(home) = whole.parent()
+            && !homes.iter().any(|known| known == home)
+        {
+            homes.push(home.to_owned());
+        }
+        map.set(whole.unwrap_or(&folder), Access::Read);
+        linked(map, &folder, homes);
+    }
+}
+
+/// Returns the folder that a folder of programs is a part of; none where that holds more than the programs' own files.
+fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf]) -> Option<&'a Path> {
+    let name = folder.file_name()?.to_str()?;
+    let whole = folder.parent().filter(|_| PROGRAMS.contains(&name))?;
+    let own = homes.iter().chain(&around.work_trees).chain(&around.git_dirs).chain(&around.never);
+    let holds_more = own.into_iter().any(|other| other.starts_with(whole)) || whole.ends_with(".local");
+    let is_tool = whole.components().count() > 2 && !holds_more;
+    is_tool.then_some(whole)
+}
+
+/// Adds the files that links in a folder of programs lead to, where nothing else does.
+fn linked(map: &mut Map, folder: &Path, homes: &[PathBuf]) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
+        if let Ok(real) = fs::canonicalize(entry.path())
+            && real.is_file()
+            && map.access(&real) == Access::Hidden
+            && !is_secret(&real, homes)
+        {
+            map.set(&entry.path(), Access::Read);
+        }
+    }
+}
+
+fn is_secret(path: &Path, homes: &[PathBuf]) -> bool {
+    let of_home = |home: &PathBuf| SECRETS.iter().any(|secret| path.starts_with(home.join(secret)));
+    homes.iter().any(of_home) || SYSTEM_SECRETS.iter().any(|secret| path.starts_with(secret))
+}
+
+/// Returns what of a home directory may be reached, with its place below it.
+fn at_home(map: &Map, home: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let reached = map.places().filter(|(_, access)| *access != Access::Hidden);
+    let links = map.links().map(|(link, _)| link.to_owned()).filter(|link| {
+        // A link of the home directory that leads to something that may be reached.
+        fs::canonicalize(link).is_ok_and(|real| map.access(&real) != Access::Hidden)
+    });
+    let all = reached.map(|(place, _)| place.to_owned()).chain(links);
+    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for path in all {
+        let Ok(below) = path.strip_prefix(home) else { continue };
+        if below.as_os_str().is_empty() {
+            continue;
+        }
+        found.push((below.to_owned(), path));
+    }
+    found.sort();
+    // What lies below something that is linked as a whole is found through that.
+    let tops: Vec<PathBuf> = found.iter().map(|(below, _)| below.clone()).collect();
+    found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));
+    found
+}
+
+/// Returns the absolute paths, and those of the home directory, that a command line names and that are files.
+///
+/// Whoever configured the command named them; nobody who merely wrote a plan did.
+pub fn named_in(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
+    let words = command.split(|c: char| c.is_whitespace() || "\"';|&()<>`=".contains(c));
+    let path = |word: &str| {
+        let below = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
+        match (below, home) {
+            (Some(below), Some(home)) => Some(home.join(below)),
+            _ => Some(PathBuf::from(word)).filter(|path| path.is_absolute()),
+        }
+    };
+    words.filter_map(path).filter(|path| path.is_file()).collect()
+}
+
+/// Returns the value of `PATH` as folders, without those that are relative to where a program runs.
+pub fn folders(path: Option<&OsString>) -> Vec<PathBuf> {
+    let parts = path.into_iter().flat_map(|path| path.as_bytes().split(|byte| *byte == b':'));
+    parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).filter(|folder| folder.is_absolute()).collect()
+}
+
+/// Something that a worker is to write is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is to be writable for it and is not there; make it first", .0.display())]
+pub struct Missing(PathBuf);

@@ -1,0 +1,118 @@
+//! A command that something confines: what stands between it and the supervisor is started, told, and asked how it went.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+
+use super::{LONGEST_REPORT, Report, serving};
+use crate::model::entry::Exit;
+use crate::worker::sandbox::confine::{ARGUMENT, BECOME, FAILED, READY, START};
+use crate::worker::sandbox::{PROGRAM, Told};
+use crate::worker::survivors;
+
+/// What an exit code that stands for a signal is more than the signal, as bubblewrap and shells have it.
+const SIGNALLED: i32 = 128;
+
+/// How long whoever is told something may take to listen, and what was said may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most processes of ours and of bubblewrap's below the supervisor that are inside: its first, and the one that confines itself.
+const OURS_INSIDE: i32 = 2;
+
+/// Runs a command as `told` says.
+pub(super) fn run(
+    told: &[u8],
+    stdin: File,
+    (program, arguments): (OsString, impl Iterator<Item = OsString>),
+    driver: &UnixStream,
+) -> io::Result<Report> {
+    let told: Told = serde_json::from_slice(told)?;
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_write_timeout(Some(PATIENCE))?;
+    ours.set_read_timeout(Some(PATIENCE))?;
+    let starts = told.outer.is_some();
+    let mut command = match &told.outer {
+        Some(words) => {
+            let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+            let mut command = Command::new(outer);
+            command.args(words).arg(PROGRAM).args([ARGUMENT, START]);
+            command
+        }
+        None => {
+            let mut command = Command::new("/proc/self/exe");
+            command.args([ARGUMENT, BECOME]);
+            command
+        }
+    };
+    command.arg(program).args(arguments).stdin(OwnedFd::from(theirs));
+    let inner = serde_json::to_vec(&told.inner)?;
+    let telling = ours.try_clone()?;
+    // Apart, so that the driver is listened to meanwhile; it ends when nobody listens any more.
+    let teller = std::thread::Builder::new().spawn(move || tell(telling, &inner, stdin))?;
+    let report = serving::run(command, driver, if starts { ask_inside } else { serving::group })?;
+    // Whoever held the other end is gone.
+    let _ = ours.shutdown(std::net::Shutdown::Write);
+    let _ = teller.join();
+    let mut said = String::new();
+    // What cannot be read, or is no text, was not said.
+    let _ = ours.take(LONGEST_REPORT as u64).read_to_string(&mut said);
+    Ok(made_of(report, &said, starts))
+}
+
+/// Tells the process that confines itself what to do and what the command reads.
+fn tell(mut line: UnixStream, inner: &[u8], mut stdin: File) -> io::Result<()> {
+    line.write_all(&(inner.len() as u64).to_be_bytes())?;
+    line.write_all(inner)?;
+    let length = if stdin.metadata()?.is_file() { stdin.metadata()?.len() } else { super::NOTHING };
+    line.write_all(&length.to_be_bytes())?;
+    if length != super::NOTHING {
+        stdin.rewind()?;
+        io::copy(&mut stdin, &mut line)?;
+    }
+    Ok(())
+}
+
+/// Puts together what the last process of ours said and what was seen from outside.
+fn made_of(report: Report, said: &str, starts: bool) -> Report {
+    if let Some(why) = said.strip_prefix(FAILED) {
+        return Report::Unconfined(why.trim_end().to_owned());
+    }
+    let Some(rest) = said.strip_prefix(READY) else {
+        return match report {
+            Report::Ended(Exit { code: Some(code), .. }) => {
+                Report::Unconfined(format!("what was to confine it ended with {code}; the transcript may say why"))
+            }
+            report => report,
+        };
+    };
+    match (Report::read(rest.as_bytes()), report) {
+        (Some(Report::NotStarted(number)), _) => Report::NotStarted(number),
+        (Some(Report::Ended(exit)), Report::Ended(_)) => Report::Ended(exit),
+        (Some(Report::Ended(exit)), Report::Left(_)) => Report::Left(Some(exit)),
+        // Somebody inside ended the one that waited.
+        (_, Report::Ended(Exit { code: Some(code), .. })) if starts && code > SIGNALLED => {
+            Report::Ended(Exit { code: None, signal: Some(code - SIGNALLED) })
+        }
+        (_, report) => report,
+    }
+}
+
+/// Asks what is inside to end, but not what confines it: that ends with the command.
+fn ask_inside(outer: Pid) {
+    for pid in survivors::all_below(outer) {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let inside = numbers.and_then(|numbers| numbers.split_whitespace().nth(1)?.parse::<i32>().ok());
+        if inside.is_some_and(|inside| inside > OURS_INSIDE)
+            && let Some(pid) = Pid::from_raw(pid)
+        {
+            let _ = rustix::process::kill_process(pid, Signal::TERM);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The folders of one attempt that are private to its worker: for temporary files, and, where it has one, its home directory.
+//!
+//! They lie at a short path of their own: a socket's path has at most 108 bytes, and programs put theirs deep below `TMPDIR`.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::git_dir::identity;
+use crate::model::digest::Digest;
+use crate::worker::folder::{Folder, is_no_folder};
+use crate::worker::host::Host;
+
+/// The folder for temporary files.
+const TMP: &str = "tmp";
+/// The home directory.
+const HOME: &str = "home";
+
+/// Both folders of one attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Private {
+    root: PathBuf,
+    name: String,
+}
+
+impl Private {
+    /// Returns those of the attempt whose folder is `attempt`; the same in every process.
+    pub(super) fn of(host: &Host, attempt: &Path) -> Self {
+        let name = Digest::of(attempt.as_os_str().as_encoded_bytes()).hex()[..12].to_owned();
+        Self { root: host.private.clone(), name }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.root.join(&self.name)
+    }
+
+    pub(super) fn tmp(&self) -> PathBuf {
+        self.dir().join(TMP)
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.dir().join(HOME)
+    }
+
+    /// Makes the folder for temporary files; what an attempt of the same name left there goes.
+    pub(super) fn make(&self) -> Result<(), Error> {
+        own(&self.root).map_err(Error::at(&self.root))?;
+        self.remove()?;
+        for dir in [self.dir(), self.tmp()] {
+            DirBuilder::new().mode(0o700).create(&dir).map_err(Error::at(&dir))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the home directory, with git's settings for who commits and what else `at_home` says: places below it, and what each
+    /// leads to.
+    pub(super) fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
+        let home = self.home();
+        DirBuilder::new().mode(0o700).create(&home).map_err(Error::at(&home))?;
+        let settings = home.join(".gitconfig");
+        fs::write(&settings, identity(host)).map_err(Error::at(&settings))?;
+        for (below, real) in at_home {
+            let link = home.join(below);
+            let folder = link.parent().unwrap_or(&home);
+            fs::create_dir_all(folder).map_err(Error::at(folder))?;
+            match fs::remove_file(&link) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::io(&link, error)),
+                _ => symlink(real, &link).map_err(Error::at(&link))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes both, with all that is in them; succeeds where they are not there.
+    pub(super) fn remove(&self) -> Result<(), Error> {
+        match Folder::open(&self.root) {
+            Ok(root) => root.remove(&self.name).map_err(Error::at(&self.dir())),
+            Err(error) if is_no_folder(&error) => Ok(()),
+            Err(error) => Err(Error::io(&self.root, error)),
+        }
+    }
+}
+
+/// Makes a folder that nobody else may enter, or sees that it is one: it may lie where everybody makes folders.
+fn own(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
+    let meta = fs::symlink_metadata(folder)?;
+    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not ours"));
+    }
+    if meta.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! What a worker cannot do that somebody confines, and what programs can do all the same.
+
+mod attacks;
+mod layers;
+mod programs;
+mod scene;

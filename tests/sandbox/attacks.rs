@@ -1,0 +1,348 @@
+//! Everything that a worker was seen to do to those around it: with nothing that confines it each attack works, and each layer takes
+//! its part of them away. `docs/threat-model.md` shows the table that this is.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use serde_json::Value;
+
+use super::scene::{Layers, SECRET, Scene, has_bubblewrap, skipped};
+use crate::common::ground::item;
+use crate::common::part;
+
+/// What somebody tries: a line of shell that ends with 0 where it worked. `{…}` stands for places outside.
+struct Attack {
+    name: &'static str,
+    /// What is tried, for people.
+    what: &'static str,
+    script: &'static str,
+    /// Whether Landlock and seccomp stop it without bubblewrap.
+    inner: Stopped,
+    /// The run that it is tried in.
+    run: &'static str,
+}
+
+/// The runs, with what `handoff.network` is meanwhile; what deletes refs comes last.
+const RUNS: [(&str, &str); 3] = [("any", "any"), ("shut", "none"), ("last", "any")];
+
+/// Whether something is stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    Yes,
+    No,
+    /// Root alone could do it, or could not: it is looked at and not held to anything.
+    Either,
+}
+use Stopped::{Either, No, Yes};
+
+const fn attack(name: &'static str, what: &'static str, script: &'static str, inner: Stopped) -> Attack {
+    Attack { name, what, script, inner, run: "any" }
+}
+
+/// Each of them works where nothing confines the worker.
+const ATTACKS: &[Attack] = &[
+    attack("read-key", "read the key that signs the evidence", "grep -q PRIVATE {home}/signing_key", Yes),
+    attack("read-ssh", "read `~/.ssh`", "cat {home}/.ssh/id_ed25519", Yes),
+    attack("read-netrc", "read `~/.netrc`", "cat {home}/.netrc", Yes),
+    attack("read-cloud", "read the credentials of a cloud", "cat {home}/.aws/credentials", Yes),
+    attack("read-login", "read another agent's login", "cat {home}/.tool/login", Yes),
+    attack("read-beside", "read a file beside the repository", "cat {beside}/file", Yes),
+    attack(
+        "read-environ",
+        "read another process's environment",
+        "tr '\\0' '\\n' </proc/{victim}/environ | grep -q VICTIM",
+        Yes,
+    ),
+    attack(
+        "read-driver",
+        "read the driver's environment",
+        "for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || tr '\\0' '\\n' <$p/environ 2>/dev/null; done | grep -q ^HANDOFF_CLOCK=",
+        Yes,
+    ),
+    attack("read-memory", "read another process's memory", "head -c 1 /proc/{victim}/maps | grep -q .", Yes),
+    attack("read-refs", "read the repository's refs", "cat {repo}/.git/HEAD", Yes),
+    attack("read-tree", "read the user's own work tree", "cat {repo}/a.txt", Yes),
+    attack(
+        "read-shadow",
+        "read the machine's passwords, as root",
+        "[ $(id -u) != 0 ] || cat /etc/shadow >/dev/null",
+        Either,
+    ),
+    attack(
+        "read-disk",
+        "read the disk below all files, as root",
+        "[ $(id -u) != 0 ] || head -c 1 $(df --output=source / | tail -1) >/dev/null",
+        Either,
+    ),
+    attack(
+        "write-config",
+        "set hooks in the repository's configuration",
+        "git config --file {repo}/.git/config core.fsmonitor true",
+        Yes,
+    ),
+    attack("write-hook", "leave a hook in the repository", "echo >{repo}/.git/hooks/post-commit", Yes),
+    attack("write-objects", "write into the object database", "echo >{repo}/.git/objects/planted", Yes),
+    attack(
+        "damage-objects",
+        "damage an object through a hard link",
+        "f=$(find {repo}/.git/objects -name '*.pack' | head -1); [ -n \"$f\" ] || f=$(find {repo}/.git/objects -path '*/[0-9a-f][0-9a-f]/*' | head -1); ln $f held && chmod u+w held && touch held",
+        Yes,
+    ),
+    attack(
+        "move-main",
+        "move a branch",
+        "git --git-dir={repo}/.git update-ref refs/heads/moved $(cat {repo}/.git/refs/heads/main)",
+        Yes,
+    ),
+    Attack { run: "last", ..attack("delete-refs", "delete the run's ref", "rm {repo}/.git/refs/handoff/runs/*", Yes) },
+    attack(
+        "submit",
+        "record a run of its own, signed",
+        "cd {repo} && echo '{\"id\":\"forged\",\"items\":[{\"id\":\"a\",\"executor\":\"command\",\"inputs\":{\"command\":\"true\"}}]}' >/tmp/forged.{victim} && HOME={home} {bin}/git-handoff submit /tmp/forged.{victim}",
+        Yes,
+    ),
+    attack("write-home", "write the user's `.bashrc`", "echo evil >>{home}/.bashrc", Yes),
+    attack(
+        "write-gitconfig",
+        "write the user's `.gitconfig`",
+        "git config --file {home}/.gitconfig core.pager evil",
+        Yes,
+    ),
+    attack("write-tmp", "write to `/tmp`", "echo >/tmp/planted.{victim} && rm /tmp/planted.{victim}", Yes),
+    attack("write-above", "write beside the worktree", "echo >../planted", Yes),
+    attack(
+        "write-neighbour",
+        "write into another item's worktree",
+        "f=$(ls -d {worktrees}/*/*/neighbour.1/tree) && echo evil >$f/evil",
+        Yes,
+    ),
+    attack("read-neighbour", "read another item's worktree", "cat {worktrees}/*/*/neighbour.1/tree/a.txt", Yes),
+    attack(
+        "write-shared",
+        "write into another process's shared memory",
+        "test -e /dev/shm/victim-{victim} && echo evil >/dev/shm/victim-{victim}",
+        No,
+    ),
+    attack("change-mode", "change the mode of a file outside", "chmod 0640 {beside}/file", No),
+    attack("change-times", "change the times of a file outside", "touch -d 2001-01-01 {beside}/file", No),
+    attack("kill", "end another process", "kill -0 {victim}", Yes),
+    attack("stop", "stop another process", "kill -STOP {victim} && kill -CONT {victim}", Yes),
+    attack(
+        "kill-driver",
+        "signal whoever started what started it",
+        "kill -0 $(awk '/^PPid/ { print $2 }' /proc/$PPID/status)",
+        Yes,
+    ),
+    attack(
+        "ptrace",
+        "trace another process",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(0 if l.ptrace(16,{victim},0,0)==0 else 1)'",
+        Yes,
+    ),
+    attack("see-processes", "see other processes", "test -d /proc/{victim}", No),
+    attack(
+        "abstract-socket",
+        "speak to an abstract socket outside",
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{name}\")'",
+        Yes,
+    ),
+    attack(
+        "path-socket",
+        "speak to a socket outside by its path",
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{beside}/socket\")'",
+        No,
+    ),
+    attack("user-namespace", "make a user namespace", "unshare --user true", Yes),
+    attack("mount", "mount something, as root", "[ $(id -u) != 0 ] || unshare --mount true", Either),
+    attack(
+        "io-uring",
+        "make a queue that no filter sees through",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); b=(ctypes.c_char*120)(); sys.exit(0 if l.syscall(425,1,b)>=0 or ctypes.get_errno() not in (1,38) else 1)'",
+        Yes,
+    ),
+    attack(
+        "keyring",
+        "read the keys of the user's session",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); sys.exit(0 if l.syscall(250,0,-3,1)>=0 or ctypes.get_errno() not in (1,38) else 1)'",
+        Yes,
+    ),
+    attack(
+        "bpf",
+        "load a program into the kernel",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); l.syscall(321,0,0,0); sys.exit(0 if ctypes.get_errno() not in (1,38) else 1)'",
+        Either,
+    ),
+    attack(
+        "other-interface",
+        "make refused calls by their other numbers",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); l.syscall(0x40000000|425,1,0); sys.exit(0 if ctypes.get_errno() not in (1,38) else 1)'",
+        Either,
+    ),
+    attack(
+        "packets",
+        "open a socket of a strange kind",
+        "python3 -c 'import socket; socket.socket(38, socket.SOCK_SEQPACKET)'",
+        Either,
+    ),
+    attack("device", "make a device, as root", "[ $(id -u) != 0 ] || mknod device b 254 0", Either),
+    attack(
+        "kernel-settings",
+        "change a setting of the kernel, as root",
+        "[ $(id -u) != 0 ] || echo $(cat /proc/sys/kernel/panic) >/proc/sys/kernel/panic",
+        Either,
+    ),
+    attack("inherited", "use a file that somebody left open", "test -e /proc/$$/fd/9", Yes),
+    Attack {
+        run: "shut",
+        ..attack(
+            "tcp",
+            "speak over TCP, where there is no network",
+            "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {tcp}))'",
+            Yes,
+        )
+    },
+    Attack {
+        run: "shut",
+        ..attack(
+            "udp",
+            "speak over UDP, where there is no network",
+            "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"127.0.0.1\", {udp}))'",
+            Yes,
+        )
+    },
+];
+
+#[test]
+fn each_works_where_nothing_confines_the_worker() {
+    let open = open(Layers::None, None);
+    let stopped: Vec<_> = ATTACKS
+        .iter()
+        .filter(|attack| attack.inner != Either && !open.contains(&attack.name))
+        .map(|a| a.name)
+        .collect();
+    assert_eq!(stopped, ["inherited"], "these do not work anywhere, and so show nothing");
+}
+
+#[test]
+fn the_kernel_alone_stops_what_it_can() {
+    only_the_named_are_open(Layers::Inner, None);
+}
+
+#[test]
+fn the_kernel_alone_stops_it_for_another_user() {
+    if let Some(user) = other_user("Landlock and seccomp for another user") {
+        only_the_named_are_open(Layers::Inner, Some(user));
+    }
+}
+
+#[test]
+fn with_all_layers_none_is_left() {
+    if has_bubblewrap("all attacks on all layers") {
+        assert_eq!(open(Layers::All, None), Vec::<&str>::new());
+    }
+}
+
+#[test]
+fn with_all_layers_none_is_left_for_another_user() {
+    if has_bubblewrap("all attacks on all layers, for another user")
+        && let Some(user) = other_user("all attacks on all layers, for another user")
+    {
+        let open = open(Layers::All, Some(user));
+        // What is root's business is nobody else's.
+        let roots: Vec<_> =
+            ATTACKS.iter().filter(|a| a.script.starts_with("[ $(id -u) != 0 ]")).map(|a| a.name).collect();
+        let left: Vec<_> = open.into_iter().filter(|name| !roots.contains(name)).collect();
+        assert_eq!(left, Vec::<&str>::new());
+    }
+}
+
+#[test]
+fn the_document_shows_every_attack() {
+    let mut text = String::from("\n| a worker tries to | Landlock and seccomp | with bubblewrap |\n|---|---|---|\n");
+    for attack in ATTACKS {
+        let inner = match attack.inner {
+            Yes => "stopped",
+            No => "**open**",
+            Either => "stopped where it could be tried",
+        };
+        text += &format!("| {} (`{}`) | {inner} | stopped |\n", attack.what, attack.name);
+    }
+    part::check("docs/threat-model.md", "<!-- attacks -->", &format!("{text}\n"));
+}
+
+fn only_the_named_are_open(layers: Layers, user: Option<u32>) {
+    let open: Vec<_> = open(layers, user);
+    let of = |wanted: Stopped| ATTACKS.iter().filter(move |a| a.inner == wanted).map(|a| a.name).collect::<Vec<_>>();
+    let known: Vec<_> = open.into_iter().filter(|name| !of(Either).contains(name)).collect();
+    assert_eq!(known, of(No));
+}
+
+/// Tries all of them in one run and returns the names of those that worked.
+fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
+    let scene = Scene::of(layers, user);
+    let shared = format!("/dev/shm/victim-{}", scene.victim());
+    fs::write(&shared, "mine").unwrap();
+    if let Some(user) = user {
+        std::os::unix::fs::chown(&shared, Some(user), Some(user)).unwrap();
+    }
+    let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+    let fill = |script: &str| {
+        let mut script = script.to_owned();
+        for name in ["home", "beside", "repo", "worktrees", "bin"] {
+            script = script.replace(&format!("{{{name}}}"), &place(name));
+        }
+        script
+            .replace("{victim}", &scene.victim().to_string())
+            .replace("{name}", &scene.abstract_name())
+            .replace("{tcp}", &scene.tcp.local_addr().unwrap().port().to_string())
+            .replace("{udp}", &scene.udp.local_addr().unwrap().port().to_string())
+    };
+    let before = scene.ground.env.git(["rev-parse", "main"]).stdout;
+    let mut open: Vec<&str> = Vec::new();
+    for (run, network) in RUNS {
+        // Where nothing enforces it, it is refused, and what it is to stop is tried without it.
+        scene.ground.config("handoff.network", if layers == Layers::None { "any" } else { network });
+        let mut tried: Vec<&Attack> = ATTACKS.iter().filter(|attack| attack.run == run).collect();
+        // As long as the neighbour is there.
+        tried.sort_by_key(|attack| !attack.name.ends_with("neighbour"));
+        let script = |attack: &Attack| format!("if ( {} ) ; then echo open >outputs/open; fi", fill(attack.script));
+        let mut items: Vec<Value> = tried.iter().map(|attack| item(attack.name, &script(attack))).collect();
+        // It is there all the while, and sees what is done to it.
+        items.insert(0, item("neighbour", "sleep 5; test ! -e evil"));
+        let output = scene.drive(run, &items);
+        assert!(output.status == Some(0) || layers == Layers::None, "{output}");
+        let is_gone = || scene.handoff(&["status", run]).status != Some(0);
+        let works = |attack: &&Attack| {
+            run == "last" && is_gone()
+                || scene.handoff(&["cat", &format!("{run}/{}:outputs/open", attack.name)]).status == Some(0)
+        };
+        open.extend(tried.iter().copied().filter(works).map(|attack| attack.name));
+    }
+    // What cannot be told from inside.
+    if layers != Layers::None {
+        assert_eq!(scene.ground.env.git(["rev-parse", "main"]).stdout, before);
+        assert!(scene.victim_is_well());
+        assert_eq!(fs::read_to_string(scene.ground.path("home/.bashrc")).unwrap(), "# nothing\n");
+        assert!(!scene.ground.path("repo/.git/hooks/post-commit").exists());
+        scene.ground.passes_fsck();
+    }
+    if layers == Layers::All {
+        assert_eq!(fs::read_to_string(&shared).unwrap(), "mine", "shared memory");
+        assert_eq!(scene.tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(scene.udp.recv(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        scene.ground.no_process_is_left();
+    }
+    fs::remove_file(&shared).unwrap();
+    let environ = fs::read(format!("/proc/{}/environ", scene.victim())).unwrap();
+    assert!(String::from_utf8_lossy(&environ).contains(SECRET));
+    open
+}
+
+/// Returns a user other than root, to be had by root alone.
+fn other_user(what: &str) -> Option<u32> {
+    if !rustix::process::geteuid().is_root() {
+        skipped(what, "only root can become another user");
+        return None;
+    }
+    Some(65_534)
+}

@@ -1,0 +1,160 @@
+//! Which layers there are, what is recorded of them, and what is refused where they are missing.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene, has_bubblewrap};
+use crate::common::ground::item;
+
+#[test]
+fn a_manifest_records_the_layers_and_verify_counts_them() {
+    if !has_bubblewrap("the record of all layers") {
+        return;
+    }
+    let scene = Scene::new(Layers::All);
+    scene.says("all", "true");
+    let manifest = scene.manifest("all/a");
+    let sandbox = manifest["sandbox"].as_str().unwrap();
+    let parts: Vec<_> = sandbox.split(' ').map(|layer| layer.split(':').next().unwrap()).collect();
+    assert_eq!((parts, &manifest["network"]), (vec!["landlock", "seccomp", "bwrap"], &json!("any")), "{sandbox}");
+    let report = scene.handoff(&["verify", "--json", "--require-sandbox", "all"]).exit(0);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(report["sandbox"], json!({ sandbox: 1 }));
+}
+
+#[test]
+fn what_had_less_than_is_required_fails() {
+    let scene = Scene::new(Layers::Inner);
+    let output = scene.drive("inner", &[item("a", "true")]).exit(0);
+    assert!(output.stderr.contains("bubblewrap is not installed"), "{output}");
+    scene.handoff(&["verify", "inner"]).ends(0);
+    scene.handoff(&["verify", "--require-sandbox=landlock,seccomp", "inner"]).ends(0);
+    let less = scene.handoff(&["verify", "--require-sandbox", "inner"]).exit(3);
+    assert!(less.stderr.contains("bwrap was required"), "{less}");
+    scene.ground.config("handoff.sandbox", "none");
+    scene.drive("none", &[item("a", "true")]).ends(0);
+    assert_eq!(scene.manifest("none/a")["sandbox"], "none");
+    assert_eq!(scene.manifest("none/a").get("network"), None);
+    let less = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
+    assert!(less.stderr.contains("seccomp was required"), "{less}");
+    scene.handoff(&["verify", "--require-sandbox=everything", "none"]).ends(2);
+}
+
+#[test]
+fn what_is_required_and_missing_is_refused_before_anything_runs() {
+    let scene = Scene::new(Layers::Inner);
+    for asked in ["require", "strict"] {
+        scene.ground.config("handoff.sandbox", asked);
+        let output = scene.drive(asked, &[item("a", "true")]).exit(1);
+        assert!(output.stderr.contains("bubblewrap is not installed"), "{output}");
+        assert_eq!(scene.ground.item(asked, "a").attempts, 0);
+    }
+    // A network of its own takes a namespace; that there is none the kernel's filter can see to.
+    scene.ground.config("handoff.sandbox", "auto");
+    scene.ground.config("handoff.network", "loopback");
+    let output = scene.drive("loopback", &[item("a", "true")]).exit(1);
+    assert!(output.stderr.contains("`handoff.network` is `loopback`"), "{output}");
+    scene.ground.config("handoff.sandbox", "none");
+    scene.ground.config("handoff.network", "none");
+    let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
+    assert!(output.stderr.contains("which nothing enforces where `handoff.sandbox` is `none`"), "{output}");
+}
+
+#[test]
+fn one_executor_may_be_confined_as_no_other_is() {
+    let scene = Scene::new(Layers::All);
+    scene.ground.config("handoff.subagent.free.command", "echo $HOME >outputs/home");
+    scene.ground.config("handoff.subagent.free.sandbox", "none");
+    scene.ground.config(
+        "handoff.subagent.shut.command",
+        "python3 -c 'import socket; socket.socket()' || echo shut >outputs/said",
+    );
+    scene.ground.config("handoff.subagent.shut.network", "none");
+    let dispatch = |name: &str| json!({ "id": name, "executor": "dispatch", "inputs": { "subagent": name } });
+    scene.drive("two", &[dispatch("free"), dispatch("shut")]).ends(0);
+    assert_eq!(
+        scene.handoff(&["cat", "two/free:outputs/home"]).stdout.trim(),
+        scene.ground.path("home").to_str().unwrap()
+    );
+    assert_eq!(scene.handoff(&["cat", "two/shut:outputs/said"]).stdout, "shut\n");
+    assert_eq!(scene.manifest("two/free")["sandbox"], "none");
+    assert_eq!(scene.manifest("two/shut")["network"], "none");
+}
+
+#[test]
+fn a_tracked_file_may_ask_for_more_and_for_nothing_less() {
+    let scene = Scene::new(Layers::All);
+    let settings = "[handoff]\n\tsandbox = none\n\tnetwork = none\n[handoff \"subagent.a\"]\n\tcommand = true\n\treadable = ~/.ssh\n";
+    scene.ground.env.write("repo/tracked", settings);
+    scene.ground.config("include.path", "../tracked");
+    let output = scene
+        .drive("tracked", &[item("a", "python3 -c 'import socket; socket.socket()' || echo shut >outputs/said")])
+        .exit(0);
+    assert!(output.stderr.contains("`handoff.sandbox` is ignored"), "{output}");
+    assert!(output.stderr.contains("`handoff.subagent.a.readable` is ignored"), "{output}");
+    assert_eq!(scene.handoff(&["cat", "tracked/a:outputs/said"]).stdout, "shut\n");
+}
+
+#[test]
+fn paths_are_given_below_a_private_home_too() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        let home = scene.ground.path("home");
+        scene.ground.config("handoff.subagent.x.command", "sh -c 'cat $HOME/.tool/login && echo new >$HOME/.tool/new && ls -a $HOME && cat $HOME/.netrc || echo hidden'");
+        scene.ground.config("handoff.subagent.x.writable", "~/.tool");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        scene.drive("home", &[item]).ends(0);
+        let said = scene.handoff(&["cat", "home/a:transcript"]).stdout;
+        assert!(said.contains("SECRET") && said.contains("hidden") && !said.contains(".ssh"), "{layers:?}: {said}");
+        assert_eq!(fs::read_to_string(home.join(".tool/new")).unwrap(), "new\n");
+        scene.ground.config("handoff.subagent.x.home", "real");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        scene.drive("real", &[item]).ends(0);
+        let said = scene.handoff(&["cat", "real/a:transcript"]).stdout;
+        assert!(said.contains("hidden"), "{layers:?}: {said}");
+        scene.ground.config("handoff.subagent.x.writable", "~/.missing");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        let output = scene.drive("missing", &[item]).exit(1);
+        assert!(output.stderr.contains(".missing is to be writable"), "{output}");
+    }
+}
+
+#[test]
+fn how_a_command_ended_is_told_through_all_layers() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        let items = [
+            item("code", "exit 7"),
+            item("large", "exit 137"),
+            item("signal", "kill -9 $$"),
+            item("asked", "kill -TERM $$"),
+            json!({ "id": "missing", "executor": "command", "inputs": { "command": ["no-such-program"] }, "maxAttempts": 1 }),
+            json!({ "id": "late", "executor": "command", "timeout": 1, "maxAttempts": 1,
+                    "inputs": { "command": "trap 'echo asked >$HANDOFF_RESULT.asked; exit 3' TERM; sleep 60 & wait" } }),
+            json!({ "id": "daemon", "executor": "command", "maxAttempts": 1,
+                    "inputs": { "command": "setsid sh -c 'sleep 600 & sleep 600' >/dev/null 2>&1 & echo done" } }),
+        ];
+        scene.drive("ends", &items).ends(4);
+        let reason = |id: &str| scene.ground.item("ends", id).reason;
+        assert_eq!(reason("code"), "exited with 7");
+        assert_eq!(reason("large"), "exited with 137");
+        assert_eq!(reason("signal"), "was ended by signal 9");
+        assert_eq!(reason("asked"), "was ended by signal 15");
+        assert!(reason("missing").contains("there is no such program"), "{}", reason("missing"));
+        assert_eq!(reason("late"), "ran longer than 1 s");
+        assert_eq!(scene.ground.item("ends", "daemon").status, "done");
+        scene.ground.no_process_is_left();
+    }
+}
+
+#[test]
+fn what_a_worker_reads_reaches_it_through_all_layers() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        let long = "x".repeat(300_000);
+        let item = json!({ "id": "a", "executor": "command", "inputs": { "command": "cat >outputs/task; cmp outputs/task $HANDOFF_TASK", "text": long } });
+        scene.drive("reads", &[item]).ends(0);
+        assert!(scene.handoff(&["cat", "reads/a:outputs/task"]).stdout.contains(&long));
+    }
+}

@@ -1,0 +1,200 @@
+//! A repository whose workers are confined, with something to be had outside of it.
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::common::ground::{Ground, item};
+use crate::common::{Environment, Output, program_path};
+
+/// What the victim holds in its environment.
+pub(super) const SECRET: &str = "a-secret-of-the-victim";
+
+/// How workers are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layers {
+    /// By nothing.
+    None,
+    /// By what the kernel has.
+    Inner,
+    /// By bubblewrap as well.
+    All,
+}
+
+/// The repository, and what lies around it.
+pub(super) struct Scene {
+    pub(super) ground: Ground,
+    layers: Layers,
+    user: Option<u32>,
+    victim: Child,
+    pub(super) tcp: TcpListener,
+    pub(super) udp: UdpSocket,
+    _sockets: [UnixListener; 2],
+}
+
+impl Scene {
+    pub(super) fn new(layers: Layers) -> Self {
+        Self::of(layers, None)
+    }
+
+    /// Makes one that belongs to another user, where we are root and can.
+    pub(super) fn of(layers: Layers, user: Option<u32>) -> Self {
+        let ground = Ground::of(Environment::on_disk());
+        let sandbox = if layers == Layers::None { "none" } else { "auto" };
+        ground.config("handoff.sandbox", sandbox);
+        ground.config("handoff.queue.default.concurrency", "2");
+        let env = &ground.env;
+        env.write("home/.gitconfig", &settings(env));
+        // We look at what is another user's.
+        env.write("home/gitconfig", &format!("{}[safe]\n\tdirectory = *\n", settings(env)));
+        for (path, text) in [
+            ("home/.ssh/id_ed25519", "SECRET"),
+            ("home/.netrc", "SECRET"),
+            ("home/.bashrc", "# nothing\n"),
+            ("home/.aws/credentials", "SECRET"),
+            ("home/.tool/login", "SECRET"),
+            ("beside/file", "SECRET"),
+            ("tools/bin/hello", "#!/bin/sh\necho hello\n"),
+        ] {
+            env.write(path, text);
+        }
+        fs::set_permissions(ground.path("tools/bin/hello"), fs::Permissions::from_mode(0o755)).unwrap();
+        without_bubblewrap(&ground.path("inner"));
+        fs::create_dir(ground.path("bin")).unwrap();
+        fs::copy(program_path(), ground.path("bin/git-handoff")).unwrap();
+        let by_path = UnixListener::bind(ground.path("beside/socket")).unwrap();
+        let name = SocketAddr::from_abstract_name(abstract_name(&ground)).unwrap();
+        let by_name = UnixListener::bind_addr(&name).unwrap();
+        if let Some(user) = user {
+            // The folder is new, and nothing in it leads out.
+            let owner = format!("{user}:{user}");
+            assert!(Command::new("chown").args(["-R", &owner]).arg(ground.path("")).status().unwrap().success());
+        }
+        let mut victim = Command::new("sleep");
+        victim.arg("600").env("VICTIM", SECRET).stdin(Stdio::null());
+        let victim = as_user(victim, user).spawn().unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        tcp.set_nonblocking(true).unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        udp.set_nonblocking(true).unwrap();
+        Self { ground, layers, user, victim, tcp, udp, _sockets: [by_path, by_name] }
+    }
+
+    /// Returns the abstract socket that somebody listens at.
+    pub(super) fn abstract_name(&self) -> String {
+        abstract_name(&self.ground)
+    }
+
+    /// Returns the number of a process that is nobody's business.
+    pub(super) fn victim(&self) -> u32 {
+        self.victim.id()
+    }
+
+    /// Returns whether it still lives, and is not stopped.
+    pub(super) fn victim_is_well(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/stat", self.victim())).unwrap();
+        matches!(status.rsplit_once(") ").unwrap().1.chars().next(), Some('S' | 'R'))
+    }
+
+    /// Runs the program as whom the repository belongs to.
+    pub(super) fn handoff(&self, args: &[&str]) -> Output {
+        // With a file open that is nobody's business.
+        let mut command = self.ground.env.command("sh", "repo");
+        command.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh"]).arg(self.ground.path("bin/git-handoff"));
+        command.args(args).env_remove("GIT_CONFIG_GLOBAL");
+        if self.layers == Layers::Inner {
+            command.env("PATH", self.ground.path("inner"));
+        } else {
+            command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        }
+        let output = as_user(command, self.user).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        Output { raw: output.stdout, stdout, stderr, status: output.status.code() }
+    }
+
+    /// Runs items to their end and returns what the command said.
+    pub(super) fn drive(&self, run: &str, items: &[Value]) -> Output {
+        let plan = self.ground.plan(run, items);
+        self.handoff(&["run", &plan])
+    }
+
+    /// Runs one line of shell and returns what it wrote.
+    #[track_caller]
+    pub(super) fn says(&self, run: &str, script: &str) -> String {
+        let output = self.drive(run, &[item("a", script)]);
+        let written = self.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
+        assert_eq!(output.status, Some(0), "{output}{written}");
+        written
+    }
+
+    /// Returns what the manifest of an item says.
+    pub(super) fn manifest(&self, piece: &str) -> Value {
+        serde_json::from_str(&self.handoff(&["cat", &format!("{piece}:manifest")]).success()).unwrap()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.victim.kill();
+        let _ = self.victim.wait();
+    }
+}
+
+fn abstract_name(ground: &Ground) -> String {
+    format!("victim-{}", ground.path("").file_name().unwrap().to_str().unwrap())
+}
+
+fn settings(env: &Environment) -> String {
+    format!(
+        "[user]\n\tname = Ada\n\temail = ada@example.com\n[handoff]\n\tsigningKey = {0}/home/signing_key\n\
+         [handoff \"workspace\"]\n\troot = {0}/worktrees\n",
+        env.path().display()
+    )
+}
+
+/// Returns a command that runs as another user.
+fn as_user(command: Command, user: Option<u32>) -> Command {
+    let Some(user) = user else { return command };
+    let mut other = Command::new("setpriv");
+    let id = |what: &str| format!("--{what}={user}");
+    other.args([id("reuid"), id("regid"), "--clear-groups".to_owned(), "--".to_owned()]);
+    other.arg(command.get_program()).args(command.get_args()).env_clear();
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    other.current_dir(command.get_current_dir().unwrap_or(Path::new("/"))).stdin(Stdio::null());
+    other
+}
+
+/// Fills a folder with links to all programs but bubblewrap.
+fn without_bubblewrap(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    for from in ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from) {
+        for entry in fs::read_dir(from).unwrap().flatten().filter(|entry| entry.file_name() != "bwrap") {
+            // The first of a name is the one that counts, as in PATH.
+            let _ = std::os::unix::fs::symlink(entry.path(), folder.join(entry.file_name()));
+        }
+    }
+}
+
+/// Returns whether bubblewrap can be used here; where it cannot, says loudly what is not tried.
+pub(super) fn has_bubblewrap(what: &str) -> bool {
+    let tried = Command::new("bwrap").args(["--unshare-pid", "--ro-bind", "/", "/", "true"]).output();
+    let works = tried.is_ok_and(|output| output.status.success());
+    if !works {
+        skipped(what, "bubblewrap is not installed, or does not work here");
+    }
+    works
+}
+
+/// Says loudly what was not tried; a CI that has it all is told to insist.
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that passed")]
+pub(super) fn skipped(what: &str, why: &str) {
+    assert!(std::env::var_os("HANDOFF_TEST_SANDBOX").is_none(), "NOT TRIED: {what}: {why}");
+    eprintln!("NOT TRIED: {what}: {why}");
+}
