@@ -2,5 +2,6 @@
 
 mod attacks;
 mod layers;
+mod limits;
 mod programs;
 mod scene;

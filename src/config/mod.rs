@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use crate::git::program;
 use crate::git::store::{Durability, Store};
 use crate::model::confinement::{Asked, Home, Network};
+use crate::model::limits::Limits;
 use crate::model::schema::Schema;
 
 pub use entry::{Entry, Group};
@@ -55,6 +56,8 @@ pub struct Executor {
     pub readable: Vec<PathBuf>,
     /// What else it may write.
     pub writable: Vec<PathBuf>,
+    /// How much of this machine one attempt may use.
+    pub limits: Limits,
 }
 
 /// How a queue is driven.
@@ -99,6 +102,8 @@ pub struct Config {
     pub sandbox: Asked,
     /// `handoff.network`: whom they may speak to.
     pub network: Network,
+    /// `handoff.max…`: how much of this machine one attempt may use.
+    pub limits: Limits,
     /// `handoff.maxCrashes`: how many attempts of an item a crash of the driver may take before the item fails.
     pub max_crashes: u32,
     /// `handoff.maxItems`
@@ -143,6 +148,7 @@ impl Default for Config {
             durability: Durability::Strict,
             sandbox: Asked::default(),
             network: Network::default(),
+            limits: Limits { processes: Some(4096), disk: Some(20 << 30), output: Some(1 << 30), ..Limits::default() },
             max_items: 10_000,
             max_product_size: 100 << 20,
             max_crashes: 10,
@@ -234,6 +240,14 @@ impl Config {
             _ => &mut self.executors,
         };
         executors.entry(given.name()).or_default()
+    }
+
+    /// Returns the limits that a setting is about: those of one executor, or of all.
+    fn limits(&mut self, given: &Given<'_>) -> &mut Limits {
+        match given.key.section {
+            None => &mut self.limits,
+            Some(_) => &mut self.executor(given).limits,
+        }
     }
 
     fn queue(&mut self, given: &Given<'_>) -> &mut Queue {

@@ -113,6 +113,29 @@ settings! {
         "handoff.executor.<name>.writable" | "handoff.subagent.<name>.writable": File, "none", outside
             => |config, given, path| config.executor(given).writable.push(path);
     }
+    "How much one attempt may use": {
+        /// The memory of all processes of one attempt together.
+        "handoff.maxMemory" | "handoff.executor.<name>.maxMemory" | "handoff.subagent.<name>.maxMemory": Size, "half of the machine's"
+            => |config, given, most| config.limits(given).memory = Some(most);
+        /// How many processes one attempt may have at a time.
+        "handoff.maxProcesses" | "handoff.executor.<name>.maxProcesses" | "handoff.subagent.<name>.maxProcesses": Number(1, u64::MAX), "`4096`"
+            => |config, given, most| config.limits(given).processes = Some(most);
+        /// The processor time of each process of one attempt.
+        "handoff.maxCpuTime" | "handoff.executor.<name>.maxCpuTime" | "handoff.subagent.<name>.maxCpuTime": Seconds, "none"
+            => |config, given, most| config.limits(given).cpu_time = Some(most);
+        /// How many files each process of one attempt may have open.
+        "handoff.maxOpenFiles" | "handoff.executor.<name>.maxOpenFiles" | "handoff.subagent.<name>.maxOpenFiles": Number(1, u64::MAX), "what the system says"
+            => |config, given, most| config.limits(given).open_files = Some(most);
+        /// How large a file one attempt may write.
+        "handoff.maxFileSize" | "handoff.executor.<name>.maxFileSize" | "handoff.subagent.<name>.maxFileSize": Size, "none"
+            => |config, given, most| config.limits(given).file_size = Some(most);
+        /// What the worktree, the temporary files and the home of one attempt may take on the disk.
+        "handoff.maxDisk" | "handoff.executor.<name>.maxDisk" | "handoff.subagent.<name>.maxDisk": Size, "`20g`"
+            => |config, given, most| config.limits(given).disk = Some(most);
+        /// What one attempt may write to its standard output and error; of what it writes, as much is kept as a product may have.
+        "handoff.maxOutput" | "handoff.executor.<name>.maxOutput" | "handoff.subagent.<name>.maxOutput": Size, "`1g`"
+            => |config, given, most| config.limits(given).output = Some(most);
+    }
     "How it is driven": {
         /// How many items run at the same time. Any setting of a queue makes its name known.
         "handoff.queue.<name>.concurrency": Number(1, u64::MAX), "the number of cores"

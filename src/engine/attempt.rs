@@ -16,6 +16,7 @@ use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
+use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
 use crate::plan::schemas::Schemas;
@@ -58,6 +59,8 @@ pub(super) struct Job {
     pub(super) keep: bool,
     /// The program that supervises its commands.
     pub(super) supervisor: Option<PathBuf>,
+    /// How much they may use.
+    pub(super) limits: Limits,
     /// What confines them.
     pub(super) confinement: Option<Arc<Confinement>>,
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{self, Executor};
 use crate::model::confinement::Asked;
+use crate::model::limits::Limits;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
 use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
@@ -71,4 +72,13 @@ pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<C
         named: lines.into_iter().flatten().flat_map(|line| named_in(line, home)).collect(),
     };
     machine.sandbox.confine(&more, settings.network.unwrap_or(config.network))
+}
+
+/// Returns how much one attempt of an executor may use: its own word counts before that for all; of memory, half of the machine's where
+/// nobody says anything.
+pub(super) fn limits(machine: &Machine, settings: &Executor) -> Limits {
+    let system = rustix::system::sysinfo();
+    let memory = u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit)) / 2;
+    let half = Limits { memory: Some(memory), ..Limits::default() };
+    settings.limits.or(machine.config.limits).or(half)
 }

@@ -67,9 +67,10 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         promised: item.promised().collect(),
         documents: item.documents().collect(),
         schemas: machine.schemas.clone(),
-        command: resolved,
         env,
         keep: machine.config.keep,
+        limits: ground::limits(machine, &resolved.settings),
+        command: resolved,
         supervisor: machine.supervisor.clone(),
         confinement: confinement.map(Arc::new),
     };

@@ -19,6 +19,7 @@ pub mod illegal;
 pub mod item_state;
 pub mod json;
 pub mod judge;
+pub mod limits;
 pub mod log_event;
 pub mod log_name;
 pub mod log_record;

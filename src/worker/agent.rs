@@ -22,11 +22,12 @@ use tokio::time::{sleep_until, timeout_at};
 use handle::{Handle, feed};
 use pipes::Pipes;
 
-use super::sandbox::{Confinement, Own};
+use super::sandbox::{Confinement, Own, Told};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
 use super::transcript::{self, TranscriptWriter};
 use crate::model::entry::Exit;
+use crate::model::limits::{Exceeded, Limits};
 
 /// How long a command may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -54,6 +55,10 @@ pub struct Invocation {
     pub supervisor: Option<PathBuf>,
     /// What confines it, below a supervisor; none where nothing does.
     pub confinement: Option<Confined>,
+    /// How much it may use; but for its output, a supervisor sees to that.
+    pub limits: Limits,
+    /// The folders that count as what it takes on the disk.
+    pub folders: Vec<PathBuf>,
 }
 
 /// What confines one command, and what of the attempt's files it reaches.
@@ -96,6 +101,8 @@ pub enum Cause {
     TimedOut,
     /// The caller wanted it to end.
     Cancelled,
+    /// It used more than it may.
+    Exceeded(Exceeded),
 }
 
 /// Runs a command in a process group of its own and returns when it and everything it started are gone.
@@ -124,7 +131,7 @@ pub async fn run(
     let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
     let left = if matches!(handle, Handle::Group) { Left::Group(group) } else { Left::Fallen };
     survivors::end(left, &invocation.attempt_dir);
-    let (status, cause) = outcome?;
+    let (status, mut cause) = outcome?;
     let exit = match (&handle, report) {
         (Handle::Group, _) => exit_of(status),
         (_, Some(Report::NotStarted(number))) => {
@@ -132,6 +139,10 @@ pub async fn run(
         }
         (_, Some(Report::Ended(exit))) => Some(exit),
         (_, Some(Report::Left(exit))) => exit,
+        (_, Some(Report::Exceeded(exceeded))) => {
+            cause = if cause == Cause::Exited { Cause::Exceeded(exceeded) } else { cause };
+            None
+        }
         (_, Some(Report::Unconfined(why))) => return Err(Error::Unconfined(why)),
         // Ended by us, because it did not listen.
         (_, None) if cause != Cause::Exited => None,
@@ -170,8 +181,9 @@ async fn attend(
     };
     let stdin = child.stdin.take();
     let mut fed = false;
+    let (mut written, most_output) = (0_u64, invocation.limits.output.unwrap_or(u64::MAX));
     let told = invocation.told();
-    let feeding = feed(stdin, handle, (told.as_deref(), &invocation.stdin));
+    let feeding = feed(stdin, handle, (&told, &invocation.stdin));
     tokio::pin!(cancelled, feeding);
     loop {
         tokio::select! {
@@ -190,6 +202,11 @@ async fn attend(
             }
             () = &mut feeding, if !fed => fed = true,
             Some((stream, count)) = pipes.read() => {
+                if cause == Cause::Exited && written.saturating_add(count as u64) > most_output {
+                    cause = Cause::Exceeded(Exceeded::Output(most_output));
+                    deadline = tokio::time::Instant::now();
+                }
+                written = written.saturating_add(count as u64);
                 transcript.push(stream, pipes.bytes(stream, count)).map_err(Error::Transcript)?;
             }
         }
@@ -198,12 +215,15 @@ async fn attend(
 
 impl Invocation {
     /// Returns what is to be told to what stands between the driver and the command.
-    fn told(&self) -> Option<Vec<u8>> {
-        let Confined { by, writable, readable } = self.confinement.as_ref()?;
-        let [writable, readable]: [Vec<&Path>; 2] =
-            [writable, readable].map(|paths| paths.iter().map(PathBuf::as_path).collect());
-        let told = by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable });
-        Some(serde_json::to_vec(&told).expect("paths and words serialise"))
+    fn told(&self) -> Vec<u8> {
+        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable }| {
+            let [writable, readable]: [Vec<&Path>; 2] =
+                [writable, readable].map(|paths| paths.iter().map(PathBuf::as_path).collect());
+            by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable })
+        });
+        let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();
+        let told = Told { layers, limits: self.limits, folders };
+        serde_json::to_vec(&told).expect("paths and words serialise")
     }
 }
 

@@ -38,6 +38,7 @@ use mounts::Mounts;
 use reach::Reach;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP};
+use crate::model::limits::Limits;
 
 /// The layers that something is confined by, each with its version where it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,8 +99,19 @@ pub struct Own<'a> {
 /// What the processes between the driver and a command are told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Told {
+    /// What confines it; none where nothing does.
+    pub(in crate::worker) layers: Option<Outer>,
+    /// How much it may use.
+    pub(in crate::worker) limits: Limits,
+    /// The folders whose size is looked at.
+    pub(in crate::worker) folders: Vec<OsString>,
+}
+
+/// The outer layer, and what is told to who applies the inner ones.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Outer {
     /// bubblewrap and its arguments up to the command.
-    pub(in crate::worker) outer: Option<Vec<OsString>>,
+    pub(in crate::worker) words: Option<Vec<OsString>>,
     pub(in crate::worker) inner: Inner,
 }
 
@@ -194,7 +206,7 @@ impl Confinement {
     }
 
     /// Says it to the processes in between.
-    pub(in crate::worker) fn told(&self, own: &Own<'_>) -> Told {
+    pub(in crate::worker) fn told(&self, own: &Own<'_>) -> Outer {
         let mut map = self.reach.map.clone();
         for path in own.readable {
             map.set(path, Access::Read);
@@ -222,7 +234,7 @@ impl Confinement {
         let given = given.into_iter().filter(|(_, access)| *access != Access::Hidden);
         let given = given.map(|(path, access)| (path.into_os_string(), access)).collect();
         let Layers { landlock, seccomp, .. } = self.layers;
-        Told { outer, inner: Inner { landlock, given, seccomp, network: self.network } }
+        Outer { words: outer, inner: Inner { landlock, given, seccomp, network: self.network } }
     }
 }
 

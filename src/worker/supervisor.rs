@@ -6,7 +6,7 @@
 //!
 //! | from the driver | bytes |
 //! |---|---|
-//! | how it is confined | JSON, as the next row has it; `NOTHING` where nothing confines it |
+//! | how it is confined, and how much it may use | JSON, as the next row has it |
 //! | what the command reads | its length in 8 bytes, most significant first, and the bytes; `NOTHING` for `/dev/null` |
 //! | ask the command to end | `ASK` |
 //! | end everything now | `END`, or the end of the stream |
@@ -16,13 +16,18 @@
 //! command stands between the two, and is told the same in the same way ([`confine`](super::sandbox::confine)).
 
 #[cfg(target_os = "linux")]
+mod cgroup;
+#[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
 pub(super) mod serving;
+#[cfg(target_os = "linux")]
+mod watching;
 
 use std::time::Duration;
 
 use crate::model::entry::Exit;
+use crate::model::limits::Exceeded;
 
 #[cfg(target_os = "linux")]
 pub use serving::serve;
@@ -51,6 +56,8 @@ pub(super) enum Report {
     Left(Option<Exit>),
     /// The command could not be confined as it is to be, and was not started; the sentence says why.
     Unconfined(String),
+    /// It was ended because it used more than it may.
+    Exceeded(Exceeded),
 }
 
 /// The most bytes of a report.
@@ -67,6 +74,9 @@ impl Report {
             Self::Ended(ended) => format!("{}\n", exit(*ended)),
             Self::Left(None) => "left\n".to_owned(),
             Self::Left(Some(ended)) => format!("left {}\n", exit(*ended)),
+            Self::Exceeded(exceeded) => {
+                format!("exceeded {}\n", serde_json::to_string(exceeded).expect("a number serialises"))
+            }
             Self::Unconfined(why) => {
                 let why: String = why.chars().take(LONGEST_REPORT / 8).collect();
                 format!("unconfined {}\n", why.replace('\n', " "))
@@ -84,6 +94,9 @@ impl Report {
         };
         if let Some(why) = line.strip_prefix("unconfined ") {
             return Some(Self::Unconfined(why.to_owned()));
+        }
+        if let Some(exceeded) = line.strip_prefix("exceeded ") {
+            return serde_json::from_str(exceeded).ok().map(Self::Exceeded);
         }
         match *line.split(' ').collect::<Vec<_>>() {
             ["errno", number] => Some(Self::NotStarted(number.parse().ok()?)),

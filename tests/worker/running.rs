@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Exit;
+use git_handoff::model::limits::Limits;
 use git_handoff::worker::agent::{self, Cause, Ended, Invocation, Stdin};
 use git_handoff::worker::transcript::TranscriptWriter;
 use tokio::sync::watch;
@@ -28,6 +29,8 @@ pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
         timeout: Duration::from_secs(20),
         supervisor: None,
         confinement: None,
+        limits: Limits::default(),
+        folders: Vec::new(),
     }
 }
 

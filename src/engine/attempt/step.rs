@@ -43,7 +43,8 @@ pub(super) async fn step(
         env.insert("HOME".to_owned(), workspace.home().into());
         writable.push(workspace.home());
     }
-    let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable, readable: vec![workspace.task()] };
+    let readable = vec![workspace.task()];
+    let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable: writable.clone(), readable };
     let invocation = Invocation {
         argv: argv.to_vec(),
         cwd: workspace.tree(),
@@ -52,7 +53,9 @@ pub(super) async fn step(
         stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
         supervisor: job.supervisor.clone(),
+        folders: [workspace.tree()].into_iter().chain(writable.iter().cloned()).collect(),
         confinement: job.confinement.as_ref().map(confined),
+        limits: job.limits,
     };
     agent::run(&invocation, transcript, cancel.clone()).await
 }
@@ -63,6 +66,7 @@ pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) 
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
+        (Cause::Exceeded(exceeded), _) => Err(Verdict::failed(format!("{step}{exceeded}"))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
             Err(Verdict::failed(format!("{step}exited with {code}")))

@@ -63,13 +63,10 @@ impl Handle {
 
 /// Writes to the command's stdin until all is written or it wants no more, and closes it.
 ///
-/// A supervisor is told first what confines the command.
-pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin): (Option<&[u8]>, &Stdin)) {
+/// A supervisor is told first what confines the command, and how much it may use.
+pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin): (&[u8], &Stdin)) {
     if let Handle::Supervisor(line) = handle {
-        match told {
-            Some(told) => put_all(line, told).await,
-            None => put(line, &supervisor::NOTHING.to_be_bytes()).await,
-        }
+        put_all(line, told).await;
     }
     match (handle, stdin) {
         (Handle::Supervisor(line), Stdin::Null) => put(line, &supervisor::NOTHING.to_be_bytes()).await,

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
+use super::watching::Watch;
 use super::{LONGEST_REPORT, Report, serving};
 use crate::model::entry::Exit;
 use crate::worker::sandbox::confine::{ARGUMENT, BECOME, FAILED, READY, START};
-use crate::worker::sandbox::{PROGRAM, Told};
+use crate::worker::sandbox::{Outer, PROGRAM};
 use crate::worker::survivors;
 
 /// What an exit code that stands for a signal is more than the signal, as bubblewrap and shells have it.
@@ -27,17 +28,16 @@ const OURS_INSIDE: i32 = 2;
 
 /// Runs a command as `told` says.
 pub(super) fn run(
-    told: &[u8],
+    told: &Outer,
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
-    driver: &UnixStream,
+    (driver, watch): (&UnixStream, Watch),
 ) -> io::Result<Report> {
-    let told: Told = serde_json::from_slice(told)?;
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_write_timeout(Some(PATIENCE))?;
     ours.set_read_timeout(Some(PATIENCE))?;
-    let starts = told.outer.is_some();
-    let mut command = match &told.outer {
+    let starts = told.words.is_some();
+    let mut command = match &told.words {
         Some(words) => {
             let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
             let mut command = Command::new(outer);
@@ -55,7 +55,7 @@ pub(super) fn run(
     let telling = ours.try_clone()?;
     // Apart, so that the driver is listened to meanwhile; it ends when nobody listens any more.
     let teller = std::thread::Builder::new().spawn(move || tell(telling, &inner, stdin))?;
-    let report = serving::run(command, driver, if starts { ask_inside } else { serving::group })?;
+    let report = serving::run(command, (driver, watch), if starts { ask_inside } else { serving::group })?;
     // Whoever held the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
     let _ = teller.join();
@@ -80,6 +80,9 @@ fn tell(mut line: UnixStream, inner: &[u8], mut stdin: File) -> io::Result<()> {
 
 /// Puts together what the last process of ours said and what was seen from outside.
 fn made_of(report: Report, said: &str, starts: bool) -> Report {
+    if matches!(report, Report::Exceeded(_)) {
+        return report;
+    }
     if let Some(why) = said.strip_prefix(FAILED) {
         return Report::Unconfined(why.trim_end().to_owned());
     }

@@ -14,8 +14,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
+use super::watching::Watch;
 use super::{ASK, END, NOTHING, PATIENCE, Report, confined};
 use crate::model::entry::Exit;
+use crate::worker::sandbox::Told;
 use crate::worker::{agent, survivors};
 
 /// The most that a command is given to read.
@@ -53,15 +55,17 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut driver = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let told = bytes(&mut driver)?;
+    let told: Told = serde_json::from_slice(&bytes(&mut driver)?)?;
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let report = if told.is_empty() {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(stdin);
-        run(command, &driver, group)?
-    } else {
-        confined::run(&told, stdin, (program, arguments), &driver)?
+    let watch = Watch::new(told.limits, told.folders)?;
+    let report = match &told.layers {
+        None => {
+            let mut command = Command::new(program);
+            command.args(arguments).stdin(stdin);
+            run(command, (&driver, watch), group)?
+        }
+        Some(layers) => confined::run(layers, stdin, (program, arguments), (&driver, watch))?,
     };
     // A driver that is gone wants no report.
     let _ = driver.write_all(report.write().as_bytes());
@@ -69,13 +73,17 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
 }
 
 /// Runs a command to its end, and all that it starts; `ask` asks it to end.
-pub(super) fn run(mut command: Command, driver: &UnixStream, ask: impl Fn(Pid)) -> io::Result<Report> {
+pub(super) fn run(
+    mut command: Command,
+    (driver, watch): (&UnixStream, Watch),
+    ask: impl Fn(Pid),
+) -> io::Result<Report> {
     agent::alone(&mut command);
     match command.spawn() {
         // What the command is given is its own from here on.
         Ok(child) => {
             drop(command);
-            attend(driver, Pid::from_child(&child), ask)
+            attend((driver, watch), Pid::from_child(&child), ask)
         }
         Err(error) => Ok(Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error()))),
     }
@@ -121,16 +129,22 @@ pub(in crate::worker) fn given(line: &mut UnixStream) -> io::Result<File> {
 }
 
 /// Waits until the command has ended or the driver wants it to, and ends what is left below us.
-fn attend(driver: &UnixStream, main: Pid, ask: impl Fn(Pid)) -> io::Result<Report> {
+fn attend((driver, mut watch): (&UnixStream, Watch), main: Pid, ask: impl Fn(Pid)) -> io::Result<Report> {
     let watched = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
     let mut family = Family { main, exit: None, reaped: 0 };
     let mut pause = *REAPING.end();
     while family.exit.is_none() {
-        let timeout = Timespec::try_from(pause).expect("a second fits");
+        let timeout = Timespec::try_from(pause.min(watch.due())).expect("a second fits");
         let mut events = [PollFd::new(driver, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
         match poll(&mut events, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
+        }
+        if let Some(exceeded) = watch.look() {
+            return Ok(match family.end() {
+                left @ Report::Left(_) => left,
+                _ => Report::Exceeded(exceeded),
+            });
         }
         let called = !events[0].revents().is_empty();
         let before = family.reaped;
@@ -149,7 +163,12 @@ fn attend(driver: &UnixStream, main: Pid, ask: impl Fn(Pid)) -> io::Result<Repor
             }
         }
     }
-    Ok(family.end())
+    let report = family.end();
+    // What it came to in the end counts too: the kernel may have ended it before we looked.
+    Ok(match watch.last() {
+        Some(exceeded) if !matches!(report, Report::Left(_)) => Report::Exceeded(exceeded),
+        _ => report,
+    })
 }
 
 /// All that is below this process.
