@@ -11,6 +11,9 @@ use crate::model::limits::{Exceeded, Limits};
 /// Where control groups are found.
 const ROOT: &str = "/sys/fs/cgroup";
 
+/// What a group is called, before the number of the process that looks after it.
+const NAME: &str = "git-handoff-";
+
 /// The groups of one attempt; they go when this does, if nothing is in them any more.
 pub(super) struct Cgroup {
     /// The group that counts memory, the file that says how often the limit was enforced, and that file's word for it.
@@ -30,7 +33,7 @@ impl Cgroup {
     /// Makes the groups, with nothing in them; none where this process may not, or the kernel does not count there.
     pub(super) fn make(limits: Limits) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let name = format!("git-handoff-{}", std::process::id());
+        let name = format!("{NAME}{}", std::process::id());
         let unified = own.lines().find_map(|line| line.strip_prefix("0::"));
         let legacy = |controller: &str| {
             let line = own.lines().find_map(|line| {
@@ -59,6 +62,7 @@ impl Cgroup {
 
     fn set_up(&self) -> io::Result<()> {
         for group in [&self.memory, &self.processes] {
+            remove_left(group.dir.parent().unwrap_or(Path::new(ROOT)));
             match fs::create_dir(&group.dir) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => other?,
@@ -113,6 +117,18 @@ impl Drop for Cgroup {
         for group in [&self.memory, &self.processes] {
             // Where it cannot be removed, it costs the kernel a few pages, and is used again by who has the same number.
             let _ = fs::remove_dir(&group.dir);
+        }
+    }
+}
+
+/// Removes the groups of supervisors that were killed.
+fn remove_left(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            // One that something is in, or that is another's, stays.
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }
