@@ -6,6 +6,7 @@ mod attacks;
 mod capturing;
 mod harness;
 mod outputs;
+mod pool;
 mod running;
 mod supervised;
 mod survivors;

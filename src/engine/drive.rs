@@ -266,11 +266,14 @@ impl Driver<'_> {
         finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
-    /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
+    /// Keeps an attempt's worktree for another attempt, or removes it, unless that would lose work that is neither recorded nor salvaged.
     fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
         let Some(workspace) = finished.spent else { return };
         if recorded || (filed && finished.saved) {
-            self.removals.spawn_blocking(move || attempt::remove(workspace));
+            // At once, so that what is dispatched next finds it.
+            if let Err(workspace) = workspace.recycle(&self.machine.host) {
+                self.removals.spawn_blocking(move || attempt::remove(workspace));
+            }
         } else {
             let note = format!(
                 "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",

@@ -9,7 +9,7 @@ use crate::git::stop::Stop;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
-use super::workspace::{Base, Error};
+use super::workspace::{Base, Error, Pool, sweep};
 
 /// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
 pub const MAX_PRODUCT: u64 = 100 << 20;
@@ -43,6 +43,8 @@ pub struct Host {
     /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
     pub user: Option<(String, String)>,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
+    /// The worktrees that are used again.
+    pub(super) pool: Pool,
 }
 
 impl Host {
@@ -59,6 +61,7 @@ impl Host {
             stop: Stop::never(),
             user: None,
             bases: Arc::default(),
+            pool: Pool::default(),
         }
     }
 
@@ -72,6 +75,7 @@ impl Host {
     pub fn prepare(&self) -> Result<(), Error> {
         std::fs::create_dir_all(&self.root)
             .and_then(|()| tempfile::tempdir_in(&self.root)?.close())
+            .and_then(|()| sweep(&self.root))
             .map_err(|source| Error::Root { root: self.root.clone(), source })
     }
 

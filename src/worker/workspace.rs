@@ -3,19 +3,24 @@
 //! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `tmp/` (its `TMPDIR`), `task.json`, `result.json`,
 //! `started` once all is in place, and our own copy of the `index` as it was after the checkout, which is for whoever comes
 //! after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
-//! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it.
+//! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it. What ends in order goes into the pool
+//! (`pool`), and is made what it was (`reset`) before another attempt gets it.
 
 mod base;
 mod filters;
 mod git_dir;
+mod pool;
+mod record;
+mod reset;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
-pub(super) use base::Base;
+pub(super) use base::{Base, Index};
+pub(super) use pool::{Pool, sweep};
+use reset::Pristine;
 
 use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;
@@ -54,14 +59,8 @@ pub struct Workspace {
     name: String,
     folder: Arc<Folder>,
     index: Option<Arc<Index>>,
-}
-
-/// Our index as it was after the checkout.
-#[derive(Debug)]
-pub(in crate::worker) struct Index {
-    pub(in crate::worker) bytes: Vec<u8>,
-    /// When it was written, by the clock of the file system: nothing that changed afterwards has an earlier time of change.
-    pub(in crate::worker) written: SystemTime,
+    /// What it was like before anything ran in it; none where that is not known, so that it is used only once.
+    pristine: Option<Arc<Pristine>>,
 }
 
 /// The folder of an attempt whose driver is gone.
@@ -86,6 +85,12 @@ impl Workspace {
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
         let name = format!("{}.{attempt}", item.encoded());
         let path = dir.join(&name);
+        if let Some((folder, pristine)) = host.pool.take(host, &prepared, &run_folder, &name) {
+            let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
+            workspace.index = Some(Arc::clone(pristine.index()));
+            workspace.pristine = Some(pristine);
+            return Ok(workspace);
+        }
         match fs::create_dir(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
@@ -124,13 +129,25 @@ impl Workspace {
         run_folder: Arc<Folder>,
     ) -> Result<Self, Error> {
         let folder = Arc::new(run_folder.own_folder(&name).map_err(Error::at(&dir))?);
+        Ok(Self::with(host, run, (item, attempt), base, (dir, name), (run_folder, folder)))
+    }
+
+    fn with(
+        host: &Host,
+        run: &RunId,
+        (item, attempt): (&ItemId, u32),
+        base: Oid,
+        (dir, name): (PathBuf, String),
+        (run_folder, folder): (Arc<Folder>, Arc<Folder>),
+    ) -> Self {
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
         let (run, item) = (run.clone(), item.clone());
-        Ok(Self { run, item, attempt, base, dir, inputs, outputs, run_folder, name, folder, index: None })
+        let (index, pristine) = (None, None);
+        Self { run, item, attempt, base, dir, inputs, outputs, run_folder, name, folder, index, pristine }
     }
 
-    fn fill(&mut self, host: &Host, base: &Base) -> Result<(), Error> {
+    fn fill(&mut self, host: &Host, base: &Arc<Base>) -> Result<(), Error> {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
@@ -139,12 +156,15 @@ impl Workspace {
         }
         let git_dir = tree.join(".git");
         base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
-        fs::write(git_dir.join("index"), index.worker).map_err(Error::at(&git_dir))?;
+        fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
         // After the checkout and before the worker: a file that changes later cannot have an earlier time than this one.
         let path = self.dir.join("index");
-        fs::write(&path, &index.ours).map_err(Error::at(&path))?;
+        fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
-        self.index = Some(Arc::new(Index { bytes: index.ours, written }));
+        let (pristine, index) =
+            Pristine::of(&self.folder, base, index.written_at(written)).map_err(Error::at(&self.dir))?;
+        self.index = Some(index);
+        self.pristine = pristine.map(Arc::new);
         Ok(())
     }
 
@@ -208,7 +228,7 @@ impl Workspace {
         }
         let read = || {
             let written = self.folder.file("index")?.metadata()?.modified()?;
-            Ok(Index { bytes: self.folder.read("index", MAX_INDEX)?, written })
+            Ok(Index::from_bytes(self.folder.read("index", MAX_INDEX)?, written))
         };
         match read() {
             Ok(index) => Ok(Some(Arc::new(index))),

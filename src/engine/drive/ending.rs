@@ -6,6 +6,7 @@ use crate::engine::attempt::Finished;
 use crate::engine::event::Progress;
 use crate::engine::retain;
 use crate::ledger::chain;
+use crate::model::causes::in_words;
 use crate::run;
 
 use super::{Driver, Error, Settled};
@@ -34,8 +35,10 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for the worktrees that are being removed.
+    /// Waits for the worktrees that are being removed, and removes those that were kept to be used again.
     pub(super) async fn tidy(&mut self) {
+        let host = self.machine.host.clone();
+        self.removals.spawn_blocking(move || Some(in_words(&host.clear_pool().err()?)));
         while let Some(removed) = self.removals.join_next().await {
             if let Ok(Some(note)) = removed {
                 (self.tell)(Progress::Note(note));

@@ -79,6 +79,11 @@ impl GitDir {
         Ok(Self { files })
     }
 
+    /// Returns the content of one of its files.
+    pub(super) fn file(&self, name: &str) -> Option<&[u8]> {
+        self.files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.as_slice())
+    }
+
     /// Makes the git directory at `dir`, which must not exist.
     pub(in crate::worker) fn write(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir(dir)?;
