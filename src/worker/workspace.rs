@@ -10,7 +10,7 @@ mod base;
 mod filters;
 mod git_dir;
 mod pool;
-mod record;
+pub(in crate::worker) mod record;
 mod reset;
 
 use std::fs;
@@ -235,6 +235,11 @@ impl Workspace {
             Err(e) if is_no_folder(&e) || e.kind() == io::ErrorKind::InvalidInput => Ok(None),
             Err(e) => Err(Error::io(&self.dir.join("index"), e)),
         }
+    }
+
+    /// Returns what the worktree was like before anything ran in it, where that is known.
+    pub(super) fn recorded(&self) -> Option<&record::Recorded> {
+        self.pristine.as_ref()?.tree()
     }
 
     /// Reads what the worker wrote as its result: none where it wrote nothing, or something that is no small plain file.

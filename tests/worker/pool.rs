@@ -110,7 +110,10 @@ const LEFTOVERS: &[(&str, &str)] = &[
         "an index that lies",
         "git update-index --skip-worktree a.txt; git update-index --assume-unchanged dir/b.txt; echo evil >a.txt; echo evil >dir/b.txt",
     ),
-    ("a nested repository", "git init -q nested; git -C nested -c user.name=x -c user.email=x@x commit -q --allow-empty -m x; git init -q dir/deep"),
+    (
+        "a nested repository",
+        "git init -q nested; git -C nested -c user.name=x -c user.email=x@x commit -q --allow-empty -m x; git init -q dir/deep",
+    ),
     ("a sparse checkout", "git sparse-checkout set dir; test ! -e run.sh || rm run.sh"),
     (
         "commits, branches, tags, notes and a stash",

@@ -15,7 +15,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 
 /// What the system says of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(in crate::worker) struct Seen {
     /// Device and mount, and number there.
     place: [u64; 3],
     mode: u32,
@@ -30,13 +30,18 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Returns whether this is the folder that it was, whatever may have become of what is in it.
-    pub(super) fn is_same_folder(&self, other: &Self) -> bool {
+    pub(in crate::worker) fn is_same_folder(&self, other: &Self) -> bool {
         (self.place, self.mode, self.owner, self.attributes) == (other.place, other.mode, other.owner, other.attributes)
     }
 
     /// Returns whether a folder has the same entries as before.
-    pub(super) fn has_same_entries(&self, other: &Self) -> bool {
+    pub(in crate::worker) fn has_same_entries(&self, other: &Self) -> bool {
         (self.size, self.modified, self.changed) == (other.size, other.modified, other.changed)
+    }
+
+    /// Returns whether this is a folder.
+    pub(in crate::worker) fn is_folder(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Directory
     }
 
     /// Returns whether a folder grew so far that a new one would be quicker to read.
@@ -48,7 +53,7 @@ impl Seen {
 
 /// What is known of an entry of a folder.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(in crate::worker) enum Node {
     /// Anything but a folder; none while it is to be made anew.
     File(Option<Seen>),
     /// A folder.
@@ -57,9 +62,9 @@ pub(super) enum Node {
 
 /// A folder with all that is in it.
 #[derive(Debug)]
-pub(super) struct Recorded {
-    pub(super) seen: Seen,
-    pub(super) nodes: BTreeMap<CString, Node>,
+pub(in crate::worker) struct Recorded {
+    pub(in crate::worker) seen: Seen,
+    pub(in crate::worker) nodes: BTreeMap<CString, Node>,
     /// Whether it, or anything below it, is to be looked at again.
     pub(super) stale: bool,
 }
@@ -70,7 +75,7 @@ impl Recorded {
         let mut nodes = BTreeMap::new();
         for name in names(dir)? {
             let seen = look(dir, &name)?;
-            let node = if FileType::from_raw_mode(seen.mode) == FileType::Directory {
+            let node = if seen.is_folder() {
                 Node::Folder(Self::read(open(dir, &name)?.as_fd())?)
             } else {
                 Node::File(Some(seen))
@@ -105,7 +110,7 @@ impl Recorded {
 }
 
 /// Lists what is in a folder.
-pub(super) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
+pub(in crate::worker) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -117,18 +122,18 @@ pub(super) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
 }
 
 /// Opens a folder in a folder; no link is followed.
-pub(super) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result<std::os::fd::OwnedFd> {
+pub(in crate::worker) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result<std::os::fd::OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
 }
 
 /// Looks at an entry of a folder, without following a link.
-pub(super) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<Seen> {
+pub(in crate::worker) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<Seen> {
     system::look(dir, name)
 }
 
 /// Looks at an open folder.
-pub(super) fn look_at(dir: BorrowedFd<'_>) -> io::Result<Seen> {
+pub(in crate::worker) fn look_at(dir: BorrowedFd<'_>) -> io::Result<Seen> {
     system::look(dir, c"")
 }
 

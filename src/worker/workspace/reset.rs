@@ -57,6 +57,14 @@ impl Pristine {
         &self.index
     }
 
+    /// Returns what the worktree was like.
+    pub(super) fn tree(&self) -> Option<&Recorded> {
+        match self.recorded.nodes.get(c"tree") {
+            Some(Node::Folder(tree)) => Some(tree),
+            _ => None,
+        }
+    }
+
     /// Makes the folder what it was; `dir` is its path. After an error it is good for nothing.
     pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path) -> Result<(), Spoilt> {
         let mut found = Found { attributes: &self.attributes, broken: Vec::new() };
