@@ -96,6 +96,8 @@ pub struct Config {
     pub workspace_root: Option<PathBuf>,
     /// `handoff.workspace.keep`: leave the worktrees of failed attempts where they are.
     pub keep: bool,
+    /// The most bytes that worktrees may take before spent ones are not kept to be used again.
+    pub workspace_cap: u64,
     /// `handoff.workspace.inputs`
     pub inputs: String,
     /// `handoff.workspace.outputs`
@@ -132,6 +134,7 @@ impl Default for Config {
             max_fetch_size: 2 << 30,
             workspace_root: None,
             keep: false,
+            workspace_cap: 10 << 30,
             inputs: "inputs".into(),
             outputs: "outputs".into(),
             maintenance: true,

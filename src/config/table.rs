@@ -106,6 +106,9 @@ settings! {
         /// Whether the worktrees of attempts that failed are left where they are.
         "handoff.workspace.keep": Boolean, "`false`"
             => |config, _, keep| config.keep = keep;
+        /// How much worktrees may take on the disk before spent ones are removed instead of being used again.
+        "handoff.workspace.cap": Size, "`10g`"
+            => |config, _, bytes| config.workspace_cap = bytes;
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;

@@ -54,6 +54,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);
     host.max_product = config.max_product_size;
+    host.cap = config.workspace_cap;
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);
     Ok(host)

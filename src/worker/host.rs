@@ -17,6 +17,9 @@ pub const MAX_PRODUCT: u64 = 100 << 20;
 /// The most of one attempt's unfinished work that is saved unless configured otherwise.
 pub const MAX_SALVAGE: u64 = 256 << 20;
 
+/// The most that worktrees take before spent ones are not kept any more, unless configured otherwise.
+pub const CAP: u64 = 10 << 30;
+
 /// How many bases are kept prepared; a driver works on few commits at a time.
 const KEPT_BASES: usize = 8;
 
@@ -35,6 +38,8 @@ pub struct Host {
     pub max_product: u64,
     /// The most bytes of one attempt's unfinished work that are saved.
     pub max_salvage: u64,
+    /// The most bytes that worktrees may take before spent ones are not kept any more.
+    pub cap: u64,
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
@@ -57,6 +62,7 @@ impl Host {
             outputs: "outputs".to_owned(),
             max_product: MAX_PRODUCT,
             max_salvage: MAX_SALVAGE,
+            cap: CAP,
             path: None,
             stop: Stop::never(),
             user: None,

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) use base::{Base, Index};
-pub(super) use pool::{Pool, sweep};
+pub(super) use pool::Pool;
+pub use pool::{PoolPlace, pools, size, sweep};
 use reset::Pristine;
 
 use super::folder::{Folder, is_no_folder};

@@ -46,6 +46,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.durability", "relaxed", |c| c.durability == Durability::Relaxed),
     ("handoff.workspace.root", "/var/tmp/x", |c| c.workspace_root.as_deref() == Some(Path::new("/var/tmp/x"))),
     ("handoff.workspace.keep", "On", |c| c.keep),
+    ("handoff.workspace.cap", "2g", |c| c.workspace_cap == 2 << 30),
     ("handoff.workspace.inputs", "in", |c| c.inputs == "in"),
     ("handoff.workspace.outputs", "out", |c| c.outputs == "out"),
     ("handoff.maxProductSize", "1G", |c| c.max_product_size == 1 << 30),

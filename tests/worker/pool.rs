@@ -265,6 +265,31 @@ fn a_pool_ends_with_its_driver_and_is_swept_after_one_that_died() {
 }
 
 #[test]
+fn spent_worktrees_give_way_to_the_cap_and_nothing_else_does() {
+    if !is_pooled() {
+        return;
+    }
+    let repo = Repo::new("sha1");
+    let (mut host, _dir) = host(&repo);
+    let [one, two] = [1, 2].map(|n| Workspace::create(&host, &run(), &item("edit/a"), n, repo.head()).unwrap());
+    let live = Workspace::create(&host, &run(), &item("edit/a"), 3, repo.head()).unwrap();
+    let spent = [one, two].map(|workspace| {
+        let inode = fs::metadata(workspace.tree()).unwrap().ino();
+        workspace.recycle(&host).unwrap();
+        inode
+    });
+    assert_eq!(host.bound().unwrap(), None);
+    // Room for two of the three.
+    host.cap = git_handoff::worker::workspace::size(&host.root) - 1;
+    assert_eq!(host.bound().unwrap(), None);
+    let next = Workspace::create(&host, &run(), &item("edit/a"), 4, repo.head()).unwrap();
+    assert!(is_reused(&next, spent[1]), "the oldest goes first");
+    host.cap = 1;
+    assert!(host.bound().unwrap().is_some_and(|used| used > 1));
+    assert!(live.tree().exists() && next.tree().exists());
+}
+
+#[test]
 fn another_base_and_another_configuration_get_a_worktree_of_their_own() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);

@@ -1,5 +1,7 @@
 //! How driving a run ends: with a seal, with an interruption, or with an error.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 
 use crate::engine::attempt::Finished;
@@ -10,6 +12,9 @@ use crate::model::causes::in_words;
 use crate::run;
 
 use super::{Driver, Error, Settled};
+
+/// How long an end of an attempt waits at most for others to be recorded with it.
+const LONGEST_GATHERING: Duration = Duration::from_millis(10);
 
 impl Driver<'_> {
     pub(super) async fn interrupted(
@@ -44,6 +49,27 @@ impl Driver<'_> {
                 (self.tell)(Progress::Note(note));
             }
         }
+    }
+
+    /// Waits for what ends at about the same time, no longer than recording it apart would take: what is recorded together costs
+    /// as much as one of it.
+    pub(super) async fn gather(
+        &self,
+        first: Finished,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+    ) -> Vec<Finished> {
+        let deadline = tokio::time::Instant::now() + self.append.min(LONGEST_GATHERING);
+        let mut batch = vec![first];
+        while batch.len() < self.running.len() {
+            match tokio::time::timeout_at(deadline, finished.recv()).await {
+                Ok(Some(next)) => batch.push(next),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        while let Ok(next) = finished.try_recv() {
+            batch.push(next);
+        }
+        batch
     }
 
     async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {

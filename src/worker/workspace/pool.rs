@@ -5,7 +5,7 @@
 //! The pool's place on the disk is `<root>/@pool/<name>/`, held by a lock as long as this process lives; what has no holder is
 //! swept away by whoever comes next.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ impl Pool {
             let (spare, path, from) = {
                 let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 let at = inner.spares.iter().rposition(|spare| Arc::ptr_eq(&spare.pristine.base, base))?;
-                let spare = inner.spares.swap_remove(at);
+                let spare = inner.spares.remove(at);
                 let place = inner.place.as_ref()?;
                 (spare, place.path.clone(), place.folder.again().ok()?)
             };
@@ -107,10 +107,46 @@ impl Pool {
         }
     }
 
+    /// Removes the folder that has waited longest; returns false where there is none.
+    fn drop_oldest(&self) -> io::Result<bool> {
+        let (name, from) = {
+            let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(place) = inner.place.as_ref().filter(|_| !inner.spares.is_empty()) else { return Ok(false) };
+            let from = place.folder.again()?;
+            (inner.spares.remove(0).name, from)
+        };
+        from.remove(&name).map(|()| true)
+    }
+
     /// Removes all that is in it, and its place; it can be used again afterwards.
     pub(in crate::worker) fn clear(&self) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear()
     }
+}
+
+/// A pool on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolPlace {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Whether the driver that it belongs to lives.
+    pub held: bool,
+}
+
+/// Lists the pools below a host's root, in no order.
+pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
+    let entries = match std::fs::read_dir(root.join(POOL)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        // A lock that we get is let go at once.
+        let held = File::open(&path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+        found.push(PoolPlace { path, held });
+    }
+    Ok(found)
 }
 
 impl Spares {
@@ -143,15 +179,16 @@ impl Place {
 }
 
 /// Removes the pools that nobody holds any more.
-pub(in crate::worker) fn sweep(root: &Path) -> io::Result<()> {
+pub fn sweep(root: &Path) -> io::Result<()> {
     let pools = match Folder::open(root).and_then(|root| root.own_folder(POOL)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
     for (name, _) in pools.entries()? {
         let Ok(name) = std::str::from_utf8(&name) else { continue };
-        let held = File::open(root.join(POOL).join(name)).and_then(|file| file.try_lock().map_err(io::Error::other));
-        if held.is_ok() {
+        // Held until it is gone, so that nobody begins to use it meanwhile.
+        let lock = File::open(root.join(POOL).join(name));
+        if lock.is_ok_and(|file| file.try_lock().is_ok()) {
             pools.remove(name)?;
         }
     }
@@ -173,6 +210,24 @@ impl Workspace {
     }
 }
 
+/// Returns how many bytes a folder takes on the disk; links are not followed, and what cannot be read counts nothing.
+pub fn size(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut total = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            // What has two names is not counted twice, as far as that can be told without remembering all of them.
+            total += meta.blocks() * 512 / if meta.is_dir() { 1 } else { meta.nlink().max(1) };
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    total
+}
+
 impl Folder {
     /// Moves an entry of this folder to another folder, where nothing may have its name.
     fn move_to(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
@@ -181,6 +236,22 @@ impl Folder {
 }
 
 impl Host {
+    /// Removes spent worktrees, the oldest first, until no more is taken below the root than the cap allows; returns how much is
+    /// taken if it is still more. Nothing else is ever removed for room.
+    ///
+    /// To be called now and then: it looks at every file.
+    pub fn bound(&self) -> Result<Option<u64>, Error> {
+        loop {
+            let used = size(&self.root);
+            if used <= self.cap {
+                return Ok(None);
+            }
+            if !self.pool.drop_oldest().map_err(|e| Error::Io(self.root.join(POOL), e))? {
+                return Ok(Some(used));
+            }
+        }
+    }
+
     /// Removes the worktrees that are kept to be used again.
     pub fn clear_pool(&self) -> Result<(), Error> {
         self.pool.clear().map_err(|e| Error::Io(self.root.join(POOL), e))
