@@ -4,6 +4,7 @@
 
 mod attacks;
 mod capturing;
+mod extras;
 mod harness;
 mod outputs;
 mod pool;

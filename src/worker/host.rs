@@ -40,6 +40,14 @@ pub struct Host {
     pub max_salvage: u64,
     /// The most bytes that worktrees may take before spent ones are not kept any more.
     pub cap: u64,
+    /// What is copied from the work tree into every worktree: paths, or patterns as git's ignore files have them.
+    pub copy: Vec<String>,
+    /// What every worktree has a link to.
+    pub link: Vec<String>,
+    /// Whether the filter `lfs` runs.
+    pub lfs: bool,
+    /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
+    pub sparse: bool,
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
@@ -63,6 +71,10 @@ impl Host {
             max_product: MAX_PRODUCT,
             max_salvage: MAX_SALVAGE,
             cap: CAP,
+            copy: Vec::new(),
+            link: Vec::new(),
+            lfs: true,
+            sparse: true,
             path: None,
             stop: Stop::never(),
             user: None,

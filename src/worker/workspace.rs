@@ -7,11 +7,13 @@
 //! (`pool`), and is made what it was (`reset`) before another attempt gets it.
 
 mod base;
+mod extras;
 mod filters;
 mod git_dir;
 mod pool;
 pub(in crate::worker) mod record;
 mod reset;
+mod sparse;
 
 use std::fs;
 use std::io;
@@ -152,6 +154,7 @@ impl Workspace {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
+        base.extras.put(&tree)?;
         for dir in [&self.inputs, &self.outputs, &self.tmp()] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
@@ -350,6 +353,20 @@ pub enum Error {
     /// Two paths of the commit are one file here.
     #[error("the base commit cannot be checked out here: {0} collides with another path")]
     Collision(String),
+    /// Something is to be copied or linked into worktrees, and there is nowhere to take it from.
+    #[error("handoff.workspace.{0} is set, and a bare repository has no work tree to take anything from")]
+    NoWorkTree(&'static str),
+    /// The base has something where a copy or a link is to be, or no folder above it.
+    #[error(
+        "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only what it does not"
+    )]
+    Tracked(String),
+    /// git could not say which files the include file names.
+    #[error("the files that .worktreeinclude names could not be listed")]
+    Included(#[source] Box<crate::git::program::Error>),
+    /// git could not say what the sparse checkout leaves out.
+    #[error("what the sparse checkout leaves out could not be learnt; handoff.workspace.sparse=false takes all files")]
+    Sparse(#[source] Box<crate::git::program::Error>),
     /// A file operation failed.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),

@@ -11,8 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::index::Entry;
 use gix::index::State;
-use gix::index::entry::{Mode, Stat};
+use gix::index::entry::{Flags, Mode, Stat};
 use rustix::fs::OFlags;
 
 use super::{Error, tree};
@@ -87,13 +88,13 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
                 .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
         }
     };
-    let ours = [Path::new(".git"), Path::new(&host.inputs), Path::new(&host.outputs)];
+    let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
     let mut walker = Walker {
         index: &index,
         written: (written.unix_seconds(), i64::from(written.nanoseconds())),
         limit: host.max_product,
         tree: &tree,
-        ours: ours.map(|path| path.as_os_str().as_bytes()),
+        ours: ours.into_iter().chain(base.extras.paths().map(|path| path.as_bytes())).collect(),
         folders: vec![(BString::default(), workspace.recorded())],
         unknown: Vec::new(),
         visited: BTreeSet::new(),
@@ -132,7 +133,7 @@ struct Walker<'a> {
     limit: u64,
     tree: &'a Path,
     /// What is left out.
-    ours: [&'a [u8]; 3],
+    ours: BTreeSet<&'a [u8]>,
     /// What is still to be looked at, with what was recorded of it.
     folders: Vec<(BString, Option<&'a Recorded>)>,
     /// The folders, with all below them, of which nothing is recorded.
@@ -182,7 +183,7 @@ impl<'a> Walker<'a> {
     /// Deals with what is recorded of a folder's entry; returns false where it is not as it was recorded.
     fn known(&mut self, handle: &OwnedFd, folder: &BString, name: &CString, node: &'a Node) -> bool {
         let path = below(folder, name.to_bytes());
-        if self.ours.contains(&path.as_slice()) {
+        if self.ours.contains(path.as_slice()) {
             return true;
         }
         let seen = record::look(handle.as_fd(), name).ok();
@@ -210,7 +211,7 @@ impl<'a> Walker<'a> {
     /// Deals with an entry of a folder of which nothing is recorded, or that is not as it was.
     fn listed(&mut self, dir: &Path, folder: &BString, name: &CString) -> Result<(), Error> {
         let relative = below(folder, name.to_bytes());
-        if self.ours.contains(&relative.as_slice()) {
+        if self.ours.contains(relative.as_slice()) {
             return Ok(());
         }
         if is_dot_git(&name.to_bytes().to_str_lossy()) {
@@ -260,7 +261,9 @@ impl<'a> Walker<'a> {
             gone.extend(own.into_iter().chain(below).filter(|at| !self.visited.contains(at)));
         }
         let entries = gone.into_iter().map(|at| &self.index.entries()[at]);
-        let files = entries.filter(|entry| entry.mode != Mode::COMMIT);
+        // What the sparse checkout leaves out was never there.
+        let is_left_out = |entry: &Entry| entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE);
+        let files = entries.filter(|entry| !is_left_out(entry));
         self.found.gone = files.map(|entry| entry.path(self.index).to_owned()).collect();
     }
 

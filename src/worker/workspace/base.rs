@@ -12,8 +12,9 @@ use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
 
-use super::Error;
+use super::extras::Extras;
 use super::git_dir::GitDir;
+use super::{Error, sparse};
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
@@ -25,6 +26,8 @@ pub(in crate::worker) struct Base {
     pub(super) worker: GitDir,
     /// The git directory that we capture with.
     pub(in crate::worker) capture: GitDir,
+    /// What a worktree holds besides.
+    pub(in crate::worker) extras: Extras,
     /// Where submodules would be.
     pub(in crate::worker) gitlinks: Vec<BString>,
     index: gix::index::State,
@@ -37,7 +40,7 @@ impl Base {
         let repo = host.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
         let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
-        let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
+        let (mut index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
         for reserved in [&host.inputs, &host.outputs] {
             let tracked =
                 |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
@@ -48,12 +51,18 @@ impl Base {
         let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
         options.destination_is_initially_empty = true;
         options.filters.driver_context_mut().treeish = Some(commit.0);
+        if !host.lfs {
+            options.filters.options_mut().drivers.retain(|driver| driver.name != "lfs");
+        }
+        let sparse = sparse::apply(host, &mut index)?;
+        let extras = Extras::read(host)?.beside(&index)?;
         let gitlinks = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
         let gitlinks = gitlinks.map(|entry| entry.path(&index).to_owned()).collect();
         Ok(Self {
             tree: Oid(tree),
-            worker: GitDir::for_worker(host, commit)?,
-            capture: GitDir::for_capture(host, commit)?,
+            worker: GitDir::for_worker(host, commit, &extras, sparse)?,
+            capture: GitDir::for_capture(host, commit, &extras)?,
+            extras,
             gitlinks,
             index,
             options: Mutex::new(options),

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use gix::bstr::{BString, ByteSlice as _};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
+use super::extras::Stamp;
 use super::record::{self, Node, Recorded};
 use super::{Base, Error, Index};
 use crate::worker::folder::Folder;
@@ -32,6 +33,8 @@ pub(super) struct Pristine {
     recorded: Recorded,
     /// What every folder in it has of flags and extended attributes.
     attributes: Vec<u8>,
+    /// What was copied into it.
+    stamps: Vec<Stamp>,
     /// Our index.
     index: Arc<Index>,
 }
@@ -43,10 +46,11 @@ impl Pristine {
         if !record::is_kept(fd) {
             return Ok((None, Arc::new(index)));
         }
+        let stamps = base.extras.stamps()?;
         let recorded = Recorded::read(fd)?;
         let attributes = record::attributes(fd)?;
         let unstamped = Arc::new(index);
-        let mut pristine = Self { base: Arc::clone(base), recorded, attributes, index: unstamped };
+        let mut pristine = Self { base: Arc::clone(base), recorded, attributes, stamps, index: unstamped };
         pristine.stamp(fd)?;
         let index = Arc::clone(&pristine.index);
         Ok((Some(pristine), index))
@@ -67,6 +71,9 @@ impl Pristine {
 
     /// Makes the folder what it was; `dir` is its path. After an error it is good for nothing.
     pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path) -> Result<(), Spoilt> {
+        if self.base.extras.stamps()? != self.stamps {
+            return Err(Spoilt);
+        }
         let mut found = Found { attributes: &self.attributes, broken: Vec::new() };
         found.compare(folder.as_fd(), &mut self.recorded, true, &mut Vec::new())?;
         let broken = found.broken;
