@@ -4,8 +4,10 @@
 
 mod attacks;
 mod capturing;
+mod extras;
 mod harness;
 mod outputs;
+mod pool;
 mod running;
 mod supervised;
 mod survivors;

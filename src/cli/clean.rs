@@ -58,6 +58,13 @@ fn print(answer: &CleanAnswer, output: &mut Output) {
         };
         output.line(&format!("{verb} {} {} ({})", piece.kind, piece.place(), table::size(piece.bytes)));
     }
+    for stay in &answer.stays {
+        output.line(&format!("keeps {} ({}): {}", stay.path, table::size(stay.bytes), stay.why));
+    }
+    if let Some(all) = &answer.worktrees {
+        let (bytes, cap) = (table::size(all.bytes), table::size(all.cap));
+        output.note(&format!("the worktrees in {} take {bytes}; handoff.workspace.cap is {cap}", all.path));
+    }
     if answer.pieces.is_empty() {
         return output.note("there is nothing to clean");
     }

@@ -360,6 +360,7 @@ impl From<operations::Error> for Failure {
             operations::Error::NoCache(inner) => inner.into(),
             operations::Error::Store(inner) => inner.into(),
             operations::Error::Repository(inner) => inner.into(),
+            operations::Error::Disk(_) => Self::of("clean", &error),
         }
     }
 }
@@ -371,7 +372,7 @@ impl From<clean::Error> for Failure {
             clean::Error::Store(inner) => inner.into(),
             clean::Error::Ref(inner) => inner.into(),
             clean::Error::Clear(inner) => inner.into(),
-            clean::Error::Hold(_) | clean::Error::Workspace(_) => Self::of("clean", &error),
+            clean::Error::Hold(_) | clean::Error::Workspace(_) | clean::Error::Pool(..) => Self::of("clean", &error),
         }
     }
 }

@@ -25,6 +25,9 @@ pub(super) struct File;
 /// The name of one folder.
 pub(super) struct Folder;
 
+/// A path or a pattern of paths, relative to the top of the work tree and not leading out of it.
+pub(super) struct Pattern;
+
 /// A whole number from the first to the second, with git's suffixes.
 pub(super) struct Number(pub(super) u64, pub(super) u64);
 
@@ -82,6 +85,22 @@ impl Read<String> for Folder {
         match crate::model::name::FilePath::parse(name) {
             Ok(_) if !name.contains('/') => Ok(name.clone()),
             _ => Err(Error::bad(setting, "is not the name of one folder")),
+        }
+    }
+}
+
+impl Kind for Pattern {
+    fn says(&self) -> String {
+        "path or pattern".into()
+    }
+}
+
+impl Read<String> for Pattern {
+    fn read(&self, setting: &Setting) -> Result<String, Error> {
+        let pattern = setting.value.trim_end_matches('/');
+        match crate::model::name::FilePath::parse(pattern) {
+            Ok(_) if !pattern.split('/').any(crate::model::name::is_dot_git) => Ok(pattern.to_owned()),
+            _ => Err(Error::bad(setting, "is not a path or pattern below the top of the work tree")),
         }
     }
 }

@@ -116,6 +116,16 @@ pub struct Config {
     pub workspace_root: Option<PathBuf>,
     /// `handoff.workspace.keep`: leave the worktrees of failed attempts where they are.
     pub keep: bool,
+    /// The most bytes that worktrees may take before spent ones are not kept to be used again.
+    pub workspace_cap: u64,
+    /// What is copied from the work tree into every worktree.
+    pub workspace_copy: Vec<String>,
+    /// What every worktree has a link to.
+    pub workspace_link: Vec<String>,
+    /// Whether the filter `lfs` runs.
+    pub workspace_lfs: bool,
+    /// Whether worktrees leave out what the work tree leaves out.
+    pub workspace_sparse: bool,
     /// `handoff.workspace.inputs`
     pub inputs: String,
     /// `handoff.workspace.outputs`
@@ -155,6 +165,11 @@ impl Default for Config {
             max_fetch_size: 2 << 30,
             workspace_root: None,
             keep: false,
+            workspace_cap: 10 << 30,
+            workspace_copy: Vec::new(),
+            workspace_link: Vec::new(),
+            workspace_lfs: true,
+            workspace_sparse: true,
             inputs: "inputs".into(),
             outputs: "outputs".into(),
             maintenance: true,

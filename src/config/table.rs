@@ -4,7 +4,9 @@
 //! written from it.
 
 use super::entry::{Entry, Group};
-use super::kind::{Boolean, Choice, File, Folder, Kind as _, Number, Read as _, Seconds, Size, Text, Variable, Words};
+use super::kind::{
+    Boolean, Choice, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text, Variable, Words,
+};
 use super::registration::Registration;
 use crate::git::store::Durability;
 use crate::model::confinement::{Asked, Home, Network};
@@ -166,6 +168,22 @@ settings! {
         /// Whether the worktrees of attempts that failed are left where they are.
         "handoff.workspace.keep": Boolean, "`false`"
             => |config, _, keep| config.keep = keep;
+        /// How much worktrees may take on the disk before spent ones are removed instead of being used again.
+        "handoff.workspace.cap": Size, "`10g`"
+            => |config, _, bytes| config.workspace_cap = bytes;
+        /// What is copied from the work tree into every worktree, tracked files excepted; may be given more than once. None of it
+        /// is part of a patch.
+        "handoff.workspace.copy": Pattern, "none"
+            => |config, _, pattern| config.workspace_copy.push(pattern);
+        /// What every worktree has a symbolic link to instead of a copy; where nothing confines a worker, it writes through it.
+        "handoff.workspace.link": Pattern, "none"
+            => |config, _, pattern| config.workspace_link.push(pattern);
+        /// Whether the filter `lfs` runs: without it worktrees hold the pointers of git-lfs.
+        "handoff.workspace.lfs": Boolean, "`true`"
+            => |config, _, lfs| config.workspace_lfs = lfs;
+        /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
+        "handoff.workspace.sparse": Boolean, "`true`"
+            => |config, _, sparse| config.workspace_sparse = sparse;
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;

@@ -6,7 +6,7 @@ mod ending;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -15,6 +15,7 @@ use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::refs;
 use crate::git::stop::Stop;
+use crate::model::causes::in_words;
 use crate::model::entry::{Event, RunSealed};
 use crate::model::format;
 use crate::model::state::Phase;
@@ -31,6 +32,9 @@ use super::{attempt, command, prepare, recover, retain};
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
+
+/// How often what worktrees take on the disk is measured: that looks at every file in them.
+const MEASURE: Duration = Duration::from_secs(60);
 
 /// How driving a run ended.
 #[derive(Clone, Debug)]
@@ -55,6 +59,8 @@ struct Driver<'a> {
     /// How many revisions of documents there were when the rules were looked at.
     judged: Option<usize>,
     running: BTreeMap<usize, Running>,
+    /// How long it took to record something last.
+    append: Duration,
     reports: mpsc::UnboundedSender<Finished>,
     /// Worktrees being removed; waited for before the run is let go.
     removals: JoinSet<Option<String>>,
@@ -93,10 +99,10 @@ pub async fn drive(
     let steady = Steady::new(clock);
     let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
     let generation = run.generation();
-    let running = BTreeMap::new();
+    let (running, append) = (BTreeMap::new(), Duration::ZERO);
     let removals = JoinSet::new();
     let mut driver =
-        Driver { run, machine, schedule, steady, generation, judged: None, running, reports, removals, tell };
+        Driver { run, machine, schedule, steady, generation, judged: None, running, append, reports, removals, tell };
     driver.recover()?;
     let result = driver.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
@@ -136,6 +142,8 @@ impl Driver<'_> {
     ) -> Result<Settled, Error> {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut measure = tokio::time::interval(MEASURE);
+        measure.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             if *interrupt.borrow() {
                 return self.interrupted(finished).await;
@@ -154,10 +162,7 @@ impl Driver<'_> {
             let sleep = wake.map_or(POLL, |due| self.until(due));
             tokio::select! {
                 Some(first) = finished.recv() => {
-                    let mut batch = vec![first];
-                    while let Ok(next) = finished.try_recv() {
-                        batch.push(next);
-                    }
+                    let batch = self.gather(first, finished).await;
                     self.reconcile(batch)?;
                 }
                 () = tokio::time::sleep(sleep), if wake.is_some() => {}
@@ -165,6 +170,7 @@ impl Driver<'_> {
                     self.run.refresh()?;
                     self.catch_up()?;
                 }
+                _ = measure.tick() => self.measure(),
                 _ = interrupt.changed() => {}
             }
         }
@@ -262,15 +268,31 @@ impl Driver<'_> {
         recorded
     }
 
+    /// Sees that spent worktrees do not take more room than they may.
+    fn measure(&mut self) {
+        let host = self.machine.host.clone();
+        self.removals.spawn_blocking(move || {
+            let used = match host.bound() {
+                Ok(used) => used?,
+                Err(error) => return Some(in_words(&error)),
+            };
+            let (root, cap) = (host.root.display(), host.cap);
+            Some(format!("the worktrees in {root} take {used} bytes, more than the {cap} of handoff.workspace.cap"))
+        });
+    }
+
     fn tell_notes(&mut self, finished: &Finished) {
         finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
-    /// Removes an attempt's worktree, unless that would lose work that is neither recorded nor salvaged.
+    /// Keeps an attempt's worktree for another attempt, or removes it, unless that would lose work that is neither recorded nor salvaged.
     fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
         let Some(workspace) = finished.spent else { return };
         if recorded || (filed && finished.saved) {
-            self.removals.spawn_blocking(move || attempt::remove(workspace));
+            // At once, so that what is dispatched next finds it.
+            if let Err(workspace) = workspace.recycle(&self.machine.host) {
+                self.removals.spawn_blocking(move || attempt::remove(workspace));
+            }
         } else {
             let note = format!(
                 "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
@@ -286,7 +308,9 @@ impl Driver<'_> {
         if entries.is_empty() {
             return Ok(());
         }
+        let started = Instant::now();
         let links = self.run.record(entries)?;
+        self.append = started.elapsed();
         for link in &links {
             if let Some((item, _)) = link.entry.event.item() {
                 let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");

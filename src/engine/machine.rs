@@ -68,6 +68,10 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);
     host.max_product = config.max_product_size;
+    host.cap = config.workspace_cap;
+    host.copy.clone_from(&config.workspace_copy);
+    host.link.clone_from(&config.workspace_link);
+    (host.lfs, host.sparse) = (config.workspace_lfs, config.workspace_sparse);
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);
     Ok(host)

@@ -3,7 +3,7 @@
 //! No run, and nothing that a run's evidence needs, is ever removed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::engine::hold::{self, Hold};
 use crate::engine::{drive, recover};
@@ -95,7 +95,7 @@ pub fn clean(writer: &Writer, host: &Host, run: &RunId, request: Request) -> Res
     }
     let found = left.iter().map(|left| Piece {
         run: run.clone(),
-        bytes: size(&left.dir),
+        bytes: workspace::size(&left.dir),
         what: What::Worktree { item: left.item.clone(), attempt: left.attempt, path: left.dir.clone() },
         removed: false,
     });
@@ -147,22 +147,6 @@ fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
     unsaved.map(|path| format!("{} holds work that could not be saved; it is left alone", path.display())).collect()
 }
 
-/// Returns how many bytes a folder holds; links are not followed, and what cannot be read counts nothing.
-fn size(folder: &Path) -> u64 {
-    let mut total = 0;
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(meta) if meta.is_dir() => folders.push(entry.path()),
-                Ok(meta) => total += meta.len(),
-                Err(_) => {}
-            }
-        }
-    }
-    total
-}
-
 /// What can go wrong with cleaning up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -181,6 +165,9 @@ pub enum Error {
     /// The worktrees could not be listed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
+    /// Spent worktrees could not be removed.
+    #[error("the spent worktrees in {} could not be removed", .0.display())]
+    Pool(PathBuf, #[source] std::io::Error),
     /// A worktree could not be saved or removed.
     #[error(transparent)]
     Clear(#[from] drive::Error),

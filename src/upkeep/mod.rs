@@ -1,5 +1,6 @@
 //! Looking after a repository: what crashes left half-done, and what they left on the disk.
 
 pub mod clean;
+pub mod disk;
 pub mod doctor;
 pub mod operations;

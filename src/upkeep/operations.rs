@@ -10,8 +10,10 @@ use crate::model::name::{ItemId, RunId};
 use crate::repository::{self, Repository};
 use crate::run::Target;
 use crate::run::target::{self, own_runs};
+use crate::worker::workspace;
 
 use super::clean::{self, Piece, Request, What};
+use super::disk;
 use super::doctor::{self, Diagnosis, Patient, examine};
 
 /// What runs left on the disk: what `clean --json` prints.
@@ -25,17 +27,48 @@ pub struct CleanAnswer {
     pub pieces: Vec<PieceShown>,
     /// How many bytes that frees, or freed.
     pub bytes: u64,
+    /// What stays, and why; none where nothing does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<StayShown>,
+    /// The folder of all worktrees; none where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktrees: Option<WorktreesShown>,
     /// What happened on the way, in sentences.
     pub notes: Vec<String>,
+}
+
+/// Something that stays on the disk.
+#[derive(Clone, Debug, Serialize)]
+pub struct StayShown {
+    /// `live`, `pool`, `unsaved` or `unknown`.
+    pub kind: &'static str,
+    /// The folder.
+    pub path: String,
+    /// How many bytes it takes.
+    pub bytes: u64,
+    /// Why it stays, in words.
+    pub why: &'static str,
+}
+
+/// The folder of all worktrees of this repository.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorktreesShown {
+    /// The folder.
+    pub path: String,
+    /// How many bytes are in it when all is done.
+    pub bytes: u64,
+    /// How many there may be before spent worktrees are not kept any more.
+    pub cap: u64,
 }
 
 /// One thing that can go.
 #[derive(Clone, Debug, Serialize)]
 pub struct PieceShown {
-    /// `worktree`, `transcripts` or `salvage`.
+    /// `worktree`, `transcripts`, `salvage` or `pool`.
     pub kind: &'static str,
-    /// The run.
-    pub run: RunId,
+    /// The run; none of a pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// How many bytes it takes.
     pub bytes: u64,
     /// Whether it is gone.
@@ -57,6 +90,7 @@ pub struct PieceShown {
 impl PieceShown {
     fn of(piece: Piece) -> Self {
         let Piece { run, bytes, removed, what } = piece;
+        let run = Some(run);
         let shown = Self { kind: "", run, bytes, removed, item: None, attempt: None, path: None, reference: None };
         match what {
             What::Worktree { item, attempt, path } => Self {
@@ -71,9 +105,23 @@ impl PieceShown {
         }
     }
 
+    /// Spent worktrees whose driver is dead.
+    fn of_pool(path: &Path, bytes: u64) -> Self {
+        let removed = !path.exists();
+        let path = Some(path.display().to_string());
+        Self { kind: "pool", run: None, bytes, removed, item: None, attempt: None, path, reference: None }
+    }
+
     /// Returns where it is: a folder, or a ref.
     pub fn place(&self) -> &str {
         self.path.as_deref().or(self.reference.as_deref()).unwrap_or_default()
+    }
+}
+
+impl StayShown {
+    fn of(stay: &disk::Stay) -> Self {
+        let path = stay.path.display().to_string();
+        Self { kind: stay.kind.word(), path, bytes: stay.bytes, why: stay.kind.why() }
     }
 }
 
@@ -121,9 +169,24 @@ impl Repository {
                 }
             }
         }
+        let (mut stays, mut worktrees) = (Vec::new(), None);
+        // Without a place for worktrees there are none.
+        if let (true, Ok(host)) = (all, host(self)) {
+            let survey = disk::survey(&host, &|run| runs.contains(run))?;
+            if request.remove && !survey.dead.is_empty() {
+                workspace::sweep(&host.root).map_err(|e| clean::Error::Pool(host.root.clone(), e))?;
+            }
+            pieces.extend(survey.dead.iter().map(|(path, bytes)| PieceShown::of_pool(path, *bytes)));
+            stays.extend(survey.stays.iter().map(StayShown::of));
+            worktrees = survey.root.filter(|_| survey.used > 0).map(|root| WorktreesShown {
+                path: root.display().to_string(),
+                bytes: workspace::size(&root),
+                cap: host.cap,
+            });
+        }
         let dry_run = !request.remove;
         let bytes = pieces.iter().filter(|piece| piece.removed || dry_run).map(|piece| piece.bytes).sum();
-        Ok(CleanAnswer { schema: "git-handoff.clean/1", dry_run, pieces, bytes, notes })
+        Ok(CleanAnswer { schema: "git-handoff.clean/1", dry_run, pieces, bytes, stays, worktrees, notes })
     }
 
     /// Lets git have the packs that dead processes kept from it; returns what to tell.
@@ -153,6 +216,9 @@ pub enum Error {
     /// It could not be removed.
     #[error(transparent)]
     Clean(#[from] clean::Error),
+    /// What lies on the disk could not be looked at.
+    #[error(transparent)]
+    Disk(#[from] disk::Error),
     /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),

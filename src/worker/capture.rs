@@ -5,6 +5,7 @@
 //! `.git` nor one that the worker nested anywhere is ever read.
 
 pub(super) mod ahead;
+mod changed;
 mod outputs;
 mod patch;
 pub(super) mod tree;

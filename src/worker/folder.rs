@@ -23,6 +23,11 @@ impl Folder {
         removal::open_dir(CWD, path)?.map(Self).ok_or_else(|| Errno::NOENT.into())
     }
 
+    /// Returns another handle of the same folder.
+    pub(in crate::worker) fn again(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+
     /// Opens a folder below this one, `relative` being slash-separated; no part of it may be a link.
     pub(in crate::worker) fn folder(&self, relative: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -98,6 +103,12 @@ impl Folder {
     /// Removes all that is in it.
     pub(in crate::worker) fn empty(&self) -> io::Result<()> {
         removal::empty(self.0.as_fd())
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

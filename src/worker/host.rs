@@ -9,13 +9,16 @@ use crate::git::stop::Stop;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
-use super::workspace::{Base, Error};
+use super::workspace::{Base, Error, Pool, sweep};
 
 /// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
 pub const MAX_PRODUCT: u64 = 100 << 20;
 
 /// The most of one attempt's unfinished work that is saved unless configured otherwise.
 pub const MAX_SALVAGE: u64 = 256 << 20;
+
+/// The most that worktrees take before spent ones are not kept any more, unless configured otherwise.
+pub const CAP: u64 = 10 << 30;
 
 /// How many bases are kept prepared; a driver works on few commits at a time.
 const KEPT_BASES: usize = 8;
@@ -37,6 +40,16 @@ pub struct Host {
     pub max_product: u64,
     /// The most bytes of one attempt's unfinished work that are saved.
     pub max_salvage: u64,
+    /// The most bytes that worktrees may take before spent ones are not kept any more.
+    pub cap: u64,
+    /// What is copied from the work tree into every worktree: paths, or patterns as git's ignore files have them.
+    pub copy: Vec<String>,
+    /// What every worktree has a link to.
+    pub link: Vec<String>,
+    /// Whether the filter `lfs` runs.
+    pub lfs: bool,
+    /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
+    pub sparse: bool,
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
@@ -45,6 +58,8 @@ pub struct Host {
     /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
     pub user: Option<(String, String)>,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
+    /// The worktrees that are used again.
+    pub(super) pool: Pool,
 }
 
 impl Host {
@@ -52,16 +67,22 @@ impl Host {
     pub fn new(store: Store, root: PathBuf) -> Self {
         Self {
             store,
-            private: root.join(".own"),
+            private: root.join("@own"),
             root,
             inputs: "inputs".to_owned(),
             outputs: "outputs".to_owned(),
             max_product: MAX_PRODUCT,
             max_salvage: MAX_SALVAGE,
+            cap: CAP,
+            copy: Vec::new(),
+            link: Vec::new(),
+            lfs: true,
+            sparse: true,
             path: None,
             stop: Stop::never(),
             user: None,
             bases: Arc::default(),
+            pool: Pool::default(),
         }
     }
 
@@ -75,6 +96,7 @@ impl Host {
     pub fn prepare(&self) -> Result<(), Error> {
         std::fs::create_dir_all(&self.root)
             .and_then(|()| tempfile::tempdir_in(&self.root)?.close())
+            .and_then(|()| sweep(&self.root))
             .map_err(|source| Error::Root { root: self.root.clone(), source })
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice as _};
 
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
 use super::capture::{Error, ahead};
 use super::host::Host;
-use super::workspace::Workspace;
+use super::workspace::{Base, Workspace};
 use crate::git::incoming;
 use crate::git::store::Kept;
 use crate::model::digest::Oid;
@@ -48,6 +48,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         let path = workspace.tree().join(std::ffi::OsStr::from_bytes(trap));
         fs::remove_file(&path).map_err(Error::at(&path))?;
     }
+    remove_extras(workspace, &base)?;
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
@@ -57,10 +58,10 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
     ahead::write(workspace, host, &scratch, &walked, &skip)?;
-    add(&scratch, &["-A", "--ignore-errors"], &without(all))?;
+    add(&scratch, &["-A", "--sparse", "--ignore-errors"], &without(all))?;
     if let Some(skip) = outputs_left_out(workspace, host, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
-        add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
+        add(&scratch, &["-A", "-f", "--sparse", "--ignore-errors"], &paths)?;
     }
     let tree = scratch.write()?;
     if tree == base.tree {
@@ -69,6 +70,22 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
     let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
     Ok(Some(Salvaged { tree, kept }))
+}
+
+/// Removes what was copied or linked into the worktree, which is nobody's work, under whatever rules a worker made for git.
+fn remove_extras(workspace: &Workspace, base: &Base) -> Result<(), Error> {
+    let tree = workspace.folder().folder("tree").map_err(Error::at(&workspace.tree()))?;
+    for path in base.extras.paths().filter_map(|path| path.to_str().ok()) {
+        let (folder, name) = match path.rsplit_once('/') {
+            // A worker may have put something else there, which is its own.
+            Some((folder, name)) => (tree.folder(folder), name),
+            None => (tree.again(), path),
+        };
+        if let Ok(folder) = folder {
+            folder.remove(name).map_err(Error::at(&workspace.tree()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.

@@ -3,21 +3,29 @@
 //! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `result/` (which it may write to),
 //! `started` once all is in place, and our own copy of the `index` as it was after the checkout, which is for whoever comes
 //! after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
-//! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it.
+//! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it. What ends in order goes into the pool
+//! (`pool`), and is made what it was (`reset`) before another attempt gets it.
 
 mod base;
+mod extras;
 mod filters;
 mod git_dir;
+mod pool;
 mod private;
+pub(in crate::worker) mod record;
+mod reset;
+mod sparse;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
-pub(super) use base::Base;
+pub(super) use base::{Base, Index};
+pub(super) use pool::Pool;
+pub use pool::{PoolPlace, pools, size, sweep};
 use private::Private;
+use reset::Pristine;
 
 use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;
@@ -61,14 +69,8 @@ pub struct Workspace {
     name: String,
     folder: Arc<Folder>,
     index: Option<Arc<Index>>,
-}
-
-/// Our index as it was after the checkout.
-#[derive(Debug)]
-pub(in crate::worker) struct Index {
-    pub(in crate::worker) bytes: Vec<u8>,
-    /// When it was written, by the clock of the file system: nothing that changed afterwards has an earlier time of change.
-    pub(in crate::worker) written: SystemTime,
+    /// What it was like before anything ran in it; none where that is not known, so that it is used only once.
+    pristine: Option<Arc<Pristine>>,
 }
 
 /// The folder of an attempt whose driver is gone.
@@ -93,6 +95,14 @@ impl Workspace {
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
         let name = format!("{}.{attempt}", item.encoded());
         let path = dir.join(&name);
+        if let Some((folder, pristine)) = host.pool.take(host, &prepared, &run_folder, &name) {
+            let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
+            workspace.index = Some(Arc::clone(pristine.index()));
+            workspace.pristine = Some(pristine);
+            // Should it fail, the folder is a leftover that nothing ever ran in.
+            workspace.private.make()?;
+            return Ok(workspace);
+        }
         match fs::create_dir(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
@@ -131,29 +141,44 @@ impl Workspace {
         run_folder: Arc<Folder>,
     ) -> Result<Self, Error> {
         let folder = Arc::new(run_folder.own_folder(&name).map_err(Error::at(&dir))?);
+        Ok(Self::with(host, run, (item, attempt), base, (dir, name), (run_folder, folder)))
+    }
+
+    fn with(
+        host: &Host,
+        run: &RunId,
+        (item, attempt): (&ItemId, u32),
+        base: Oid,
+        (dir, name): (PathBuf, String),
+        (run_folder, folder): (Arc<Folder>, Arc<Folder>),
+    ) -> Self {
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
         let (run, item) = (run.clone(), item.clone());
-        let private = Private::of(host, &dir);
-        Ok(Self { run, item, attempt, base, dir, inputs, outputs, private, run_folder, name, folder, index: None })
+        let (index, pristine, private) = (None, None, Private::of(host, &dir));
+        Self { run, item, attempt, base, dir, inputs, outputs, private, run_folder, name, folder, index, pristine }
     }
 
-    fn fill(&mut self, host: &Host, base: &Base) -> Result<(), Error> {
+    fn fill(&mut self, host: &Host, base: &Arc<Base>) -> Result<(), Error> {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
+        base.extras.put(&tree)?;
         for dir in [&self.inputs, &self.outputs, &self.dir.join(RESULTS)] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
         self.private.make()?;
         let git_dir = tree.join(".git");
         base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
-        fs::write(git_dir.join("index"), index.worker).map_err(Error::at(&git_dir))?;
+        fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
         // After the checkout and before the worker: a file that changes later cannot have an earlier time than this one.
         let path = self.dir.join("index");
-        fs::write(&path, &index.ours).map_err(Error::at(&path))?;
+        fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
-        self.index = Some(Arc::new(Index { bytes: index.ours, written }));
+        let (pristine, index) =
+            Pristine::of(&self.folder, base, index.written_at(written)).map_err(Error::at(&self.dir))?;
+        self.index = Some(index);
+        self.pristine = pristine.map(Arc::new);
         Ok(())
     }
 
@@ -195,21 +220,6 @@ impl Workspace {
         &self.outputs
     }
 
-    /// Returns the worker's private folder for temporary files.
-    pub fn tmp(&self) -> PathBuf {
-        self.private.tmp()
-    }
-
-    /// Returns the worker's private home directory, where it has one.
-    pub fn home(&self) -> PathBuf {
-        self.private.home()
-    }
-
-    /// Makes the worker's private home directory: git's settings for who commits, and links to places, each with what it leads to.
-    pub fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
-        self.private.make_home(host, at_home)
-    }
-
     /// Returns the folder of the file that the worker may write its result to.
     pub fn results(&self) -> PathBuf {
         self.dir.join(RESULTS)
@@ -232,13 +242,18 @@ impl Workspace {
         }
         let read = || {
             let written = self.folder.file("index")?.metadata()?.modified()?;
-            Ok(Index { bytes: self.folder.read("index", MAX_INDEX)?, written })
+            Ok(Index::from_bytes(self.folder.read("index", MAX_INDEX)?, written))
         };
         match read() {
             Ok(index) => Ok(Some(Arc::new(index))),
             Err(e) if is_no_folder(&e) || e.kind() == io::ErrorKind::InvalidInput => Ok(None),
             Err(e) => Err(Error::io(&self.dir.join("index"), e)),
         }
+    }
+
+    /// Returns what the worktree was like before anything ran in it, where that is known.
+    pub(super) fn recorded(&self) -> Option<&record::Recorded> {
+        self.pristine.as_ref()?.tree()
     }
 
     /// Reads what the worker wrote as its result: none where it wrote nothing, or something that is no small plain file.
@@ -256,11 +271,6 @@ impl Workspace {
     /// Lists the attempts of a run whose work could not be saved, and which were put aside for a person to look at.
     pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
         list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
-    }
-
-    /// Removes the worker's folders for temporary files and for its home, which nothing is ever taken from.
-    pub fn remove_private(&self) -> Result<(), Error> {
-        self.private.remove()
     }
 
     /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are
@@ -349,6 +359,20 @@ pub enum Error {
     /// Two paths of the commit are one file here.
     #[error("the base commit cannot be checked out here: {0} collides with another path")]
     Collision(String),
+    /// Something is to be copied or linked into worktrees, and there is nowhere to take it from.
+    #[error("handoff.workspace.{0} is set, and a bare repository has no work tree to take anything from")]
+    NoWorkTree(&'static str),
+    /// The base has something where a copy or a link is to be, or no folder above it.
+    #[error(
+        "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only what it does not"
+    )]
+    Tracked(String),
+    /// git could not say which files the include file names.
+    #[error("the files that .worktreeinclude names could not be listed")]
+    Included(#[source] Box<crate::git::program::Error>),
+    /// git could not say what the sparse checkout leaves out.
+    #[error("what the sparse checkout leaves out could not be learnt; handoff.workspace.sparse=false takes all files")]
+    Sparse(#[source] Box<crate::git::program::Error>),
     /// A file operation failed.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),

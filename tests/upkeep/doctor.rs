@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
+use std::fs;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -128,6 +129,42 @@ fn worktrees_are_listed_first_then_saved_and_removed() {
     assert!(!path.exists());
     assert!(place.git(&["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).contains("work.txt"));
     assert_eq!(found(&place), (0, vec![]));
+}
+
+#[test]
+fn clean_tells_what_stays_and_why() {
+    let place = Place::new();
+    let path = with_leftover(&place);
+    let runs = path.parent().unwrap();
+    let root = runs.parent().unwrap();
+    let aside = runs.join("fail.7-unsaved");
+    fs::create_dir_all(aside.join("tree")).unwrap();
+    fs::create_dir_all(root.join("other/a.1/tree")).unwrap();
+    fs::create_dir_all(root.join("@pool/dead/0/tree")).unwrap();
+    fs::create_dir_all(root.join("@pool/alive/0/tree")).unwrap();
+    let lock = fs::File::open(root.join("@pool/alive")).unwrap();
+    lock.try_lock().unwrap();
+    let (code, answer) = place.answer(&["clean"]);
+    let stays = |answer: &serde_json::Value| -> Vec<(String, String)> {
+        let stays = answer["stays"].as_array().unwrap().iter();
+        let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        stays.map(|stay| (word(&stay["kind"]), word(&stay["path"]).rsplit('/').next().unwrap().to_owned())).collect()
+    };
+    let expected = [("pool", "alive"), ("unknown", "a.1"), ("unsaved", "fail.7-unsaved")]
+        .map(|(kind, name)| (kind.to_owned(), name.to_owned()));
+    assert_eq!((code, stays(&answer)), (0, expected.to_vec()), "{answer}");
+    let kinds = answer["pieces"].as_array().unwrap().iter().map(|piece| piece["kind"].as_str().unwrap());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["worktree", "worktree", "pool"]);
+    assert_eq!(answer["worktrees"]["cap"], 10_737_418_240_u64);
+    assert!(answer["worktrees"]["bytes"].as_u64().unwrap() > 0);
+    let (_, stdout, _) = place.handoff(&["clean"]);
+    assert!(stdout.contains("fail.7-unsaved (") && stdout.contains("--discard --force removes it"), "{stdout}");
+    let (code, answer) = place.answer(&["clean", "--force"]);
+    assert_eq!((code, stays(&answer)), (0, expected.to_vec()), "{answer}");
+    assert!(root.join("@pool/alive").exists() && !root.join("@pool/dead").exists() && !path.exists());
+    drop(lock);
+    place.handoff(&["clean", "--force", "--discard"]);
+    assert!(!root.join("@pool/alive").exists() && !aside.exists());
 }
 
 #[test]

@@ -1,14 +1,20 @@
 //! How driving a run ends: with a seal, with an interruption, or with an error.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 
 use crate::engine::attempt::Finished;
 use crate::engine::event::Progress;
 use crate::engine::retain;
 use crate::ledger::chain;
+use crate::model::causes::in_words;
 use crate::run;
 
 use super::{Driver, Error, Settled};
+
+/// How long an end of an attempt waits at most for others to be recorded with it.
+const LONGEST_GATHERING: Duration = Duration::from_millis(10);
 
 impl Driver<'_> {
     pub(super) async fn interrupted(
@@ -34,13 +40,36 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for the worktrees that are being removed.
+    /// Waits for the worktrees that are being removed, and removes those that were kept to be used again.
     pub(super) async fn tidy(&mut self) {
+        let host = self.machine.host.clone();
+        self.removals.spawn_blocking(move || Some(in_words(&host.clear_pool().err()?)));
         while let Some(removed) = self.removals.join_next().await {
             if let Ok(Some(note)) = removed {
                 (self.tell)(Progress::Note(note));
             }
         }
+    }
+
+    /// Waits for what ends at about the same time, no longer than recording it apart would take: what is recorded together costs
+    /// as much as one of it.
+    pub(super) async fn gather(
+        &self,
+        first: Finished,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+    ) -> Vec<Finished> {
+        let deadline = tokio::time::Instant::now() + self.append.min(LONGEST_GATHERING);
+        let mut batch = vec![first];
+        while batch.len() < self.running.len() {
+            match tokio::time::timeout_at(deadline, finished.recv()).await {
+                Ok(Some(next)) => batch.push(next),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        while let Ok(next) = finished.try_recv() {
+            batch.push(next);
+        }
+        batch
     }
 
     async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {

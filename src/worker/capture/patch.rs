@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 
 use gix::bstr::BString;
 
-use super::tree::{Paths, Scratch, ignored, refusal, relative};
+use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
-use super::{Error, ahead, store};
+use super::{Error, changed, store};
 use crate::git::program;
 use crate::git::store::Batch;
 use crate::model::digest::Oid;
@@ -27,15 +27,9 @@ pub(super) fn capture(
     if let Some(path) = walked.traps.first() {
         return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
     }
-    let scratch = Scratch::new(workspace, host, base)?;
+    let scratch = changed::scratch(workspace, host, base, walked)?;
     check(host, walked, &scratch)?;
-    let paths =
-        Paths::all().without(relative(workspace, workspace.inputs())).without(relative(workspace, workspace.outputs()));
-    ahead::write(workspace, host, &scratch, walked, &BTreeSet::new())?;
-    scratch
-        .add(&["-A"], &paths)
-        .map_err(|error| refusal(error, |said| Error::refused(format!("the worktree cannot be captured: {said}"))))?;
-    let tree = scratch.write()?;
+    let tree = changed::write(workspace, host, base, walked, &scratch)?;
     if tree == base.tree {
         return Ok(None);
     }
@@ -59,7 +53,10 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
             format!("{} is, or is named like, a nested git repository, which no patch can carry", shown(path));
         return Err(Error::refused(sentence));
     }
-    if let Some(path) = walked.closed.iter().find(kept) {
+    let holds_tracked = |path: &&BString| {
+        walked.gone.iter().any(|gone| gone.strip_prefix(path.as_slice()).is_some_and(|rest| rest.starts_with(b"/")))
+    };
+    if let Some(path) = walked.closed.iter().find(|path| kept(path) || holds_tracked(path)) {
         return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
     }
     if let Some(path) = walked.large.iter().find(kept) {

@@ -1,5 +1,6 @@
 //! The tree of a worktree as it stands, made by git with nothing of the worker's but the files.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -7,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::index::entry::{Flags, Stat};
+use gix::index::{File, State};
 
 use super::{Error, walk};
 use crate::git::program::{self, Git};
@@ -37,12 +40,7 @@ pub(in crate::worker) struct Scratch {
 impl Scratch {
     /// Makes it; what an earlier capture of this attempt left is removed.
     pub(in crate::worker) fn new(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
-        let dir = workspace.dir.join(CAPTURE);
-        let folder = Arc::clone(workspace.folder());
-        let (tree, stop, path) = (workspace.tree(), host.stop.clone(), host.path.clone());
-        let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
-        scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
-        base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
+        let scratch = Self::without_index(workspace, host, base)?;
         let index = walk::index(workspace, base)?;
         let to = scratch.index();
         let copied = fs::File::create_new(&to).and_then(|mut file| {
@@ -51,6 +49,37 @@ impl Scratch {
             file.set_modified(index.written)
         });
         copied.map_err(Error::at(&to))?;
+        Ok(scratch)
+    }
+
+    /// Makes it with an index of some tracked files alone, of which git knows no file of the disk.
+    pub(super) fn of(
+        workspace: &Workspace,
+        host: &Host,
+        base: &Base,
+        index: &State,
+        paths: &BTreeSet<&BStr>,
+    ) -> Result<Self, Error> {
+        let scratch = Self::without_index(workspace, host, base)?;
+        let mut part = State::new(index.object_hash());
+        for entry in paths.iter().filter_map(|path| index.entry_by_path(path)) {
+            part.dangerously_push_entry(Stat::default(), entry.id, Flags::empty(), entry.mode, entry.path(index));
+        }
+        let mut bytes = Vec::new();
+        File::from_state(part, scratch.index())
+            .write_to(&mut bytes, gix::index::write::Options::default())
+            .map_err(|e| Error::Io(scratch.index(), io::Error::other(e)))?;
+        fs::write(scratch.index(), bytes).map_err(Error::at(&scratch.index()))?;
+        Ok(scratch)
+    }
+
+    fn without_index(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
+        let dir = workspace.dir.join(CAPTURE);
+        let folder = Arc::clone(workspace.folder());
+        let (tree, stop, path) = (workspace.tree(), host.stop.clone(), host.path.clone());
+        let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
+        scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
+        base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         Ok(scratch)
     }
 
@@ -68,6 +97,13 @@ impl Scratch {
     pub(in crate::worker) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
         let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
         self.git().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
+    }
+
+    /// Puts paths of the worktree into the index as they are, ignored or not.
+    pub(super) fn update(&self, paths: &BTreeSet<&BStr>) -> Result<(), program::Error> {
+        let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
+        self.git().arg("update-index").args(options).input(input).run().map(drop)
     }
 
     /// Writes the index as a tree.
@@ -102,7 +138,7 @@ impl Scratch {
         }
     }
 
-    fn index(&self) -> PathBuf {
+    pub(super) fn index(&self) -> PathBuf {
         self.dir.join("index")
     }
 }

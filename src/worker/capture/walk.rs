@@ -1,21 +1,27 @@
 //! The first look at a worktree that a worker had in its hands; git has not seen it yet.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, FileType};
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
-use gix::index::entry::{Mode, Stat};
+use gix::index::Entry;
+use gix::index::State;
+use gix::index::entry::{Flags, Mode, Stat};
+use rustix::fs::OFlags;
 
 use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::name::is_dot_git;
 use crate::worker::folder::open_regular;
 use crate::worker::host::Host;
+use crate::worker::workspace::record::{self, Node, Recorded};
 use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
@@ -40,6 +46,16 @@ pub(in crate::worker) struct Walked {
     pub(in crate::worker) traps: Vec<BString>,
     /// How many bytes the changed files have, each of them once, those of ignored files included.
     pub(in crate::worker) sizes: Vec<(u64, BString)>,
+    /// Tracked files that are not there any more, as files.
+    pub(in crate::worker) gone: Vec<BString>,
+    index: Option<Arc<State>>,
+}
+
+impl Walked {
+    /// Returns the index that the worktree was compared with.
+    pub(super) fn index(&self) -> &State {
+        self.index.as_deref().expect("every walk ends with it")
+    }
 }
 
 /// The files of a worktree that git reads while it adds others.
@@ -63,28 +79,41 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
     }
     let at_checkout = index(workspace, base)?;
     let written = filetime::FileTime::from_system_time(at_checkout.written);
-    let options = gix::index::decode::Options::default();
-    let (index, _) = gix::index::State::from_bytes(&at_checkout.bytes, written, base.tree.0.kind(), options)
-        .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?;
-    let ours = [tree.join(".git"), workspace.inputs().to_owned(), workspace.outputs().to_owned()];
+    let index = match &at_checkout.state {
+        Some(state) => Arc::clone(state),
+        None => {
+            let options = gix::index::decode::Options::default();
+            State::from_bytes(&at_checkout.bytes, written, base.tree.0.kind(), options)
+                .map(|(state, _)| Arc::new(state))
+                .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
+        }
+    };
+    let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
     let mut walker = Walker {
         index: &index,
         written: (written.unix_seconds(), i64::from(written.nanoseconds())),
         limit: host.max_product,
-        folders: vec![BString::default()],
-        seen: 0,
+        tree: &tree,
+        ours: ours.into_iter().chain(base.extras.paths().map(|path| path.as_bytes())).collect(),
+        folders: vec![(BString::default(), workspace.recorded())],
+        unknown: Vec::new(),
+        visited: BTreeSet::new(),
         found: Walked::default(),
     };
-    while let Some(folder) = walker.folders.pop() {
-        walker.folder(&tree, &folder, &ours)?;
+    if workspace.recorded().is_none() {
+        walker.unknown.push(BString::default());
     }
+    while let Some((folder, known)) = walker.folders.pop() {
+        walker.folder(&folder, known)?;
+    }
+    walker.miss();
     let folders = [workspace.inputs(), workspace.outputs()].map(|folder| tree::relative(workspace, folder));
     for folder in folders.into_iter().filter(|folder| is_folder(&tree, folder)) {
         walker.found.traps.extend(traps(&tree, folder.into())?);
     }
-    let tracked = index.entries().iter().filter(|entry| entry.mode != Mode::COMMIT).count();
     let mut found = walker.found;
-    found.changed |= walker.seen != tracked;
+    found.changed |= !found.gone.is_empty();
+    found.index = Some(index);
     Ok(found)
 }
 
@@ -97,65 +126,156 @@ pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Er
 }
 
 struct Walker<'a> {
-    index: &'a gix::index::State,
+    index: &'a State,
     /// When the index was written: nothing that changed afterwards has an earlier time of change.
     written: (i64, i64),
     /// The most bytes that a product may have.
     limit: u64,
-    folders: Vec<BString>,
-    /// How many tracked files there are.
-    seen: usize,
+    tree: &'a Path,
+    /// What is left out.
+    ours: BTreeSet<&'a [u8]>,
+    /// What is still to be looked at, with what was recorded of it.
+    folders: Vec<(BString, Option<&'a Recorded>)>,
+    /// The folders, with all below them, of which nothing is recorded.
+    unknown: Vec<BString>,
+    /// The places in the index of the tracked files that are there in those.
+    visited: BTreeSet<usize>,
     found: Walked,
 }
 
-impl Walker<'_> {
-    fn folder(&mut self, tree: &Path, folder: &BString, ours: &[PathBuf]) -> Result<(), Error> {
-        let dir = tree.join(OsStr::from_bytes(folder));
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !folder.is_empty() => {
-                self.found.closed.push(folder.clone());
-                self.found.changed = true;
+impl<'a> Walker<'a> {
+    /// Looks at a folder. Where nothing in it was made or removed since it was recorded, it is not listed.
+    fn folder(&mut self, folder: &BString, known: Option<&'a Recorded>) -> Result<(), Error> {
+        let dir = self.tree.join(OsStr::from_bytes(folder));
+        let Some(handle) = self.open(&dir, folder)? else { return Ok(()) };
+        let seen = known.map(|known| (known, record::look_at(handle.as_fd())));
+        let (known, listed) = match seen {
+            Some((known, Ok(seen))) if seen.is_same_folder(&known.seen) => {
+                (Some(known), !seen.has_same_entries(&known.seen))
+            }
+            Some(_) => {
+                self.unknown.push(folder.clone());
+                (None, true)
+            }
+            None => (None, true),
+        };
+        let mut left: BTreeSet<&CString> = BTreeSet::new();
+        if let Some(known) = known {
+            for (name, node) in &known.nodes {
+                if !self.known(&handle, folder, name, node) {
+                    left.insert(name);
+                }
+            }
+            if !listed && left.is_empty() {
                 return Ok(());
             }
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(Error::refused("the item made its own worktree unreadable"));
-            }
-            Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {
-                return Err(Error::refused(format!("the item nested folders too deeply, in {}", shown(folder))));
-            }
-            Err(e) => return Err(Error::Io(dir, e)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(Error::at(&dir))?;
-            let path = entry.path();
-            if ours.contains(&path) {
+        }
+        for name in record::names(handle.as_fd()).map_err(Error::at(&dir))? {
+            let is_known = known.is_some_and(|known| known.nodes.contains_key(&name));
+            if is_known && !left.remove(&name) {
                 continue;
             }
-            let name = entry.file_name();
-            let mut relative = folder.clone();
-            if !relative.is_empty() {
-                relative.push(b'/');
-            }
-            relative.extend_from_slice(name.as_bytes());
-            if is_dot_git(&name.as_bytes().to_str_lossy()) {
-                self.found.nested.push(if folder.is_empty() { relative } else { folder.clone() });
-                self.found.changed = true;
-                continue;
-            }
-            let kind = entry.file_type().map_err(Error::at(&path))?;
-            self.entry(&path, relative, kind)?;
+            self.listed(&dir, folder, &name)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, path: &Path, relative: BString, kind: FileType) -> Result<(), Error> {
-        let tracked = self.index.entry_by_path(relative.as_bstr());
+    /// Deals with what is recorded of a folder's entry; returns false where it is not as it was recorded.
+    fn known(&mut self, handle: &OwnedFd, folder: &BString, name: &CString, node: &'a Node) -> bool {
+        let path = below(folder, name.to_bytes());
+        if self.ours.contains(path.as_slice()) {
+            return true;
+        }
+        let seen = record::look(handle.as_fd(), name).ok();
+        match (node, seen) {
+            (Node::File(was), Some(seen)) if *was == Some(seen) => true,
+            (Node::Folder(known), Some(seen)) if seen.is_folder() => {
+                if !self.is_submodule(path.as_bstr()) {
+                    self.folders.push((path, Some(known)));
+                }
+                true
+            }
+            (Node::File(_), Some(seen)) if !seen.is_folder() => false,
+            // It is gone, or something else; what is there now is looked at by itself.
+            _ => {
+                self.unknown.push(path);
+                false
+            }
+        }
+    }
+
+    fn is_submodule(&self, path: &BStr) -> bool {
+        self.index.entry_by_path(path).is_some_and(|entry| entry.mode == Mode::COMMIT)
+    }
+
+    /// Deals with an entry of a folder of which nothing is recorded, or that is not as it was.
+    fn listed(&mut self, dir: &Path, folder: &BString, name: &CString) -> Result<(), Error> {
+        let relative = below(folder, name.to_bytes());
+        if self.ours.contains(relative.as_slice()) {
+            return Ok(());
+        }
+        if is_dot_git(&name.to_bytes().to_str_lossy()) {
+            self.found.nested.push(if folder.is_empty() { relative } else { folder.clone() });
+            self.found.changed = true;
+            return Ok(());
+        }
+        let path = dir.join(OsStr::from_bytes(name.to_bytes()));
+        match fs::symlink_metadata(&path) {
+            Ok(meta) => self.entry(&path, relative, &meta),
+            Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {
+                Err(Error::refused(format!("the path of {} is too long", shown(&relative))))
+            }
+            Err(e) => Err(Error::Io(path, e)),
+        }
+    }
+
+    /// Opens a folder; none where the worker made it unreadable.
+    fn open(&mut self, dir: &Path, folder: &BString) -> Result<Option<OwnedFd>, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let error = match rustix::fs::open(dir, flags, rustix::fs::Mode::empty()) {
+            Ok(handle) => return Ok(Some(handle)),
+            Err(error) => io::Error::from(error),
+        };
+        match error.kind() {
+            io::ErrorKind::PermissionDenied if !folder.is_empty() => {
+                self.found.closed.push(folder.clone());
+                self.found.changed = true;
+                self.unknown.push(folder.clone());
+                Ok(None)
+            }
+            io::ErrorKind::PermissionDenied => Err(Error::refused("the item made its own worktree unreadable")),
+            io::ErrorKind::InvalidFilename => {
+                Err(Error::refused(format!("the item nested folders too deeply, in {}", shown(folder))))
+            }
+            _ => Err(Error::Io(dir.to_owned(), error)),
+        }
+    }
+
+    /// Finds the tracked files that are not there, in the folders of which nothing is recorded.
+    fn miss(&mut self) {
+        let mut gone = BTreeSet::new();
+        for folder in &self.unknown {
+            let own = self.index.entry_index_by_path(folder.as_bstr()).ok();
+            let prefix = if folder.is_empty() { BString::default() } else { below(folder, b"") };
+            let below = self.index.prefixed_entries_range(prefix.as_bstr()).unwrap_or_default();
+            gone.extend(own.into_iter().chain(below).filter(|at| !self.visited.contains(at)));
+        }
+        let entries = gone.into_iter().map(|at| &self.index.entries()[at]);
+        // What the sparse checkout leaves out was never there.
+        let is_left_out = |entry: &Entry| entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE);
+        let files = entries.filter(|entry| !is_left_out(entry));
+        self.found.gone = files.map(|entry| entry.path(self.index).to_owned()).collect();
+    }
+
+    fn entry(&mut self, path: &Path, relative: BString, meta: &fs::Metadata) -> Result<(), Error> {
+        let kind = meta.file_type();
+        let at = self.index.entry_index_by_path(relative.as_bstr()).ok();
+        let tracked = at.map(|at| &self.index.entries()[at]);
         if tracked.is_some_and(|entry| entry.mode == Mode::COMMIT) {
             return Ok(());
         }
         if kind.is_dir() {
-            self.folders.push(relative);
+            self.folders.push((relative, None));
             return Ok(());
         }
         let strange = is_strange(kind);
@@ -171,22 +291,13 @@ impl Walker<'_> {
             // git takes no notice of what it cannot keep.
             None if strange => {}
             Some(entry) => {
-                self.seen += 1;
+                self.visited.extend(at);
                 let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
                 if !self.unchanged(path, entry, &meta) {
                     self.changed(relative, meta.len());
                 }
             }
-            None => {
-                let size = match fs::symlink_metadata(path) {
-                    Ok(meta) => meta.len(),
-                    Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {
-                        return Err(Error::refused(format!("the path of {} is too long", shown(&relative))));
-                    }
-                    Err(e) => return Err(Error::Io(path.to_owned(), e)),
-                };
-                self.changed(relative, size);
-            }
+            None => self.changed(relative, meta.len()),
         }
         Ok(())
     }
@@ -216,6 +327,15 @@ impl Walker<'_> {
         let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
         changed < self.written || same_bytes(path, entry, meta)
     }
+}
+
+fn below(folder: &BString, name: &[u8]) -> BString {
+    let mut path = folder.clone();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
 }
 
 fn is_strange(kind: FileType) -> bool {

@@ -1,9 +1,10 @@
 //! What every attempt at one commit starts from.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use gix::bstr::{BString, ByteSlice as _};
@@ -11,8 +12,9 @@ use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
 
+use super::extras::Extras;
 use super::git_dir::GitDir;
-use super::{Error, Index};
+use super::{Error, sparse};
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
@@ -24,18 +26,12 @@ pub(in crate::worker) struct Base {
     pub(super) worker: GitDir,
     /// The git directory that we capture with.
     pub(in crate::worker) capture: GitDir,
+    /// What a worktree holds besides.
+    pub(in crate::worker) extras: Extras,
     /// Where submodules would be.
     pub(in crate::worker) gitlinks: Vec<BString>,
     index: gix::index::State,
     options: Mutex<checkout::Options>,
-}
-
-/// The two forms of the index after a checkout.
-pub(super) struct Indexes {
-    /// For the worker.
-    pub(super) worker: Vec<u8>,
-    /// For us: submodules are marked to be left alone, so that git never looks into one that a worker made.
-    pub(super) ours: Vec<u8>,
 }
 
 impl Base {
@@ -44,7 +40,7 @@ impl Base {
         let repo = host.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
         let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
-        let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
+        let (mut index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
         for reserved in [&host.inputs, &host.outputs] {
             let tracked =
                 |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
@@ -55,12 +51,18 @@ impl Base {
         let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
         options.destination_is_initially_empty = true;
         options.filters.driver_context_mut().treeish = Some(commit.0);
+        if !host.lfs {
+            options.filters.options_mut().drivers.retain(|driver| driver.name != "lfs");
+        }
+        let sparse = sparse::apply(host, &mut index)?;
+        let extras = Extras::read(host)?.beside(&index)?;
         let gitlinks = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
         let gitlinks = gitlinks.map(|entry| entry.path(&index).to_owned()).collect();
         Ok(Self {
             tree: Oid(tree),
-            worker: GitDir::for_worker(host, commit)?,
-            capture: GitDir::for_capture(host, commit)?,
+            worker: GitDir::for_worker(host, commit, &extras, sparse)?,
+            capture: GitDir::for_capture(host, commit, &extras)?,
+            extras,
             gitlinks,
             index,
             options: Mutex::new(options),
@@ -68,31 +70,54 @@ impl Base {
     }
 
     /// Checks the commit out into the empty folder `dir`, with the repository's own filters and the commit's attributes.
-    pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Indexes, Error> {
-        let failed = |e: gix::Error| Error::Checkout(Box::new(e));
+    pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
         let mut index = self.index.clone();
+        self.write_files(host, dir, &mut index)?;
+        for path in &self.gitlinks {
+            std::fs::create_dir_all(dir.join(path.to_path_lossy())).map_err(|e| Error::io(dir, e))?;
+        }
+        Index::of(index)
+    }
+
+    /// Checks some files of a checkout out again, in whose places there is nothing; returns the index of all of it.
+    pub(super) fn checkout_again(
+        &self,
+        host: &Host,
+        dir: &Path,
+        before: &Index,
+        paths: &BTreeSet<BString>,
+    ) -> Result<Index, Error> {
+        let mut index = before.state.as_deref().unwrap_or(&self.index).clone();
+        // All of it is known to where attributes are looked up; only what is not marked is written.
+        let mut part = index.clone();
+        let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
+        let wanted: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
+        if wanted.iter().filter(|wanted| **wanted).count() != paths.len() {
+            return Err(Error::io(dir, std::io::ErrorKind::NotFound.into()));
+        }
+        for (entry, wanted) in part.entries_mut().iter_mut().zip(&wanted) {
+            entry.flags.set(Flags::SKIP_WORKTREE, !wanted);
+        }
+        self.write_files(host, dir, &mut part)?;
+        for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&wanted).filter(|(_, w)| **w) {
+            entry.stat = new.stat;
+        }
+        Index::of(index)
+    }
+
+    /// Writes the files of an index but for those that are marked to be left alone, and takes note of how they are on the disk.
+    fn write_files(&self, host: &Host, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
+        let failed = |e: gix::Error| Error::Checkout(Box::new(e));
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let whole = host.store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
         let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
         let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
         let never = AtomicBool::new(false);
-        let outcome = checkout(&mut index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;
-        if let Some(collision) = outcome.collisions.first() {
-            return Err(Error::Collision(collision.path.to_string()));
+        let outcome = checkout(index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;
+        match outcome.collisions.first() {
+            Some(collision) => Err(Error::Collision(collision.path.to_string())),
+            None => Ok(()),
         }
-        for path in &self.gitlinks {
-            std::fs::create_dir_all(dir.join(path.to_path_lossy())).map_err(|e| Error::io(dir, e))?;
-        }
-        let worker = bytes_of(&index)?;
-        let ours = if self.gitlinks.is_empty() {
-            worker.clone()
-        } else {
-            for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
-                entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
-            }
-            bytes_of(&index)?
-        };
-        Ok(Indexes { worker, ours })
     }
 
     /// Returns an index of the commit that knows no file of the disk, so that each is looked at anew.
@@ -101,7 +126,63 @@ impl Base {
         for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
             entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
         }
-        Ok(Index { bytes: bytes_of(&index)?, written: SystemTime::UNIX_EPOCH })
+        Ok(Index::from_bytes(bytes_of(&index)?, SystemTime::UNIX_EPOCH))
+    }
+}
+
+impl std::fmt::Debug for Base {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Base").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+/// Our index as it was after the checkout.
+#[derive(Clone)]
+pub(in crate::worker) struct Index {
+    /// Submodules are marked to be left alone, so that git never looks into one that a worker made.
+    pub(in crate::worker) bytes: Arc<Vec<u8>>,
+    /// When it was written, by the clock of the file system: nothing that changed afterwards has an earlier time of change.
+    pub(in crate::worker) written: SystemTime,
+    /// The index that the worker is given, where it is another.
+    worker: Option<Arc<Vec<u8>>>,
+    /// What the worker is given, read; none of one that was found on the disk.
+    pub(in crate::worker) state: Option<Arc<gix::index::State>>,
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Index").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+impl Index {
+    /// Returns the index of what was just checked out.
+    fn of(mut index: gix::index::State) -> Result<Self, Error> {
+        let worker = Arc::new(bytes_of(&index)?);
+        let state = Some(Arc::new(index.clone()));
+        let written = SystemTime::UNIX_EPOCH;
+        if index.entries().iter().all(|entry| entry.mode != Mode::COMMIT) {
+            return Ok(Self { bytes: worker, written, worker: None, state });
+        }
+        for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
+            entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
+        }
+        Ok(Self { bytes: Arc::new(bytes_of(&index)?), written, worker: Some(worker), state })
+    }
+
+    /// Returns an index that was found on the disk.
+    pub(super) fn from_bytes(bytes: Vec<u8>, written: SystemTime) -> Self {
+        Self { bytes: Arc::new(bytes), written, worker: None, state: None }
+    }
+
+    /// Returns it as written at another time.
+    pub(super) fn written_at(&self, written: SystemTime) -> Self {
+        Self { written, ..self.clone() }
+    }
+
+    /// Returns the bytes of the worker's.
+    pub(super) fn for_worker(&self) -> &[u8] {
+        self.worker.as_deref().unwrap_or(&self.bytes)
     }
 }
 

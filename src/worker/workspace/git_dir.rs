@@ -11,6 +11,8 @@ use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::config::Source;
 use gix::config::file::SectionRef;
 
+use super::extras::Extras;
+use super::sparse::Sparse;
 use super::{Error, filters};
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
@@ -36,18 +38,25 @@ pub(in crate::worker) struct GitDir {
 
 impl GitDir {
     /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
-    pub(super) fn for_worker(host: &Host, head: Oid) -> Result<Self, Error> {
+    pub(super) fn for_worker(host: &Host, head: Oid, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
         let mut config = Config::new(host);
         config.copy(host, |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
         config.identity(host);
-        Self::new(host, head, config)
+        if let Some(sparse) = &sparse {
+            config.section("core", None);
+            config.value("sparseCheckout", b"true");
+            config.value("sparseCheckoutCone", if sparse.cone { b"true" } else { b"false" });
+        }
+        let mut made = Self::new(host, head, config, extras)?;
+        made.files.extend(sparse.map(|sparse| ("info/sparse-checkout", sparse.patterns)));
+        Ok(made)
     }
 
     /// Returns the git directory that we capture with.
     ///
     /// It holds every setting that decides what is captured, of whatever scope, as it was before any worker ran, so that git
     /// needs none of the files that a worker could have changed in the meantime.
-    pub(super) fn for_capture(host: &Host, head: Oid) -> Result<Self, Error> {
+    pub(super) fn for_capture(host: &Host, head: Oid, extras: &Extras) -> Result<Self, Error> {
         let mut config = Config::new(host);
         config.copy(host, |_| true, |section| harmless(section, filter_settings(section)));
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
@@ -56,16 +65,16 @@ impl GitDir {
         // Objects of git-lfs that the clean filter makes must outlive this directory.
         config.section("lfs", None);
         config.value("storage", host.store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
-        Self::new(host, head, config)
+        Self::new(host, head, config, extras)
     }
 
-    fn new(host: &Host, head: Oid, config: Config) -> Result<Self, Error> {
+    fn new(host: &Host, head: Oid, config: Config, extras: &Extras) -> Result<Self, Error> {
         let common = host.store.common_dir();
         let mut files = vec![
             ("HEAD", format!("{head}\n").into_bytes()),
             ("config", config.text),
             ("objects/info/alternates", alternates(host)?),
-            ("info/exclude", exclude(host, &common)?),
+            ("info/exclude", exclude(host, &common, extras)?),
         ];
         for name in ["info/attributes", "shallow"] {
             if let Some(bytes) = read_if_any(&common.join(name))? {
@@ -73,6 +82,11 @@ impl GitDir {
             }
         }
         Ok(Self { files })
+    }
+
+    /// Returns the content of one of its files.
+    pub(super) fn file(&self, name: &str) -> Option<&[u8]> {
+        self.files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.as_slice())
     }
 
     /// Makes the git directory at `dir`, which must not exist.
@@ -109,15 +123,16 @@ fn alternates(host: &Host) -> Result<Vec<u8>, Error> {
     Ok(lines)
 }
 
-/// The repository's own `info/exclude` and our two folders, which are never part of a change.
-fn exclude(host: &Host, common: &Path) -> Result<Vec<u8>, Error> {
+/// The repository's own `info/exclude`, our two folders, and what else was put there: they are never part of a change.
+fn exclude(host: &Host, common: &Path, extras: &Extras) -> Result<Vec<u8>, Error> {
     let mut lines = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
     if !lines.is_empty() && !lines.ends_with(b"\n") {
         lines.push(b'\n');
     }
-    for folder in [&host.inputs, &host.outputs] {
+    let folders = [host.inputs.as_bytes(), host.outputs.as_bytes()].into_iter();
+    for folder in folders.chain(extras.unknown().map(|path| path.as_bytes())) {
         lines.push(b'/');
-        for byte in folder.bytes() {
+        for &byte in folder {
             if matches!(byte, b'\\' | b'*' | b'?' | b'[' | b' ') {
                 lines.push(b'\\');
             }
@@ -185,7 +200,11 @@ impl Config {
                 self.value(name, &value);
             }
         }
-        for section in file.sections_by_name("filter").into_iter().flatten().filter(|s| wanted(s.meta().source)) {
+        let filters = file.sections_by_name("filter").into_iter().flatten().filter(|s| wanted(s.meta().source));
+        for section in filters {
+            if !host.lfs && section.header().subsection_name().is_some_and(|name| name == "lfs") {
+                continue;
+            }
             self.section("filter", section.header().subsection_name());
             for (name, value) in filter(&section) {
                 self.value(name, &value);

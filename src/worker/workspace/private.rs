@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use super::{Error, Workspace};
 use super::git_dir::identity;
 use crate::model::digest::Digest;
 use crate::worker::folder::{Folder, is_no_folder};
@@ -80,6 +80,28 @@ impl Private {
             Err(error) if is_no_folder(&error) => Ok(()),
             Err(error) => Err(Error::io(&self.root, error)),
         }
+    }
+}
+
+impl Workspace {
+    /// Returns the worker's private folder for temporary files.
+    pub fn tmp(&self) -> PathBuf {
+        self.private.tmp()
+    }
+
+    /// Returns the worker's private home directory, where it has one.
+    pub fn home(&self) -> PathBuf {
+        self.private.home()
+    }
+
+    /// Makes the worker's private home directory: git's settings for who commits, and links to places, each with what it leads to.
+    pub fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
+        self.private.make_home(host, at_home)
+    }
+
+    /// Removes the worker's folders for temporary files and for its home, which nothing is ever taken from.
+    pub fn remove_private(&self) -> Result<(), Error> {
+        self.private.remove()
     }
 }
 

@@ -1,0 +1,90 @@
+//! The tree of a worktree, made from the base's and the paths that differ from it.
+//!
+//! The walk has compared every file with what was checked out, so git is asked about nothing else: what a capture costs is what
+//! was changed, not what there is. git names each file, with the filters and conversions that hold for it, into an index of just
+//! these paths; the tree is the base's with them in their places.
+
+use std::collections::BTreeSet;
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::index::State;
+use gix::index::entry::Mode;
+use gix::objs::tree::{Editor, EntryKind};
+use gix::objs::{Kind, Write as _, WriteTo as _};
+
+use super::tree::{Scratch, ignored, refusal};
+use super::walk::{Walked, shown};
+use super::{Error, ahead};
+use crate::model::digest::Oid;
+use crate::worker::host::Host;
+use crate::worker::workspace::{Base, Workspace};
+
+/// Returns a scratch of the changed files.
+pub(super) fn scratch(workspace: &Workspace, host: &Host, base: &Base, walked: &Walked) -> Result<Scratch, Error> {
+    Scratch::of(workspace, host, base, walked.index(), &tracked(walked))
+}
+
+/// Writes the tree as it stands into the scratch, and returns its name.
+pub(super) fn write(
+    workspace: &Workspace,
+    host: &Host,
+    base: &Base,
+    walked: &Walked,
+    scratch: &Scratch,
+) -> Result<Oid, Error> {
+    let tracked = tracked(walked);
+    let new: Vec<BString> =
+        walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).cloned().collect();
+    let ignored: BTreeSet<BString> = ignored(scratch, &new)?.into_iter().collect();
+    let taken: BTreeSet<&BStr> = tracked
+        .iter()
+        .copied()
+        .chain(new.iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()))
+        .collect();
+    if !taken.is_empty() {
+        ahead::write(workspace, host, scratch, walked, &ignored)?;
+        let theirs = |said: &str| Error::refused(format!("the worktree cannot be captured: {said}"));
+        scratch.update(&taken).map_err(|error| refusal(error, theirs))?;
+    }
+    let options = gix::index::decode::Options::default();
+    let now = gix::index::File::at(scratch.index(), base.tree.0.kind(), false, options)
+        .map_err(|e| Error::Io(scratch.index(), std::io::Error::other(e)))?;
+    // git only says of a path that it cannot keep that it is left out.
+    if let Some(path) = taken.iter().find(|path| now.entry_by_path(path).is_none()) {
+        return Err(Error::refused(format!("git cannot keep {}", shown(path))));
+    }
+    edit(host, base, &walked.gone, &now, scratch)
+}
+
+fn tracked(walked: &Walked) -> BTreeSet<&BStr> {
+    let paths = walked.sizes.iter().map(|(_, path)| path.as_bstr());
+    paths.filter(|path| walked.index().entry_by_path(path).is_some()).collect()
+}
+
+/// Takes what is gone out of the base's tree and puts what is in the index into it.
+fn edit(host: &Host, base: &Base, gone: &[BString], now: &State, scratch: &Scratch) -> Result<Oid, Error> {
+    let failed = |e: gix::Error| Error::Io(scratch.objects(), std::io::Error::other(e));
+    let repo = host.store.unbounded().map_err(Error::Store)?;
+    let root = repo.find_tree(base.tree.0).and_then(|tree| Ok(tree.decode()?.into())).map_err(failed)?;
+    let mut editor = Editor::new(root, &repo.objects, repo.object_hash());
+    for path in gone {
+        editor.remove(path.split(|byte| *byte == b'/').map(BStr::new)).map_err(failed)?;
+    }
+    for entry in now.entries() {
+        let kind = match entry.mode {
+            Mode::SYMLINK => EntryKind::Link,
+            Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
+            Mode::FILE => EntryKind::Blob,
+            _ => return Err(Error::refused(format!("{} is no file", shown(entry.path(now))))),
+        };
+        let parts = entry.path(now).split(|byte| *byte == b'/').map(BStr::new);
+        editor.upsert(parts, kind, entry.id).map_err(failed)?;
+    }
+    let objects = gix::odb::loose::Store::at(scratch.objects(), repo.object_hash());
+    let written = editor.write(|tree| {
+        let mut bytes = Vec::new();
+        tree.write_to(&mut bytes)?;
+        objects.write_buf(Kind::Tree, &bytes).map_err(std::io::Error::other)
+    });
+    written.map(Oid).map_err(|e| Error::Io(scratch.objects(), std::io::Error::other(e)))
+}

@@ -1,0 +1,210 @@
+//! What a worktree holds besides the base: files of the work tree that no commit has, such as `.env` and `node_modules`.
+//!
+//! They come from where the repository's own user works, and are no part of any change: capture and salvage leave them out by
+//! their paths, whatever a worker made of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+
+use super::Error;
+use crate::git::program::{self, Git};
+use crate::worker::host::Host;
+
+/// The file at the top of the work tree that says which ignored files are copied: patterns as in git's ignore files.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// What is put into every worktree; paths are relative to the top, and in order.
+#[derive(Debug, Default)]
+pub(in crate::worker) struct Extras {
+    from: PathBuf,
+    copies: BTreeSet<BString>,
+    links: BTreeSet<BString>,
+    included: BTreeSet<BString>,
+}
+
+/// What tells whether a source changed.
+pub(super) type Stamp = (PathBuf, u64, u64, (i64, i64), (i64, i64));
+
+impl Extras {
+    /// Finds them in the work tree. What a path names and is not there is no extra.
+    pub(super) fn read(host: &Host) -> Result<Self, Error> {
+        let Some(from) = host.store.work_dir() else {
+            let given = [("copy", &host.copy), ("link", &host.link)];
+            return match given.into_iter().find(|(_, patterns)| !patterns.is_empty()) {
+                Some((name, _)) => Err(Error::NoWorkTree(name)),
+                None => Ok(Self::default()),
+            };
+        };
+        let copies = find(host, &from, &host.copy)?;
+        let links = find(host, &from, &host.link)?;
+        let included = included(host, &from)?;
+        Ok(Self { from, copies, links, included })
+    }
+
+    /// Returns it for a base: what the base tracks is not taken from elsewhere, or a change to it would not count.
+    pub(super) fn beside(mut self, index: &gix::index::State) -> Result<Self, Error> {
+        let is_tracked = |path: &BString| {
+            let below = [path.as_slice(), b"/"].concat();
+            index.entry_by_path(path.as_bstr()).is_some() || index.prefixed_entries(below.as_bstr()).is_some()
+        };
+        if let Some(path) = self.copies.iter().chain(&self.links).find(|path| is_tracked(path)) {
+            return Err(Error::Tracked(path.to_string()));
+        }
+        self.included.retain(|path| !is_tracked(path));
+        Ok(self)
+    }
+
+    /// Returns the paths of all of them, for none of which a change counts.
+    pub(in crate::worker) fn paths(&self) -> impl Iterator<Item = &BStr> {
+        self.copies.iter().chain(&self.links).chain(&self.included).map(|path| path.as_bstr())
+    }
+
+    /// Returns the paths that git may not know to be ignored.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = &BStr> {
+        self.copies.iter().chain(&self.links).map(|path| path.as_bstr())
+    }
+
+    /// Puts them into a worktree that was just checked out.
+    pub(super) fn put(&self, tree: &Path) -> Result<(), Error> {
+        for path in self.copies.iter().chain(&self.included) {
+            let (from, to) = (self.from.join(path.to_path_lossy()), tree.join(path.to_path_lossy()));
+            above(tree, path)?;
+            copy(&from, &to).map_err(Error::at(&from))?;
+        }
+        for path in &self.links {
+            let to = tree.join(path.to_path_lossy());
+            above(tree, path)?;
+            match std::os::unix::fs::symlink(self.from.join(path.to_path_lossy()), &to) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Tracked(path.to_string())),
+                other => other.map_err(Error::at(&to))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what tells whether what was copied is what would be copied now.
+    pub(super) fn stamps(&self) -> io::Result<Vec<Stamp>> {
+        let mut stamps = Vec::new();
+        let mut paths: Vec<PathBuf> =
+            self.copies.iter().chain(&self.included).map(|path| self.from.join(path.to_path_lossy())).collect();
+        while let Some(path) = paths.pop() {
+            let meta = match fs::symlink_metadata(&path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                other => other?,
+            };
+            if meta.is_dir() {
+                for entry in fs::read_dir(&path)? {
+                    paths.push(entry?.path());
+                }
+            }
+            let times = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
+            stamps.push((path, meta.ino(), meta.len(), times.0, times.1));
+        }
+        stamps.sort();
+        Ok(stamps)
+    }
+}
+
+/// Returns the paths that the settings name or match.
+fn find(host: &Host, from: &Path, patterns: &[String]) -> Result<BTreeSet<BString>, Error> {
+    let is_pattern = |text: &&String| text.contains(['*', '?', '[']);
+    let plain = patterns.iter().filter(|text| !is_pattern(text));
+    let mut found: BTreeSet<BString> = plain
+        .filter(|text| fs::symlink_metadata(from.join(text.as_str())).is_ok())
+        .map(|text| text.as_str().into())
+        .collect();
+    let patterns: Vec<&String> = patterns.iter().filter(is_pattern).collect();
+    let root = fs::canonicalize(&host.root).unwrap_or_else(|_| host.root.clone());
+    let mut folders = if patterns.is_empty() { Vec::new() } else { vec![from.to_owned()] };
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(Error::at(&folder))? {
+            let entry = entry.map_err(Error::at(&folder))?;
+            let path = entry.path();
+            if entry.file_name() == ".git" || root.starts_with(&path) {
+                continue;
+            }
+            let relative = path.strip_prefix(from).expect("it lies there").as_os_str().as_bytes();
+            let mode = gix::glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+            if patterns.iter().any(|text| gix::glob::wildmatch(text.as_bytes().as_bstr(), relative.as_bstr(), mode)) {
+                found.insert(relative.into());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the files that the include file names and that git ignores.
+fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
+    let file = from.join(INCLUDE);
+    if !file.is_file() {
+        return Ok(BTreeSet::new());
+    }
+    let failed = |error| Error::Included(Box::new(error));
+    let git = || Git::new(&host.store.git_dir()).work_tree(from);
+    let exclude = format!("--exclude-from={}", file.display());
+    let named = git().args(["ls-files", "-z", "--others", "--ignored", &exclude]).run().map_err(failed)?;
+    if named.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let ignored = match git().args(["check-ignore", "-z", "--stdin"]).input(named).run() {
+        // None of them.
+        Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
+        other => other.map_err(failed)?,
+    };
+    Ok(ignored.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(BString::from).collect())
+}
+
+/// Makes the folders that a path lies in; nothing but folders may be there already.
+fn above(tree: &Path, path: &BString) -> Result<(), Error> {
+    let mut at = tree.to_owned();
+    let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+    for part in &parts[..parts.len() - 1] {
+        at.push(std::ffi::OsStr::from_bytes(part));
+        match fs::symlink_metadata(&at) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(Error::Tracked(path.to_string())),
+            Err(_) => fs::create_dir(&at).map_err(Error::at(&at))?,
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file, a link as a link, or a folder; what is there already stays. Where the file system can, nothing but the name of a
+/// file's content is copied.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let meta = match fs::symlink_metadata(from) {
+        // It went away since it was found.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let there = fs::symlink_metadata(to);
+    if meta.is_dir() {
+        match there {
+            Err(_) => fs::create_dir(to)?,
+            Ok(there) if there.is_dir() => {}
+            Ok(_) => return Ok(()),
+        }
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            // A repository in it would be one in the worktree.
+            if entry.file_name() != ".git" {
+                copy(&entry.path(), &to.join(entry.file_name()))?;
+            }
+        }
+    } else if there.is_ok() {
+        return Ok(());
+    } else if meta.is_symlink() {
+        std::os::unix::fs::symlink(fs::read_link(from)?, to)?;
+    } else if meta.is_file() {
+        fs::copy(from, to)?;
+    }
+    Ok(())
+}

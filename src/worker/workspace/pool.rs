@@ -1,0 +1,262 @@
+//! Worktrees that are used again.
+//!
+//! A spent attempt's folder goes into the pool instead of being removed, and is handed out again once it is what it was. Only
+//! what this process made, watched over and recorded in its memory is used again: what a worker wrote anywhere decides nothing.
+//! The pool's place on the disk is `<root>/@pool/<name>/`, held by a lock as long as this process lives; what has no holder is
+//! swept away by whoever comes next.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::RenameFlags;
+
+use super::reset::Pristine;
+use super::{Base, Error, Workspace};
+use crate::worker::folder::Folder;
+use crate::worker::host::Host;
+
+/// The folder of all pools below the host's root; no run is called so.
+pub(in crate::worker) const POOL: &str = "@pool";
+
+/// The spent worktrees of one driver; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(in crate::worker) struct Pool(Arc<Mutex<Spares>>);
+
+#[derive(Debug, Default)]
+struct Spares {
+    place: Option<Place>,
+    spares: Vec<Spare>,
+    /// How many were ever put in, for their names.
+    count: u64,
+}
+
+/// Where they are.
+#[derive(Debug)]
+struct Place {
+    /// The folder of all pools, and this one's name in it.
+    pools: Folder,
+    name: String,
+    path: PathBuf,
+    folder: Folder,
+    _lock: File,
+}
+
+/// A spent attempt's folder.
+#[derive(Debug)]
+struct Spare {
+    name: String,
+    folder: Arc<Folder>,
+    pristine: Arc<Pristine>,
+}
+
+impl Pool {
+    /// Takes a spent folder in; gives it back where it cannot be used again.
+    fn put(&self, host: &Host, workspace: Workspace) -> Result<(), Workspace> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pristine) = workspace.pristine.clone().filter(|_| workspace.is_in_place()) else {
+            return Err(workspace);
+        };
+        if inner.place.is_none() {
+            inner.place = Place::make(&host.root).ok();
+        }
+        let name = inner.count.to_string();
+        inner.count += 1;
+        let Some(place) = &inner.place else { return Err(workspace) };
+        match workspace.run_folder.move_to(&workspace.name, &place.folder, &name) {
+            Ok(()) => {
+                let folder = Arc::clone(&workspace.folder);
+                inner.spares.push(Spare { name, folder, pristine });
+                Ok(())
+            }
+            Err(_) => Err(workspace),
+        }
+    }
+
+    /// Takes out a folder that was a checkout of just this base, and makes it what it was. One that cannot be is removed, and so
+    /// is one of a base that is not worked with any more.
+    pub(super) fn take(
+        &self,
+        host: &Host,
+        base: &Arc<Base>,
+        to: &Folder,
+        name: &str,
+    ) -> Option<(Arc<Folder>, Arc<Pristine>)> {
+        loop {
+            let (spare, path, from) = {
+                let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let at = inner.spares.iter().rposition(|spare| Arc::ptr_eq(&spare.pristine.base, base))?;
+                let spare = inner.spares.remove(at);
+                let place = inner.place.as_ref()?;
+                (spare, place.path.clone(), place.folder.again().ok()?)
+            };
+            let path = path.join(&spare.name);
+            let Spare { name: old, folder, pristine } = spare;
+            let restored = Arc::into_inner(pristine).and_then(|mut pristine| {
+                pristine.restore(host, &folder, &path).ok()?;
+                from.move_to(&old, to, name).ok()?;
+                Some(Arc::new(pristine))
+            });
+            match restored {
+                Some(pristine) => return Some((folder, pristine)),
+                // What cannot be removed now goes with the pool, or stays for `clean` to tell of.
+                None => drop(folder.empty().and_then(|()| from.remove(&old))),
+            }
+        }
+    }
+
+    /// Removes the folder that has waited longest; returns false where there is none.
+    fn drop_oldest(&self) -> io::Result<bool> {
+        let (name, from) = {
+            let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(place) = inner.place.as_ref().filter(|_| !inner.spares.is_empty()) else { return Ok(false) };
+            let from = place.folder.again()?;
+            (inner.spares.remove(0).name, from)
+        };
+        from.remove(&name).map(|()| true)
+    }
+
+    /// Removes all that is in it, and its place; it can be used again afterwards.
+    pub(in crate::worker) fn clear(&self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear()
+    }
+}
+
+/// A pool on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolPlace {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Whether the driver that it belongs to lives.
+    pub held: bool,
+}
+
+/// Lists the pools below a host's root, in no order.
+pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
+    let entries = match std::fs::read_dir(root.join(POOL)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        // A lock that we get is let go at once.
+        let held = File::open(&path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+        found.push(PoolPlace { path, held });
+    }
+    Ok(found)
+}
+
+impl Spares {
+    fn clear(&mut self) -> io::Result<()> {
+        self.spares.clear();
+        self.place.take().map_or(Ok(()), |place| place.pools.remove(&place.name))
+    }
+}
+
+impl Drop for Spares {
+    fn drop(&mut self) {
+        // What cannot be removed has no holder any more, and is swept away some other time.
+        let _ = self.clear();
+    }
+}
+
+impl Place {
+    fn make(root: &Path) -> io::Result<Self> {
+        let root = std::fs::canonicalize(root)?;
+        let dir = root.join(POOL);
+        std::fs::create_dir_all(&dir)?;
+        let pools = Folder::open(&root)?.own_folder(POOL)?;
+        let path = tempfile::Builder::new().prefix("").tempdir_in(&dir)?.keep();
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidData)?.to_owned();
+        let lock = File::open(&path)?;
+        lock.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
+        let folder = pools.own_folder(&name)?;
+        Ok(Self { pools, name, path, folder, _lock: lock })
+    }
+}
+
+/// Removes the pools that nobody holds any more.
+pub fn sweep(root: &Path) -> io::Result<()> {
+    let pools = match Folder::open(root).and_then(|root| root.own_folder(POOL)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for (name, _) in pools.entries()? {
+        let Ok(name) = std::str::from_utf8(&name) else { continue };
+        // Held until it is gone, so that nobody begins to use it meanwhile.
+        let lock = File::open(root.join(POOL).join(name));
+        if lock.is_ok_and(|file| file.try_lock().is_ok()) {
+            pools.remove(name)?;
+        }
+    }
+    Ok(())
+}
+
+impl Workspace {
+    /// Gives a folder that is of no more use back to the pool, where this costs nothing; else it is to be removed.
+    ///
+    /// To be called when the worker's processes are gone and its work is recorded.
+    pub fn recycle(self, host: &Host) -> Result<(), Self> {
+        let run = self.dir.parent().map(Path::to_owned);
+        if self.private.remove().is_err() {
+            return Err(self);
+        }
+        host.pool.put(host, self)?;
+        if let Some(run) = run {
+            // Fails as long as other attempts of the run are there.
+            let _ = std::fs::remove_dir(run);
+        }
+        Ok(())
+    }
+}
+
+/// Returns how many bytes a folder takes on the disk; links are not followed, and what cannot be read counts nothing.
+pub fn size(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut total = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            // What has two names is not counted twice, as far as that can be told without remembering all of them.
+            total += meta.blocks() * 512 / if meta.is_dir() { 1 } else { meta.nlink().max(1) };
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    total
+}
+
+impl Folder {
+    /// Moves an entry of this folder to another folder, where nothing may have its name.
+    fn move_to(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(self.as_fd(), name, to.as_fd(), new, RenameFlags::NOREPLACE)?)
+    }
+}
+
+impl Host {
+    /// Removes spent worktrees, the oldest first, until no more is taken below the root than the cap allows; returns how much is
+    /// taken if it is still more. Nothing else is ever removed for room.
+    ///
+    /// To be called now and then: it looks at every file.
+    pub fn bound(&self) -> Result<Option<u64>, Error> {
+        loop {
+            let used = size(&self.root);
+            if used <= self.cap {
+                return Ok(None);
+            }
+            if !self.pool.drop_oldest().map_err(|e| Error::Io(self.root.join(POOL), e))? {
+                return Ok(Some(used));
+            }
+        }
+    }
+
+    /// Removes the worktrees that are kept to be used again.
+    pub fn clear_pool(&self) -> Result<(), Error> {
+        self.pool.clear().map_err(|e| Error::Io(self.root.join(POOL), e))
+    }
+}

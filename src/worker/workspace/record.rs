@@ -1,0 +1,226 @@
+//! What a folder of ours held when we made it, so that it can be told later whether anything in it was touched.
+//!
+//! A file is as it was if all that [`Seen`] keeps of it is: no content, mode, owner, flag, extended attribute or hard link
+//! changes without the file's time of change, which no program can set. A folder's own time of change tells in the same way
+//! whether anything was made or removed in it. That holds where a later change has a later time, for which
+//! [`Recorded::newest`] is compared with the clock of the file system, and on file systems that keep to it, which
+//! [`is_kept`] knows.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use rustix::fs::{Dir, FileType, Mode, OFlags};
+
+/// What the system says of a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::worker) struct Seen {
+    /// Device and mount, and number there.
+    place: [u64; 3],
+    mode: u32,
+    owner: (u32, u32),
+    /// Immutable, append-only and the like; where something is mounted.
+    attributes: u64,
+    links: u32,
+    size: u64,
+    modified: (i64, u32),
+    pub(super) changed: (i64, u32),
+}
+
+impl Seen {
+    /// Returns whether this is the folder that it was, whatever may have become of what is in it.
+    pub(in crate::worker) fn is_same_folder(&self, other: &Self) -> bool {
+        (self.place, self.mode, self.owner, self.attributes) == (other.place, other.mode, other.owner, other.attributes)
+    }
+
+    /// Returns whether a folder has the same entries as before.
+    pub(in crate::worker) fn has_same_entries(&self, other: &Self) -> bool {
+        (self.size, self.modified, self.changed) == (other.size, other.modified, other.changed)
+    }
+
+    /// Returns whether this is a folder.
+    pub(in crate::worker) fn is_folder(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Directory
+    }
+
+    /// Returns whether a folder grew so far that a new one would be quicker to read.
+    pub(super) fn is_bloated(&self, before: &Self) -> bool {
+        const MOST: u64 = 1 << 20;
+        self.size > before.size.max(MOST)
+    }
+}
+
+/// What is known of an entry of a folder.
+#[derive(Debug)]
+pub(in crate::worker) enum Node {
+    /// Anything but a folder; none while it is to be made anew.
+    File(Option<Seen>),
+    /// A folder.
+    Folder(Recorded),
+}
+
+/// A folder with all that is in it.
+#[derive(Debug)]
+pub(in crate::worker) struct Recorded {
+    pub(in crate::worker) seen: Seen,
+    pub(in crate::worker) nodes: BTreeMap<CString, Node>,
+    /// Whether it, or anything below it, is to be looked at again.
+    pub(super) stale: bool,
+}
+
+impl Recorded {
+    /// Reads a folder and all below it.
+    pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut nodes = BTreeMap::new();
+        for name in names(dir)? {
+            let seen = look(dir, &name)?;
+            let node = if seen.is_folder() {
+                Node::Folder(Self::read(open(dir, &name)?.as_fd())?)
+            } else {
+                Node::File(Some(seen))
+            };
+            nodes.insert(name, node);
+        }
+        Ok(Self { seen: look_at(dir)?, nodes, stale: false })
+    }
+
+    /// Looks again at what is stale.
+    pub(super) fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        for (name, node) in &mut self.nodes {
+            match node {
+                Node::File(seen @ None) => *seen = Some(look(dir, name)?),
+                Node::Folder(folder) if folder.stale => folder.refresh(open(dir, name)?.as_fd())?,
+                Node::File(Some(_)) | Node::Folder(_) => {}
+            }
+        }
+        self.seen = look_at(dir)?;
+        self.stale = false;
+        Ok(())
+    }
+
+    /// Returns the latest time of change of anything in it.
+    pub(super) fn newest(&self) -> (i64, u32) {
+        let below = self.nodes.values().map(|node| match node {
+            Node::File(seen) => seen.map_or((0, 0), |seen| seen.changed),
+            Node::Folder(folder) => folder.newest(),
+        });
+        below.fold(self.seen.changed, Ord::max)
+    }
+}
+
+/// Lists what is in a folder.
+pub(in crate::worker) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Opens a folder in a folder; no link is followed.
+pub(in crate::worker) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result<std::os::fd::OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
+}
+
+/// Looks at an entry of a folder, without following a link.
+pub(in crate::worker) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<Seen> {
+    system::look(dir, name)
+}
+
+/// Looks at an open folder.
+pub(in crate::worker) fn look_at(dir: BorrowedFd<'_>) -> io::Result<Seen> {
+    system::look(dir, c"")
+}
+
+pub(super) use system::{attributes, is_kept};
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::ffi::CStr;
+    use std::io;
+    use std::os::fd::BorrowedFd;
+
+    use rustix::fs::{AtFlags, IFlags, StatxFlags};
+
+    use super::Seen;
+
+    /// The file systems on which every change of a file, those through a mapping of it included, changes its time of change.
+    ///
+    /// A page of `tmpfs` that was read through a mapping is written without that, and of others that is not known.
+    const KEPT: [u32; 4] = [EXT, XFS, BTRFS, F2FS];
+    const EXT: u32 = 0xef53;
+    const XFS: u32 = 0x5846_5342;
+    const BTRFS: u32 = 0x9123_683e;
+    const F2FS: u32 = 0xf2f5_2010;
+
+    /// Returns whether the time of change tells of every change where this folder is.
+    pub(in crate::worker::workspace) fn is_kept(dir: BorrowedFd<'_>) -> bool {
+        let kind = rustix::fs::fstatfs(dir).ok().and_then(|stat| u32::try_from(stat.f_type).ok());
+        kind.is_some_and(|kind| KEPT.contains(&kind))
+    }
+
+    pub(super) fn look(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Seen> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        let stat = rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
+        let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+        Ok(Seen {
+            place: [device, stat.stx_mnt_id, stat.stx_ino],
+            mode: stat.stx_mode.into(),
+            owner: (stat.stx_uid, stat.stx_gid),
+            attributes: stat.stx_attributes.bits(),
+            links: stat.stx_nlink,
+            size: stat.stx_size,
+            modified: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
+            changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+        })
+    }
+
+    /// Returns the flags and the extended attributes of a folder, its access lists among them, as far as anybody can set them.
+    pub(in crate::worker::workspace) fn attributes(dir: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+        // What the file system sets by itself: how it stores the folder.
+        const ITS_OWN: u32 = 0x1000 | 0x8_0000 | 0x1000_0000;
+        let flags = rustix::fs::ioctl_getflags(dir).unwrap_or(IFlags::empty()).bits() & !ITS_OWN;
+        let mut all = flags.to_le_bytes().to_vec();
+        let mut names = vec![0; 4 << 10];
+        let length = match rustix::fs::flistxattr(dir, &mut *names) {
+            Err(rustix::io::Errno::OPNOTSUPP) => 0,
+            other => other?,
+        };
+        for name in names[..length].split_inclusive(|byte| *byte == 0) {
+            let mut value = vec![0; 64 << 10];
+            let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
+            let length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
+            all.extend_from_slice(name.to_bytes_with_nul());
+            all.extend_from_slice(&(length as u64).to_le_bytes());
+            all.extend_from_slice(&value[..length]);
+        }
+        Ok(all)
+    }
+}
+
+/// Elsewhere nothing is known of what a time of change tells, so nothing is used again.
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::ffi::CStr;
+    use std::io;
+    use std::os::fd::BorrowedFd;
+
+    use super::Seen;
+
+    pub(in crate::worker::workspace) fn is_kept(_: BorrowedFd<'_>) -> bool {
+        false
+    }
+
+    pub(super) fn look(_: BorrowedFd<'_>, _: &CStr) -> io::Result<Seen> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(in crate::worker::workspace) fn attributes(_: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

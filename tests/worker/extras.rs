@@ -1,0 +1,173 @@
+//! What a worktree holds besides the base, and that none of it becomes part of a change.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use git_handoff::worker::capture::capture;
+use git_handoff::worker::host::Host;
+use git_handoff::worker::salvage::salvage;
+use git_handoff::worker::workspace::Workspace;
+
+use crate::worker::harness::{Repo, item, run};
+
+/// A repository whose user has files that no commit has.
+fn with_extras() -> (Repo, Host, tempfile::TempDir) {
+    let repo = Repo::new("sha1");
+    repo.write(".gitignore", "*.log\n/target/\n.env*\nnode_modules\n");
+    repo.commit();
+    repo.write(".worktreeinclude", ".env*\n!.env.none\n*.txt\nlocal/\n");
+    repo.write(".env", "SECRET=1\n");
+    repo.write(".env.none", "x\n");
+    repo.write("pkg/.env.local", "SECRET=2\n");
+    repo.write("untracked.txt", "not ignored\n");
+    repo.write("node_modules/a/index.js", "a\n");
+    repo.write("node_modules/a/.git/config", "[core]\n");
+    repo.write("pkg/b/node_modules/x", "x\n");
+    repo.write("cache/tool", "#!/bin/sh\n");
+    fs::set_permissions(repo.path.join("cache/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("tool", repo.path.join("cache/alias")).unwrap();
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut host = repo.host();
+    host.root = dir.path().join("root");
+    (repo, host, dir)
+}
+
+fn create(repo: &Repo, host: &Host, attempt: u32) -> Workspace {
+    let workspace = Workspace::create(host, &run(), &item("i"), attempt, repo.head()).unwrap();
+    workspace.mark_started().unwrap();
+    workspace
+}
+
+#[test]
+fn ignored_files_that_are_named_come_along_and_no_others() {
+    let (repo, host, _dir) = with_extras();
+    let workspace = create(&repo, &host, 1);
+    let tree = workspace.tree();
+    assert_eq!(fs::read(tree.join(".env")).unwrap(), b"SECRET=1\n");
+    assert_eq!(fs::read(tree.join("pkg/.env.local")).unwrap(), b"SECRET=2\n");
+    for path in [".env.none", "untracked.txt", "node_modules", ".worktreeinclude"] {
+        assert!(!tree.join(path).exists(), "{path}");
+    }
+    assert_eq!(repo.git_in(&tree, &["status", "--porcelain"]), "");
+    assert!(capture(&workspace, &host).unwrap().patch.is_none());
+    // Not even if the worker has git see them.
+    repo.script(
+        &workspace,
+        "echo '!.env' >.gitignore; echo MORE=1 >>.env; echo '!.env*' >pkg/.gitignore; echo x >.env.new",
+    );
+    let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    assert!(!patch.contains("SECRET") && !patch.contains("MORE") && patch.contains(".gitignore"), "{patch}");
+    let tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
+    let listed = repo.git(&["ls-tree", "-r", "--name-only", &tree]);
+    assert!(!listed.lines().any(|line| line == ".env" || line == "pkg/.env.local"), "{listed}");
+}
+
+#[test]
+fn what_is_configured_is_copied_or_linked() {
+    let (repo, mut host, _dir) = with_extras();
+    host.copy = vec!["cache".into(), "missing".into()];
+    host.link = vec!["**/node_modules".into()];
+    let workspace = create(&repo, &host, 1);
+    let tree = workspace.tree();
+    assert_ne!(fs::metadata(tree.join("cache/tool")).unwrap().permissions().mode() & 0o111, 0);
+    assert_eq!(fs::read_link(tree.join("cache/alias")).unwrap().to_str(), Some("tool"));
+    for path in ["node_modules", "pkg/b/node_modules"] {
+        assert_eq!(fs::read_link(tree.join(path)).unwrap(), repo.path.join(path));
+    }
+    assert_eq!(fs::read(tree.join("node_modules/a/index.js")).unwrap(), b"a\n");
+    assert_eq!(repo.git_in(&tree, &["status", "--porcelain"]), "");
+    repo.script(
+        &workspace,
+        "echo x >>cache/tool; echo x >cache/new; rm node_modules; echo x >node_modules; echo y >>a.txt",
+    );
+    let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    assert!(patch.contains("a.txt") && !patch.contains("cache") && !patch.contains("node_modules"), "{patch}");
+    // The next attempt finds them as the user has them, also if they changed meanwhile.
+    workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+    let workspace = create(&repo, &host, 2);
+    assert_eq!(fs::read(workspace.tree().join("cache/tool")).unwrap(), b"#!/bin/sh\n");
+    assert!(!workspace.tree().join("cache/new").exists());
+    assert!(fs::symlink_metadata(workspace.tree().join("node_modules")).unwrap().is_symlink());
+    workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+    repo.write("cache/tool", "other\n");
+    let workspace = create(&repo, &host, 3);
+    assert_eq!(fs::read(workspace.tree().join("cache/tool")).unwrap(), b"other\n");
+    assert_eq!(fs::read(repo.path.join("node_modules/a/index.js")).unwrap(), b"a\n");
+}
+
+#[test]
+fn what_cannot_be_taken_is_named() {
+    let (repo, mut host, _dir) = with_extras();
+    host.copy = vec!["dir".into()];
+    let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
+    assert!(made.unwrap_err().to_string().contains("handoff.workspace.copy or handoff.workspace.link names dir"));
+    repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", "repo", "bare"]);
+    let store = git_handoff::git::store::Store::discover(&repo.dir.path().join("bare")).unwrap();
+    let mut host = Host::new(store, host.root.clone());
+    Workspace::create(&host, &run(), &item("i"), 2, repo.head()).unwrap();
+    host.link = vec!["node_modules".into()];
+    let mut other = Host::new(host.store.clone(), host.root.clone());
+    other.link.clone_from(&host.link);
+    let made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
+    assert!(made.unwrap_err().to_string().starts_with("handoff.workspace.link is set, and a bare repository"));
+}
+
+#[test]
+fn filters_of_lfs_can_be_left_out() {
+    let repo = Repo::new("sha1");
+    repo.git(&["config", "filter.lfs.smudge", "sed s/pointer/content/"]);
+    repo.git(&["config", "filter.lfs.clean", "sed s/content/pointer/"]);
+    repo.write(".gitattributes", "*.bin filter=lfs\n");
+    repo.write("x.bin", "pointer\n");
+    repo.commit();
+    for (lfs, expected) in [(true, "content\n"), (false, "pointer\n")] {
+        let mut host = repo.host();
+        host.lfs = lfs;
+        let workspace = create(&repo, &host, u32::from(lfs) + 1);
+        assert_eq!(fs::read_to_string(workspace.tree().join("x.bin")).unwrap(), expected);
+        assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
+        repo.script(&workspace, "touch x.bin");
+        assert!(capture(&workspace, &host).unwrap().patch.is_none());
+        workspace.remove().unwrap();
+    }
+}
+
+#[test]
+fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
+    for patterns in [&["set", "--cone", "dir/deep"][..], &["set", "--no-cone", "/*", "!/dir/b.txt", "!crlf.txt"]] {
+        let repo = Repo::new("sha1");
+        repo.write("other/x", "x\n");
+        repo.commit();
+        repo.git(&[&["sparse-checkout"], patterns].concat());
+        let (dir, mut host) = (tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), repo.host());
+        host.root = dir.path().join("root");
+        for attempt in 1..=2 {
+            let workspace = create(&repo, &host, attempt);
+            let tree = workspace.tree();
+            for path in ["a.txt", "dir/b.txt", "dir/deep/c.bin", "crlf.txt", "other/x"] {
+                assert_eq!(tree.join(path).exists(), repo.path.join(path).exists(), "{patterns:?} {path}");
+            }
+            assert_eq!(repo.git_in(&tree, &["status", "--porcelain"]), "", "{patterns:?}");
+            assert!(capture(&workspace, &host).unwrap().patch.is_none(), "{patterns:?}");
+            repo.script(&workspace, "mkdir -p other; echo new >other/new; echo changed >other/x; echo y >>a.txt");
+            let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
+            let patch = String::from_utf8_lossy(&patch).into_owned();
+            for name in ["other/new", "other/x", "a.txt"] {
+                assert!(patch.contains(&format!("b/{name}\n")), "{patch}");
+            }
+            assert!(!patch.contains("deleted file"), "{patch}");
+            let tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
+            let listed = repo.git(&["ls-tree", "-r", "--name-only", &tree]);
+            for name in ["other/new", "dir/b.txt", "crlf.txt"] {
+                assert!(listed.lines().any(|line| line == name), "{name}: {listed}");
+            }
+            workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+        }
+        let mut whole = repo.host();
+        whole.sparse = false;
+        let workspace = create(&repo, &whole, 9);
+        assert!(workspace.tree().join("dir/b.txt").exists() && workspace.tree().join("other/x").exists());
+    }
+}
