@@ -126,6 +126,8 @@ pub struct Config {
     pub workspace_lfs: bool,
     /// Whether worktrees leave out what the work tree leaves out.
     pub workspace_sparse: bool,
+    /// Whether submodules are checked out.
+    pub workspace_submodules: bool,
     /// `handoff.workspace.inputs`
     pub inputs: String,
     /// `handoff.workspace.outputs`
@@ -170,6 +172,7 @@ impl Default for Config {
             workspace_link: Vec::new(),
             workspace_lfs: true,
             workspace_sparse: true,
+            workspace_submodules: false,
             inputs: "inputs".into(),
             outputs: "outputs".into(),
             maintenance: true,

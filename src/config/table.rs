@@ -184,6 +184,10 @@ settings! {
         /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
         "handoff.workspace.sparse": Boolean, "`true`"
             => |config, _, sparse| config.workspace_sparse = sparse;
+        /// Whether submodules are checked out, at the commits that the base names and from what is on this machine; without it their
+        /// folders are empty. What becomes of their files is no part of a patch.
+        "handoff.workspace.submodules": Boolean, "`false`"
+            => |config, _, submodules| config.workspace_submodules = submodules;
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;

@@ -50,6 +50,8 @@ pub struct Host {
     pub lfs: bool,
     /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
     pub sparse: bool,
+    /// Whether submodules are checked out, from what is on this machine.
+    pub submodules: bool,
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
@@ -78,6 +80,7 @@ impl Host {
             link: Vec::new(),
             lfs: true,
             sparse: true,
+            submodules: false,
             path: None,
             stop: Stop::never(),
             user: None,

@@ -15,6 +15,7 @@ mod private;
 pub(in crate::worker) mod record;
 mod reset;
 mod sparse;
+mod submodules;
 
 use std::fs;
 use std::io;
@@ -370,6 +371,12 @@ pub enum Error {
     /// git could not say which files the include file names.
     #[error("the files that .worktreeinclude names could not be listed")]
     Included(#[source] Box<crate::git::program::Error>),
+    /// A submodule's commit is not on this machine.
+    #[error("the submodule {0} has no commit {1} here; `git submodule update --init -- {0}` fetches it")]
+    Submodule(String, Oid),
+    /// git could not read the names of submodules.
+    #[error("the submodules of the base commit could not be listed")]
+    Modules(#[source] Box<crate::git::program::Error>),
     /// git could not say what the sparse checkout leaves out.
     #[error("what the sparse checkout leaves out could not be learnt; handoff.workspace.sparse=false takes all files")]
     Sparse(#[source] Box<crate::git::program::Error>),

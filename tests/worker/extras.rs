@@ -171,3 +171,43 @@ fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
         assert!(workspace.tree().join("dir/b.txt").exists() && workspace.tree().join("other/x").exists());
     }
 }
+
+#[test]
+fn submodules_are_checked_out_from_what_is_here_and_are_no_part_of_a_change() {
+    let repo = Repo::new("sha1");
+    let library = Repo::new("sha1");
+    let url = library.path.to_str().unwrap();
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", "--name", "lib", url, "libs/sub"]);
+    repo.git(&["commit", "-qm", "sub"]);
+    let (dir, mut host) = (tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), repo.host());
+    host.root = dir.path().join("root");
+    host.submodules = true;
+    for attempt in [1, 2] {
+        let workspace = create(&repo, &host, attempt);
+        let sub = workspace.tree().join("libs/sub");
+        assert_eq!(fs::read(sub.join("a.txt")).unwrap(), b"one\ntwo\nthree\n");
+        assert_eq!(fs::read_dir(sub.join("dir")).unwrap().count(), 2);
+        assert!(!sub.join(".git").exists());
+        assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
+        assert!(capture(&workspace, &host).unwrap().patch.is_none());
+        repo.script(&workspace, "echo x >>libs/sub/a.txt; rm -r libs/sub/dir; echo x >libs/sub/new; echo y >>a.txt");
+        let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
+        let patch = String::from_utf8_lossy(&patch).into_owned();
+        assert!(patch.contains("b/a.txt") && !patch.contains("libs"), "{patch}");
+        workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+    }
+    fs::remove_dir_all(repo.path.join(".git/modules")).unwrap();
+    let mut other = repo.host();
+    other.submodules = true;
+    let said = Workspace::create(&other, &run(), &item("i"), 3, repo.head()).unwrap_err().to_string();
+    assert!(said.contains("libs/sub") && said.contains("git submodule update --init -- libs/sub"), "{said}");
+    // A name that leads out of the repository's own folder is not followed.
+    fs::rename(repo.path.join("libs/sub"), repo.dir.path().join("moved")).unwrap();
+    repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", url, "evil"]);
+    fs::rename(repo.dir.path().join("evil"), repo.path.join(".git/evil")).unwrap();
+    repo.write(".gitmodules", "[submodule \"../evil\"]\npath = libs/sub\nurl = x\n");
+    repo.git(&["add", ".gitmodules"]);
+    repo.git(&["commit", "-qm", "evil"]);
+    let made = Workspace::create(&other, &run(), &item("i"), 4, repo.head());
+    assert!(made.unwrap_err().to_string().contains("libs/sub"));
+}

@@ -14,7 +14,9 @@ use gix::worktree::state::checkout;
 
 use super::extras::Extras;
 use super::git_dir::GitDir;
+use super::submodules::Submodule;
 use super::{Error, sparse};
+use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
@@ -30,52 +32,86 @@ pub(in crate::worker) struct Base {
     pub(in crate::worker) extras: Extras,
     /// Where submodules would be.
     pub(in crate::worker) gitlinks: Vec<BString>,
-    index: gix::index::State,
+    submodules: Vec<Submodule>,
+    files: Checkout,
+}
+
+/// A commit's files, ready to be written.
+pub(super) struct Checkout {
+    /// The tree that they are of.
+    tree: Oid,
+    pub(super) index: gix::index::State,
     options: Mutex<checkout::Options>,
+}
+
+impl Checkout {
+    /// Reads a commit of a repository; `lfs` says whether the filter of that name runs.
+    pub(super) fn read(store: &Store, commit: Oid, lfs: bool) -> Result<Self, Error> {
+        let repo = store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
+        let base = |e: gix::Error| Error::Base(commit, Box::new(e));
+        let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
+        let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
+        let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
+        options.destination_is_initially_empty = true;
+        options.filters.driver_context_mut().treeish = Some(commit.0);
+        if !lfs {
+            options.filters.options_mut().drivers.retain(|driver| driver.name != "lfs");
+        }
+        Ok(Self { tree: Oid(tree), index, options: Mutex::new(options) })
+    }
+
+    /// Writes the files of an index but for those that are marked to be left alone, and takes note of how they are on the disk.
+    pub(super) fn write(&self, store: &Store, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
+        let failed = |e: gix::Error| Error::Checkout(Box::new(e));
+        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let whole = store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
+        let never = AtomicBool::new(false);
+        let outcome = checkout(index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;
+        match outcome.collisions.first() {
+            Some(collision) => Err(Error::Collision(collision.path.to_string())),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Base {
     /// Reads a commit; refuses one that tracks the folders that we put into every worktree.
     pub(in crate::worker) fn read(host: &Host, commit: Oid) -> Result<Self, Error> {
-        let repo = host.store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
-        let base = |e: gix::Error| Error::Base(commit, Box::new(e));
-        let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
-        let (mut index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
+        let mut files = Checkout::read(&host.store, commit, host.lfs)?;
+        let index = &mut files.index;
         for reserved in [&host.inputs, &host.outputs] {
             let tracked =
                 |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
-            if index.entries().iter().any(|entry| tracked(entry.path(&index))) {
+            if index.entries().iter().any(|entry| tracked(entry.path(index))) {
                 return Err(Error::Reserved(commit, reserved.clone()));
             }
         }
-        let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
-        options.destination_is_initially_empty = true;
-        options.filters.driver_context_mut().treeish = Some(commit.0);
-        if !host.lfs {
-            options.filters.options_mut().drivers.retain(|driver| driver.name != "lfs");
-        }
-        let sparse = sparse::apply(host, &mut index)?;
-        let extras = Extras::read(host)?.beside(&index)?;
+        let sparse = sparse::apply(host, index)?;
+        let extras = Extras::read(host)?.beside(index)?;
         let gitlinks = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
-        let gitlinks = gitlinks.map(|entry| entry.path(&index).to_owned()).collect();
+        let gitlinks: Vec<(BString, Oid)> =
+            gitlinks.map(|entry| (entry.path(index).to_owned(), Oid(entry.id))).collect();
         Ok(Self {
-            tree: Oid(tree),
+            tree: files.tree,
             worker: GitDir::for_worker(host, commit, &extras, sparse)?,
             capture: GitDir::for_capture(host, commit, &extras)?,
             extras,
-            gitlinks,
-            index,
-            options: Mutex::new(options),
+            submodules: Submodule::find(host, commit, &gitlinks)?,
+            gitlinks: gitlinks.into_iter().map(|(path, _)| path).collect(),
+            files,
         })
     }
 
     /// Checks the commit out into the empty folder `dir`, with the repository's own filters and the commit's attributes.
     pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
-        let mut index = self.index.clone();
-        self.write_files(host, dir, &mut index)?;
+        let mut index = self.files.index.clone();
+        self.files.write(&host.store, dir, &mut index)?;
         for path in &self.gitlinks {
             std::fs::create_dir_all(dir.join(path.to_path_lossy())).map_err(|e| Error::io(dir, e))?;
         }
+        self.submodules.iter().try_for_each(|submodule| submodule.put(dir))?;
         Index::of(index)
     }
 
@@ -87,7 +123,7 @@ impl Base {
         before: &Index,
         paths: &BTreeSet<BString>,
     ) -> Result<Index, Error> {
-        let mut index = before.state.as_deref().unwrap_or(&self.index).clone();
+        let mut index = before.state.as_deref().unwrap_or(&self.files.index).clone();
         // All of it is known to where attributes are looked up; only what is not marked is written.
         let mut part = index.clone();
         let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
@@ -98,31 +134,16 @@ impl Base {
         for (entry, wanted) in part.entries_mut().iter_mut().zip(&wanted) {
             entry.flags.set(Flags::SKIP_WORKTREE, !wanted);
         }
-        self.write_files(host, dir, &mut part)?;
+        self.files.write(&host.store, dir, &mut part)?;
         for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&wanted).filter(|(_, w)| **w) {
             entry.stat = new.stat;
         }
         Index::of(index)
     }
 
-    /// Writes the files of an index but for those that are marked to be left alone, and takes note of how they are on the disk.
-    fn write_files(&self, host: &Host, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
-        let failed = |e: gix::Error| Error::Checkout(Box::new(e));
-        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let whole = host.store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
-        let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
-        let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
-        let never = AtomicBool::new(false);
-        let outcome = checkout(index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;
-        match outcome.collisions.first() {
-            Some(collision) => Err(Error::Collision(collision.path.to_string())),
-            None => Ok(()),
-        }
-    }
-
     /// Returns an index of the commit that knows no file of the disk, so that each is looked at anew.
     pub(in crate::worker) fn unread_index(&self) -> Result<Index, Error> {
-        let mut index = self.index.clone();
+        let mut index = self.files.index.clone();
         for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
             entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
         }
