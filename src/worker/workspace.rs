@@ -10,6 +10,7 @@ mod base;
 mod extras;
 mod filters;
 mod git_dir;
+mod leftovers;
 mod pool;
 mod private;
 pub(in crate::worker) mod record;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) use base::{Base, Index};
+pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
 pub use pool::{PoolPlace, pools, size, sweep};
 use private::Private;
@@ -38,9 +40,6 @@ const MAX_RESULT: u64 = 1 << 20;
 
 /// The most that is read of an index that a dead driver left: some two million files.
 const MAX_INDEX: u64 = 256 << 20;
-
-/// What the name of a folder ends with whose work could not be saved.
-pub const UNSAVED: &str = "-unsaved";
 
 /// The file that says that everything was in place, so that something may have run.
 const STARTED: &str = "started";
@@ -72,17 +71,8 @@ pub struct Workspace {
     index: Option<Arc<Index>>,
     /// What it was like before anything ran in it; none where that is not known, so that it is used only once.
     pristine: Option<Arc<Pristine>>,
-}
-
-/// The folder of an attempt whose driver is gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leftover {
-    /// The item.
-    pub item: ItemId,
-    /// The attempt.
-    pub attempt: u32,
-    /// The attempt's folder.
-    pub dir: PathBuf,
+    /// What links in it lead to.
+    linked: Vec<PathBuf>,
 }
 
 impl Workspace {
@@ -100,6 +90,7 @@ impl Workspace {
             let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
             workspace.index = Some(Arc::clone(pristine.index()));
             workspace.pristine = Some(pristine);
+            workspace.linked = prepared.extras.linked();
             // Should it fail, the folder is a leftover that nothing ever ran in.
             workspace.private.make()?;
             return Ok(workspace);
@@ -157,7 +148,22 @@ impl Workspace {
         let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
         let (run, item) = (run.clone(), item.clone());
         let (index, pristine, private) = (None, None, Private::of(host, &dir));
-        Self { run, item, attempt, base, dir, inputs, outputs, private, run_folder, name, folder, index, pristine }
+        Self {
+            run,
+            item,
+            attempt,
+            base,
+            dir,
+            inputs,
+            outputs,
+            private,
+            run_folder,
+            name,
+            folder,
+            index,
+            pristine,
+            linked: Vec::new(),
+        }
     }
 
     fn fill(&mut self, host: &Host, base: &Arc<Base>) -> Result<(), Error> {
@@ -165,6 +171,7 @@ impl Workspace {
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
         base.extras.put(&tree)?;
+        self.linked = base.extras.linked();
         for dir in [&self.inputs, &self.outputs, &self.dir.join(RESULTS)] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
@@ -221,6 +228,11 @@ impl Workspace {
         &self.outputs
     }
 
+    /// Returns what links in the worktree lead to, that somebody asked for.
+    pub fn linked(&self) -> &[PathBuf] {
+        &self.linked
+    }
+
     /// Returns the folder of the file that the worker may write its result to.
     pub fn results(&self) -> PathBuf {
         self.dir.join(RESULTS)
@@ -262,18 +274,6 @@ impl Workspace {
         self.folder.folder(RESULTS).and_then(|folder| folder.read(RESULT, MAX_RESULT)).ok()
     }
 
-    /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
-    ///
-    /// Before one is salvaged or removed, [`super::survivors::end`] must have ended what still runs in it.
-    pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
-        list(host, run, |name| name.rsplit_once('.'))
-    }
-
-    /// Lists the attempts of a run whose work could not be saved, and which were put aside for a person to look at.
-    pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
-        list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
-    }
-
     /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are
     /// removed, never followed.
     ///
@@ -288,22 +288,6 @@ impl Workspace {
         }
         Ok(())
     }
-}
-
-/// Lists the folders of a run whose names `split` takes apart into an item and an attempt.
-fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
-    let Some((dir, folder)) = open_run(host, run)? else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    for (name, _) in folder.entries().map_err(Error::at(&dir))? {
-        let Ok(name) = std::str::from_utf8(&name) else { continue };
-        if let Some((item, attempt)) = split(name)
-            && let (Some(item), Ok(attempt)) = (ItemId::decode(item), attempt.parse())
-        {
-            found.push(Leftover { item, attempt, dir: dir.join(name) });
-        }
-    }
-    found.sort_by(|a, b| (&a.item, a.attempt).cmp(&(&b.item, b.attempt)));
-    Ok(found)
 }
 
 /// Returns the path of the task file of an attempt's folder.

@@ -43,7 +43,7 @@ pub(super) async fn step(
         env.insert("HOME".to_owned(), workspace.home().into());
         writable.push(workspace.home());
     }
-    let readable = vec![workspace.task()];
+    let readable = [workspace.task()].into_iter().chain(workspace.linked().iter().cloned()).collect();
     let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable: writable.clone(), readable };
     let invocation = Invocation {
         argv: argv.to_vec(),

@@ -88,6 +88,11 @@ impl Extras {
         Ok(())
     }
 
+    /// Returns what the links lead to.
+    pub(super) fn linked(&self) -> Vec<PathBuf> {
+        self.links.iter().map(|path| self.from.join(path.to_path_lossy())).collect()
+    }
+
     /// Returns what tells whether what was copied is what would be copied now.
     pub(super) fn stamps(&self) -> io::Result<Vec<Stamp>> {
         let mut stamps = Vec::new();

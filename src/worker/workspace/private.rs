@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use super::{Error, Workspace};
 use super::git_dir::identity;
+use super::{Error, Workspace};
 use crate::model::digest::Digest;
 use crate::worker::folder::{Folder, is_no_folder};
 use crate::worker::host::Host;

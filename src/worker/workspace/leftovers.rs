@@ -1,0 +1,51 @@
+//! The attempts that a dead driver left on the disk.
+
+use std::path::PathBuf;
+
+use super::{Error, Workspace, open_run};
+use crate::model::name::{ItemId, RunId};
+use crate::worker::host::Host;
+
+/// What the name of a folder ends with whose work could not be saved.
+pub const UNSAVED: &str = "-unsaved";
+
+/// The folder of an attempt whose driver is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The item.
+    pub item: ItemId,
+    /// The attempt.
+    pub attempt: u32,
+    /// The attempt's folder.
+    pub dir: PathBuf,
+}
+
+impl Workspace {
+    /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
+    ///
+    /// Before one is salvaged or removed, [`super::survivors::end`] must have ended what still runs in it.
+    pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(host, run, |name| name.rsplit_once('.'))
+    }
+
+    /// Lists the attempts of a run whose work could not be saved, and which were put aside for a person to look at.
+    pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
+    }
+}
+
+/// Lists the folders of a run whose names `split` takes apart into an item and an attempt.
+fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
+    let Some((dir, folder)) = open_run(host, run)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (name, _) in folder.entries().map_err(Error::at(&dir))? {
+        let Ok(name) = std::str::from_utf8(&name) else { continue };
+        if let Some((item, attempt)) = split(name)
+            && let (Some(item), Ok(attempt)) = (ItemId::decode(item), attempt.parse())
+        {
+            found.push(Leftover { item, attempt, dir: dir.join(name) });
+        }
+    }
+    found.sort_by(|a, b| (&a.item, a.attempt).cmp(&(&b.item, b.attempt)));
+    Ok(found)
+}
