@@ -91,9 +91,13 @@ impl Workspace {
             workspace.index = Some(Arc::clone(pristine.index()));
             workspace.pristine = Some(pristine);
             workspace.linked = prepared.extras.linked();
-            // Should it fail, the folder is a leftover that nothing ever ran in.
-            workspace.private.make()?;
-            return Ok(workspace);
+            return match workspace.private.make() {
+                Ok(()) => Ok(workspace),
+                Err(error) => {
+                    let _ = workspace.remove();
+                    Err(error)
+                }
+            };
         }
         match fs::create_dir(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),

@@ -44,7 +44,8 @@ fn next(repo: &Repo, host: &Host, script: &str, number: u32) -> (Workspace, u64)
     workspace.mark_started().unwrap();
     fs::write(workspace.task(), "task").unwrap();
     let inode = fs::metadata(workspace.tree()).unwrap().ino();
-    repo.script(&workspace, script);
+    // A folder of the worker's own beside its worktree, which nothing confines it to.
+    repo.script(&workspace, &format!("mkdir ../tmp; {script}"));
     // What cannot be used again is removed, as the driver does it.
     if let Err(workspace) = workspace.recycle(host) {
         workspace.remove().unwrap();
@@ -137,7 +138,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
     ("links for our folders", "rmdir outputs; ln -s /tmp outputs"),
     (
         "files beside the worktree",
-        "echo '{}' >../result.json; echo x >../task.json; echo x >../index; echo x >../new; echo x >../tmp/x",
+        "echo '{}' >../result/result.json; echo x >../task.json; echo x >../index; echo x >../new; echo x >../tmp/x",
     ),
     ("names that no text is", "touch \"$(printf 'x\\377\\nx')\" -- -rf"),
     ("a deep tree", "d=.; for i in $(seq 60); do d=$d/d; done; mkdir -p $d; echo x >$d/x"),
