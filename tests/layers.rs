@@ -55,6 +55,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &[
             "worker/agent.rs",
             "worker/supervisor/serving.rs",
+            "engine/secrets.rs",
             "git/program.rs",
             "plan/schemas/apart.rs",
             "ledger/sign.rs",
@@ -76,7 +77,9 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
 const PROGRAM: [&str; 4] = ["clap", "console", "indicatif", "rmcp"];
 
 /// Crates that whoever wants nothing but the verifier does not pay for.
-const DEAR: [&str; 13] = [
+const DEAR: [&str; 15] = [
+    "aho-corasick",
+    "basic-toml",
     "clap",
     "cms",
     "console",

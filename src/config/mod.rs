@@ -7,6 +7,7 @@ mod entry;
 mod kind;
 mod origin;
 mod registration;
+mod secret_env;
 mod table;
 
 use std::borrow::Cow;
@@ -15,6 +16,8 @@ use std::path::PathBuf;
 
 use crate::git::program;
 use crate::git::store::{Durability, Store};
+use crate::model::credential::allow::Allowed;
+use crate::model::credential::gate::Gate;
 use crate::model::schema::Schema;
 
 pub use entry::{Entry, Group};
@@ -23,6 +26,7 @@ use origin::WorkTrees;
 pub use origin::is_in_work_tree;
 pub use registration::Registration;
 use registration::place;
+pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
 
 /// How one kind of work is run.
@@ -42,8 +46,16 @@ pub struct Executor {
     pub env: BTreeMap<String, String>,
     /// Environment variables handed through to it.
     pub pass_env: Vec<String>,
-    /// Environment variables handed through to it whose values are secrets.
-    pub secret_env: Vec<String>,
+    /// Environment variables of it whose values are secrets.
+    pub secret_env: Vec<SecretEnv>,
+}
+
+impl Executor {
+    /// Returns the names of the secrets that are not simply handed through.
+    pub fn fetched_secrets(&self) -> impl Iterator<Item = &str> {
+        let fetched = |secret: &&SecretEnv| secret.source != SecretSource::Environment;
+        self.secret_env.iter().filter(fetched).map(|secret| secret.name.as_str())
+    }
 }
 
 /// How a queue is driven.
@@ -108,6 +120,8 @@ pub struct Config {
     pub user_name: Option<String>,
     /// How others are reached, as git's own settings say it outside the work tree: keys and values, in order.
     pub reaching: Vec<(String, String)>,
+    /// `handoff.secrets.allow`: what is stored although it looks like a credential.
+    pub secrets_allowed: Vec<Allowed>,
     /// What was ignored, in sentences.
     pub warnings: Vec<String>,
 }
@@ -138,6 +152,7 @@ impl Default for Config {
             user: None,
             user_name: None,
             reaching: Vec::new(),
+            secrets_allowed: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -209,6 +224,11 @@ impl Config {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
         let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
         (entry.set)(self, &Given { key, setting })
+    }
+
+    /// Returns what may not be stored.
+    pub fn gate(&self) -> Gate {
+        Gate::new(self.secrets_allowed.clone())
     }
 
     fn executor(&mut self, given: &Given<'_>) -> &mut Executor {

@@ -4,8 +4,11 @@
 //! written from it.
 
 use super::entry::{Entry, Group};
-use super::kind::{Boolean, Choice, File, Folder, Kind as _, Number, Read as _, Seconds, Size, Text, Variable, Words};
+use super::kind::{
+    Boolean, Choice, Credential, File, Folder, Kind as _, Number, Read as _, Seconds, Size, Text, Variable, Words,
+};
 use super::registration::Registration;
+use super::secret_env::Secrets;
 use crate::git::store::Durability;
 
 /// Makes the table. An entry reads: what it does, its names, the kind of its value, its default; `outside` where it decides whom
@@ -72,8 +75,10 @@ settings! {
         /// The environment variables of yours that it sees besides the few that all see.
         "handoff.executor.<name>.passEnv" | "handoff.subagent.<name>.passEnv": Words, "none"
             => |config, given, names| config.executor(given).pass_env.extend(names);
-        /// The same for secrets: their values are taken out of transcripts before those are hashed.
-        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Words, "none"
+        /// The same for secrets: their values are taken out of transcripts before those are hashed, and no product may have one in
+        /// it. A value can also come from a command, run once by `sh -c` with your environment, or from a file; `~/` is your home,
+        /// and a relative path starts from the top of the work tree. The last line end is no part of it.
+        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Secrets, "none"
             => |config, given, names| config.executor(given).secret_env.extend(names);
     }
     "How it is driven": {
@@ -115,6 +120,12 @@ settings! {
         /// How large a product may be.
         "handoff.maxProductSize": Size, "`100m`"
             => |config, _, bytes| config.max_product_size = bytes;
+    }
+    "What must not be stored": {
+        /// What is stored and handed on although it looks like a credential: a shape, as messages name it, or a shape in files whose
+        /// path is like a pattern, in which `*` stands for anything: `github-pat:tests/fixtures/*`.
+        "handoff.secrets.allow": Credential, "none", outside
+            => |config, _, allowed| config.secrets_allowed.push(allowed);
     }
     "What documents and items look like": {
         /// The JSON Schema of documents of this name and version; a relative path starts from the top of the work tree.

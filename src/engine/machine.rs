@@ -11,6 +11,8 @@ use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
 
+use super::secrets::Secrets;
+
 /// What the driver needs to know about this machine.
 #[derive(Clone)]
 pub struct Machine {
@@ -22,6 +24,8 @@ pub struct Machine {
     pub host: Arc<Host>,
     /// What documents are checked against.
     pub schemas: Arc<Schemas>,
+    /// Where secrets are had from that are not in our environment.
+    pub secrets: Arc<Secrets>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
     /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
@@ -36,6 +40,7 @@ impl Machine {
             ambient: repository.environment.variables.clone(),
             host: Arc::new(host(repository)?),
             schemas: Arc::new(repository.schemas()),
+            secrets: Arc::new(Secrets::of(repository)),
             close,
             supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
         })
@@ -54,6 +59,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);
     host.max_product = config.max_product_size;
+    host.gate = config.gate();
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);
     Ok(host)

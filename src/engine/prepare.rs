@@ -39,10 +39,11 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
             .keys()
             .cloned()
             .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+            .chain(resolved.settings.fetched_secrets().map(str::to_owned))
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect(),
-        secret_env: resolved.settings.secret_env.clone(),
+        secret_env: resolved.settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
         timeout: resolved.timeout,
         sandbox: sandbox::enforced().into(),
         tool: format::TOOL.into(),
@@ -66,6 +67,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         schemas: machine.schemas.clone(),
         command: resolved,
         env,
+        secrets: machine.secrets.clone(),
         keep: machine.config.keep,
         supervisor: machine.supervisor.clone(),
     };

@@ -12,6 +12,7 @@ use super::capture::{Error, ahead};
 use super::host::Host;
 use super::workspace::Workspace;
 use crate::git::incoming;
+use crate::git::screen::{self, Range};
 use crate::git::store::Kept;
 use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
@@ -26,6 +27,8 @@ pub struct Salvaged {
     pub tree: Oid,
     /// Keeps what it reaches until a ref does.
     pub kept: Kept,
+    /// What was left out because there is a secret in it, in words.
+    pub without: Vec<String>,
 }
 
 /// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
@@ -62,13 +65,54 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
         add(&scratch, &["-A", "-f", "--ignore-errors"], &paths)?;
     }
-    let tree = scratch.write()?;
-    if tree == base.tree {
+    let mut tree = scratch.write()?;
+    let without = take_out(host, &scratch, base.tree, &mut tree)?;
+    if tree == base.tree && without.is_empty() {
         return Ok(None);
     }
     // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
     let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
-    Ok(Some(Salvaged { tree, kept }))
+    Ok(Some(Salvaged { tree, kept, without }))
+}
+
+/// Takes the files with secrets in them out of what is to be saved, before any of it is in the repository; returns what to tell.
+fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result<Vec<String>, Error> {
+    if *tree == base {
+        return Ok(Vec::new());
+    }
+    let range = Range { tips: vec![*tree], known: vec![base.to_string()] };
+    let found = screen::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let blobs: BTreeSet<&str> = found.iter().map(|(oid, _)| oid.as_str()).collect();
+    // The same bytes may lie under many names.
+    let listed = scratch.git().args(["ls-files", "-z", "--stage"]).run().map_err(Error::git)?;
+    let (mut gone, mut paths) = (Vec::new(), BTreeSet::new());
+    for record in listed.split(|byte| *byte == 0) {
+        let Some(at) = record.iter().position(|byte| *byte == b'\t') else { continue };
+        let about = String::from_utf8_lossy(&record[..at]);
+        if about.split(' ').nth(1).is_some_and(|oid| blobs.contains(oid)) {
+            gone.extend_from_slice(&record[at + 1..]);
+            gone.push(0);
+            paths.insert(record[at + 1..].to_vec());
+        }
+    }
+    let call = scratch.git().args(["update-index", "-z", "--force-remove", "--stdin"]);
+    call.input(gone).run().map_err(Error::git)?;
+    // What was there before stays as it was.
+    let before =
+        scratch.git().args(["ls-tree", "-r", "-z", "--full-tree"]).arg(base.to_string()).run().map_err(Error::git)?;
+    let path = |record: &[u8]| record.iter().position(|byte| *byte == b'\t').map(|at| record[at + 1..].to_vec());
+    let before = before.split_inclusive(|byte| *byte == 0);
+    let back = before
+        .filter(|record| path(record.strip_suffix(b"\0").unwrap_or(record)).is_some_and(|path| paths.contains(&path)));
+    let back: Vec<u8> = back.flatten().copied().collect();
+    if !back.is_empty() {
+        scratch.git().args(["update-index", "-z", "--index-info"]).input(back).run().map_err(Error::git)?;
+    }
+    *tree = scratch.write()?;
+    Ok(found.into_iter().map(|(_, secret)| secret.to_string()).collect())
 }
 
 /// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.

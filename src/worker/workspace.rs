@@ -11,6 +11,7 @@ mod git_dir;
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -86,7 +87,8 @@ impl Workspace {
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
         let name = format!("{}.{attempt}", item.encoded());
         let path = dir.join(&name);
-        match fs::create_dir(&path) {
+        // What a worker has in its hands, secrets it was given among it, is nobody else's.
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }
