@@ -75,44 +75,39 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     Ok(Some(Salvaged { tree, kept, without }))
 }
 
-/// Takes the files with secrets in them out of what is to be saved, before any of it is in the repository; returns what to tell.
+/// Takes the files with secrets in them, or in their names, out of what is to be saved, before any of it is in the repository;
+/// returns what to tell. What the base has in their place stays.
 fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result<Vec<String>, Error> {
     if *tree == base {
         return Ok(Vec::new());
     }
     let range = Range { tips: vec![*tree], known: vec![base.to_string()] };
     let found = screen::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
-    if found.is_empty() {
-        return Ok(Vec::new());
-    }
-    let blobs: BTreeSet<&str> = found.iter().map(|(oid, _)| oid.as_str()).collect();
-    // The same bytes may lie under many names.
-    let listed = scratch.git().args(["ls-files", "-z", "--stage"]).run().map_err(Error::git)?;
-    let (mut gone, mut paths) = (Vec::new(), BTreeSet::new());
-    for record in listed.split(|byte| *byte == 0) {
-        let Some(at) = record.iter().position(|byte| *byte == b'\t') else { continue };
-        let about = String::from_utf8_lossy(&record[..at]);
-        if about.split(' ').nth(1).is_some_and(|oid| blobs.contains(oid)) {
-            gone.extend_from_slice(&record[at + 1..]);
-            gone.push(0);
-            paths.insert(record[at + 1..].to_vec());
+    let blobs: BTreeSet<&[u8]> = found.iter().map(|(oid, _)| oid.as_bytes()).collect();
+    let mut told: BTreeSet<String> = found.iter().map(|(_, secret)| secret.to_string()).collect();
+    // The same bytes may lie under many names: `:old-mode new-mode old new status NUL path NUL`.
+    let options = ["-r", "-z", "--no-renames", "--no-abbrev"];
+    let call = scratch.git().arg("diff-tree").args(options).args([base.to_string(), tree.to_string()]);
+    let listed = call.run().map_err(Error::git)?;
+    let mut fields = listed.split(|byte| *byte == 0);
+    let mut edits = Vec::new();
+    while let (Some(about), Some(path)) = (fields.next(), fields.next()) {
+        let about: Vec<&[u8]> = about.split(|byte| *byte == b' ').collect();
+        let [old_mode, _, old, new, status] = about[..] else { continue };
+        let named = host.gate.scan(&String::from_utf8_lossy(path)).err().filter(|_| status != b"D");
+        if named.is_none() && !blobs.contains(new) {
+            continue;
         }
+        told.extend(named.map(|secret| secret.to_string()));
+        // Mode 0 takes a path out.
+        let line = [old_mode.trim_ascii_start().strip_prefix(b":").unwrap_or(old_mode), b" ", old, b"\t", path, b"\0"];
+        edits.extend_from_slice(&line.concat());
     }
-    let call = scratch.git().args(["update-index", "-z", "--force-remove", "--stdin"]);
-    call.input(gone).run().map_err(Error::git)?;
-    // What was there before stays as it was.
-    let before =
-        scratch.git().args(["ls-tree", "-r", "-z", "--full-tree"]).arg(base.to_string()).run().map_err(Error::git)?;
-    let path = |record: &[u8]| record.iter().position(|byte| *byte == b'\t').map(|at| record[at + 1..].to_vec());
-    let before = before.split_inclusive(|byte| *byte == 0);
-    let back = before
-        .filter(|record| path(record.strip_suffix(b"\0").unwrap_or(record)).is_some_and(|path| paths.contains(&path)));
-    let back: Vec<u8> = back.flatten().copied().collect();
-    if !back.is_empty() {
-        scratch.git().args(["update-index", "-z", "--index-info"]).input(back).run().map_err(Error::git)?;
+    if !edits.is_empty() {
+        scratch.git().args(["update-index", "-z", "--index-info"]).input(edits).run().map_err(Error::git)?;
+        *tree = scratch.write()?;
     }
-    *tree = scratch.write()?;
-    Ok(found.into_iter().map(|(_, secret)| secret.to_string()).collect())
+    Ok(told.into_iter().collect())
 }
 
 /// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.
