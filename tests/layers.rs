@@ -58,6 +58,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             "worker/sandbox/probe.rs",
             "worker/supervisor/confined.rs",
             "worker/supervisor/serving.rs",
+            "engine/secrets.rs",
             "git/program.rs",
             "plan/schemas/apart.rs",
             "ledger/sign.rs",
@@ -79,7 +80,9 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
 const PROGRAM: [&str; 4] = ["clap", "console", "indicatif", "rmcp"];
 
 /// Crates that whoever wants nothing but the verifier does not pay for.
-const DEAR: [&str; 13] = [
+const DEAR: [&str; 15] = [
+    "aho-corasick",
+    "basic-toml",
     "clap",
     "cms",
     "console",

@@ -12,6 +12,7 @@ use crate::git::apart::Apart;
 use crate::git::refs;
 use crate::git::remote::{self, Depth, Reach, Remote, Remotes};
 use crate::git::scratch::Scratch;
+use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 use crate::repository::Repository;
@@ -104,6 +105,8 @@ impl AnchorKind for GitPlace {
             transcripts: false,
             space: self.space.clone(),
             dry_run: false,
+            // Nobody's words are in a log.
+            gate: Gate::default(),
         };
         let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request)?;
         if let Some(rival) = pushed.left_out().next() {

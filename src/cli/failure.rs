@@ -20,6 +20,7 @@ use git_handoff::engine::{drive, hold};
 use git_handoff::git::{program, refs};
 use git_handoff::ledger::prove;
 use git_handoff::model::causes;
+use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
 use git_handoff::packet::Report;
@@ -113,7 +114,7 @@ impl Failure {
             check: self.report.as_ref().map(|report| report.to_json()),
             details: self.details.as_deref(),
         };
-        serde_json::to_value(shown).expect("every answer can be written as JSON")
+        without_credentials(serde_json::to_value(shown).expect("every answer can be written as JSON"))
     }
 
     pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
@@ -141,6 +142,16 @@ impl Failure {
     }
 }
 
+/// Returns an answer without the credentials that somebody gave in the place of a name.
+fn without_credentials(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(credential::without(&text).into_owned()),
+        Value::Array(values) => values.into_iter().map(without_credentials).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, without_credentials(value))).collect(),
+        other => other,
+    }
+}
+
 impl From<submit::Error> for Failure {
     fn from(error: submit::Error) -> Self {
         let failure = Self::of("submit", &error);
@@ -149,6 +160,7 @@ impl From<submit::Error> for Failure {
             submit::Error::Used(run) => Self { code: "id-used", ..failure }.hint(hints::other_id(run.as_str())),
             submit::Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::first_commit()),
             submit::Error::Base(_) => Self { code: "bad-base", ..failure }.hint(hints::commits()),
+            submit::Error::Secret(inner) => inner.into(),
             submit::Error::Chain(inner) => inner.into(),
             submit::Error::Store(inner) => inner.into(),
             submit::Error::Ref(inner) => inner.into(),

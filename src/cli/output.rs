@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use git_handoff::model::credential;
 use git_handoff::model::hints::Hint;
 use git_handoff::model::printable::{self, Color, Painted};
 use serde::Serialize;
@@ -129,12 +130,13 @@ impl Output {
         if let Some(report) = &failure.report {
             self.write(&printable::lines(&format!("{}\n", report.to_text())));
         }
-        self.say(Some(("error:", Color::Red)), &failure.message);
+        // A token is easily given in the place of a name.
+        self.say(Some(("error:", Color::Red)), &credential::without(&failure.message));
         for cause in &failure.causes {
-            self.note(&format!("caused by: {cause}"));
+            self.note(&format!("caused by: {}", credential::without(cause)));
         }
         if let Some(hint) = &failure.hint {
-            self.hint(hint);
+            self.say(Some(("hint:", Color::Cyan)), &credential::without(hint.as_str()));
         }
         ExitCode::from(failure.exit)
     }
@@ -145,6 +147,7 @@ impl Output {
             Some(message) => ("error: ", message),
             None => ("", said),
         };
+        let message = &*credential::without(message);
         let failure = Failure::usage(message.to_owned());
         if self.json {
             return self.fail(&failure);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Error, Setting};
+use crate::model::credential::allow::Allowed;
 
 /// What is said of a kind of values.
 pub(super) trait Kind {
@@ -45,6 +46,9 @@ pub(super) struct Choice<T: 'static>(pub(super) &'static [(&'static str, T)]);
 
 /// Words with white space between them.
 pub(super) struct Words;
+
+/// A shape of credentials, where it is let through.
+pub(super) struct Credential;
 
 /// One environment variable.
 pub(super) struct Variable;
@@ -195,6 +199,18 @@ impl Kind for Words {
 impl Read<Vec<String>> for Words {
     fn read(&self, setting: &Setting) -> Result<Vec<String>, Error> {
         Ok(setting.value.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+impl Kind for Credential {
+    fn says(&self) -> String {
+        "`shape` or `shape:path`; each setting adds one".into()
+    }
+}
+
+impl Read<Allowed> for Credential {
+    fn read(&self, setting: &Setting) -> Result<Allowed, Error> {
+        setting.value.parse().map_err(|why: &'static str| Error::bad(setting, why))
     }
 }
 

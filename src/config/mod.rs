@@ -7,6 +7,7 @@ mod entry;
 mod kind;
 mod origin;
 mod registration;
+mod secret_env;
 mod table;
 
 use std::borrow::Cow;
@@ -16,6 +17,8 @@ use std::path::PathBuf;
 use crate::git::program;
 use crate::git::store::{Durability, Store};
 use crate::model::confinement::{Asked, Home, Network};
+use crate::model::credential::allow::Allowed;
+use crate::model::credential::gate::Gate;
 use crate::model::limits::Limits;
 use crate::model::schema::Schema;
 
@@ -25,6 +28,7 @@ use origin::WorkTrees;
 pub use origin::{is_in_work_tree, work_trees};
 pub use registration::Registration;
 use registration::place;
+pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
 
 /// How one kind of work is run.
@@ -44,8 +48,8 @@ pub struct Executor {
     pub env: BTreeMap<String, String>,
     /// Environment variables handed through to it.
     pub pass_env: Vec<String>,
-    /// Environment variables handed through to it whose values are secrets.
-    pub secret_env: Vec<String>,
+    /// Environment variables of it whose values are secrets.
+    pub secret_env: Vec<SecretEnv>,
     /// How much is asked to confine it.
     pub sandbox: Option<Asked>,
     /// Whom it may speak to.
@@ -58,6 +62,14 @@ pub struct Executor {
     pub writable: Vec<PathBuf>,
     /// How much of this machine one attempt may use.
     pub limits: Limits,
+}
+
+impl Executor {
+    /// Returns the names of the secrets that are not simply handed through.
+    pub fn fetched_secrets(&self) -> impl Iterator<Item = &str> {
+        let fetched = |secret: &&SecretEnv| secret.source != SecretSource::Environment;
+        self.secret_env.iter().filter(fetched).map(|secret| secret.name.as_str())
+    }
 }
 
 /// How a queue is driven.
@@ -140,6 +152,8 @@ pub struct Config {
     pub user_name: Option<String>,
     /// How others are reached, as git's own settings say it outside the work tree: keys and values, in order.
     pub reaching: Vec<(String, String)>,
+    /// `handoff.secrets.allow`: what is stored although it looks like a credential.
+    pub secrets_allowed: Vec<Allowed>,
     /// What was ignored, in sentences.
     pub warnings: Vec<String>,
 }
@@ -179,6 +193,7 @@ impl Default for Config {
             user: None,
             user_name: None,
             reaching: Vec::new(),
+            secrets_allowed: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -250,6 +265,11 @@ impl Config {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
         let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
         (entry.set)(self, &Given { key, setting })
+    }
+
+    /// Returns what may not be stored.
+    pub fn gate(&self) -> Gate {
+        Gate::new(self.secrets_allowed.clone())
     }
 
     fn executor(&mut self, given: &Given<'_>) -> &mut Executor {

@@ -5,9 +5,11 @@
 
 use super::entry::{Entry, Group};
 use super::kind::{
-    Boolean, Choice, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text, Variable, Words,
+    Boolean, Choice, Credential, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text, Variable,
+    Words,
 };
 use super::registration::Registration;
+use super::secret_env::Secrets;
 use crate::git::store::Durability;
 use crate::model::confinement::{Asked, Home, Network};
 
@@ -85,8 +87,10 @@ settings! {
         /// The environment variables of yours that it sees besides the few that all see.
         "handoff.executor.<name>.passEnv" | "handoff.subagent.<name>.passEnv": Words, "none"
             => |config, given, names| config.executor(given).pass_env.extend(names);
-        /// The same for secrets: their values are taken out of transcripts before those are hashed.
-        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Words, "none"
+        /// The same for secrets: their values are taken out of transcripts before those are hashed, and no product may have one in
+        /// it. A value can also come from a command, run once by `sh -c` with your environment, or from a file; `~/` is your home,
+        /// and a relative path starts from the top of the work tree. The last line end is no part of it.
+        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Secrets, "none"
             => |config, given, names| config.executor(given).secret_env.extend(names);
     }
     "What it may reach": {
@@ -197,6 +201,12 @@ settings! {
         /// How large a product may be.
         "handoff.maxProductSize": Size, "`100m`"
             => |config, _, bytes| config.max_product_size = bytes;
+    }
+    "What must not be stored": {
+        /// What is stored and handed on although it looks like a credential: a shape, as messages name it, or a shape in files whose
+        /// path is like a pattern, in which `*` stands for anything: `github-pat:tests/fixtures/*`.
+        "handoff.secrets.allow": Credential, "none", outside
+            => |config, _, allowed| config.secrets_allowed.push(allowed);
     }
     "What documents and items look like": {
         /// The JSON Schema of documents of this name and version; a relative path starts from the top of the work tree.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::config::SecretSource;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
@@ -32,6 +33,7 @@ use step::{judge, step};
 
 use super::command::Resolved;
 use super::products;
+use super::secrets::Secrets;
 
 /// How often a worktree is made again whose folder went away while it was made.
 const FOLDER_RETRIES: usize = 8;
@@ -55,6 +57,8 @@ pub(super) struct Job {
     pub(super) schemas: Arc<Schemas>,
     pub(super) command: Resolved,
     pub(super) env: BTreeMap<String, OsString>,
+    /// Where secrets are had from that are not in our environment.
+    pub(super) secrets: Arc<Secrets>,
     /// Whether the worktree of a failed attempt stays.
     pub(super) keep: bool,
     /// The program that supervises its commands.
@@ -69,6 +73,14 @@ impl Job {
     /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
+    }
+}
+
+impl Job {
+    /// Returns the values of the variables that are secrets.
+    fn secret_values(&self) -> Vec<Vec<u8>> {
+        let values = self.command.settings.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
+        values.map(|value| value.as_encoded_bytes().to_vec()).collect()
     }
 }
 
@@ -100,7 +112,7 @@ impl Verdict {
         Self::Failed { reason: reason.into(), hopeless: false }
     }
 
-    fn hopeless(reason: impl Into<String>) -> Self {
+    pub(super) fn hopeless(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into(), hopeless: true }
     }
 }
@@ -173,8 +185,18 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
 }
 
 /// Runs one attempt and returns when nothing of it is left but what `Finished` names and the worktree.
-pub(super) async fn run(host: Arc<Host>, job: Job, cancel: watch::Receiver<bool>) -> Finished {
+pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
+    if job.command.settings.secret_env.iter().any(|secret| secret.source != SecretSource::Environment) {
+        let (secrets, wanted) = (job.secrets.clone(), job.command.settings.secret_env.clone());
+        match blocking(move || secrets.values(&wanted)).await {
+            Ok(values) => job.env.extend(values),
+            Err(why) => {
+                let verdict = Verdict::failed(why.to_string());
+                return Finished { verdict, ..Finished::none(&job) };
+            }
+        }
+    }
     let job = Arc::new(job);
     let mut finished = Finished::none(&job);
     let prepared = {
@@ -201,14 +223,7 @@ fn prepare(host: &Host, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
         inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)
             .map_err(|e| Verdict::failed(format!("the task could not be written: {e}")))?;
-        let secrets: Vec<Vec<u8>> = job
-            .command
-            .settings
-            .secret_env
-            .iter()
-            .filter_map(|name| job.env.get(name).map(|value| value.as_encoded_bytes().to_vec()))
-            .collect();
-        let transcript = TranscriptWriter::create(&workspace.dir, &secrets, host.max_product)
+        let transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)
             .map_err(|e| Verdict::failed(in_words(&e)))?;
         if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
             workspace.make_home(host, confinement.at_home()).map_err(|e| Verdict::failed(in_words(&e)))?;
@@ -304,6 +319,7 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
+    let host = &host.guarding(&job.secret_values());
     match keep_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),
@@ -319,7 +335,13 @@ fn wind_up(
     }
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {
-            Ok(salvaged) => (finished.salvaged, finished.saved) = (salvaged, true),
+            Ok(salvaged) => {
+                let without = salvaged.iter().flat_map(|salvaged| &salvaged.without);
+                let note =
+                    |what| format!("{}: left out of the saved work of attempt {}: {what}", job.item, job.attempt);
+                finished.notes.extend(without.map(note));
+                (finished.salvaged, finished.saved) = (salvaged, true);
+            }
             Err(error) => {
                 let note = format!(
                     "{}: the work of attempt {} could not be saved: {}",

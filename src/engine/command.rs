@@ -97,7 +97,7 @@ pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) ->
         ALWAYS_PASSED.contains(&name)
             || name.starts_with("LC_")
             || settings.pass_env.iter().any(|n| n == name)
-            || settings.secret_env.iter().any(|n| n == name)
+            || settings.secret_env.iter().any(|secret| secret.is_from_environment(name))
     };
     let mut env: BTreeMap<String, OsString> =
         ambient.iter().filter(|(name, _)| passed(name)).map(|(n, v)| (n.clone(), v.clone())).collect();

@@ -14,6 +14,8 @@ use crate::worker::sandbox::Sandbox;
 
 use super::ground;
 
+use super::secrets::Secrets;
+
 /// What the driver needs to know about this machine.
 #[derive(Clone)]
 pub struct Machine {
@@ -25,6 +27,8 @@ pub struct Machine {
     pub host: Arc<Host>,
     /// What documents are checked against.
     pub schemas: Arc<Schemas>,
+    /// Where secrets are had from that are not in our environment.
+    pub secrets: Arc<Secrets>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
     /// The home directory of who drives runs, where there is one.
@@ -49,6 +53,7 @@ impl Machine {
             sandbox: Arc::new(ground::sandbox(repository, &host)),
             host,
             schemas: Arc::new(repository.schemas()),
+            secrets: Arc::new(Secrets::of(repository)),
             close,
             supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
         })
@@ -73,6 +78,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.link.clone_from(&config.workspace_link);
     (host.lfs, host.sparse) = (config.workspace_lfs, config.workspace_sparse);
     host.submodules = config.workspace_submodules;
+    host.gate = config.gate();
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);
     Ok(host)

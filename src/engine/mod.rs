@@ -9,6 +9,7 @@ pub mod machine;
 pub mod needs;
 pub mod operations;
 pub mod recover;
+pub mod secrets;
 
 mod attempt;
 mod ground;

@@ -41,10 +41,11 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
             .keys()
             .cloned()
             .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+            .chain(resolved.settings.fetched_secrets().map(str::to_owned))
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect(),
-        secret_env: resolved.settings.secret_env.clone(),
+        secret_env: resolved.settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
         timeout: resolved.timeout,
         sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
         network: confinement.as_ref().map(|by| by.network()),
@@ -68,6 +69,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         documents: item.documents().collect(),
         schemas: machine.schemas.clone(),
         env,
+        secrets: machine.secrets.clone(),
         keep: machine.config.keep,
         limits: ground::limits(machine, &resolved.settings),
         command: resolved,

@@ -21,6 +21,7 @@ type Taken = (BTreeMap<ProductKey, Product>, Kept);
 pub(super) fn take(workspace: &Workspace, host: &Host, job: &Job) -> Result<Taken, Verdict> {
     let captured = capture::capture(workspace, host).map_err(|error| match error {
         capture::Error::Refused(why) => Verdict::failed(why),
+        capture::Error::Secret(secret) => Verdict::hopeless(secret.to_string()),
         error => Verdict::failed(format!("the products could not be taken: {}", in_words(&error))),
     })?;
     let mut products = BTreeMap::new();

@@ -40,7 +40,8 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
         // Nothing of it is saved, and room may be short.
         workspace.remove_private()?;
         match salvage::salvage(&workspace, host) {
-            Ok(Some(Salvaged { tree, kept: _kept })) => {
+            Ok(Some(Salvaged { tree, kept: _kept, without })) => {
+                notes.extend(without.iter().map(|what| format!("{item}: left out of the saved work: {what}")));
                 let path = format::transcript_path(&item, attempt);
                 retain::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));

@@ -27,6 +27,8 @@ pub mod remote;
 mod room;
 pub mod save;
 pub mod scratch;
+#[cfg(feature = "full")]
+pub mod screen;
 pub mod stop;
 pub mod store;
 pub mod tree;

@@ -1,7 +1,7 @@
 //! Takes the bytes that people and agents hand in.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 
 use super::store::{self, Kept, Store};
 use crate::model::entry::Product;
@@ -10,8 +10,13 @@ use crate::model::entry::Product;
 ///
 /// A plain file is read where it lies; anything else is copied to a temporary file first, because git has to know the size.
 ///
-/// They are kept until a ref reaches them.
-pub fn save(store: &Store, mut file: File, limit: u64) -> Result<(Product, Kept), Error> {
+/// They are kept until a ref reaches them. `check` is given the file first, and may refuse it.
+pub fn save<E: From<Error>>(
+    store: &Store,
+    mut file: File,
+    limit: u64,
+    check: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(Product, Kept), E> {
     let mut spooled = if file.metadata().map_err(Error::Read)?.is_file() {
         file
     } else {
@@ -21,11 +26,13 @@ pub fn save(store: &Store, mut file: File, limit: u64) -> Result<(Product, Kept)
     };
     let bytes = spooled.metadata().map_err(Error::Read)?.len();
     if bytes > limit {
-        return Err(Error::TooLarge(limit));
+        return Err(Error::TooLarge(limit).into());
     }
+    spooled.rewind().map_err(Error::Read)?;
+    check(&mut spooled)?;
     let mut batch = store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut spooled)?;
-    Ok((Product { sha256, oid, size }, batch.keep()?))
+    let (oid, sha256, size) = batch.write_file(&mut spooled).map_err(Error::from)?;
+    Ok((Product { sha256, oid, size }, batch.keep().map_err(Error::from)?))
 }
 
 /// Why bytes were not saved.

@@ -82,7 +82,7 @@ fn put(call: &Call, parameters: &Put) -> Result<DocumentPut, Failure> {
         schema: parameters.schema.as_deref(),
         if_match: parameters.if_match.as_deref(),
     };
-    repository.put_document(&asked, || Ok(repository.save_bytes(&content)?))
+    repository.put_document(&asked, || Ok(repository.save_bytes("content", &content)?))
 }
 
 fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {

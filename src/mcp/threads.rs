@@ -128,8 +128,8 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
         worktree: parameters.worktree,
     };
     let write = || {
-        let packet = packet.as_deref().map(|packet| repository.save_bytes(packet)).transpose()?;
-        Ok((repository.save_bytes(&state)?, packet))
+        let packet = packet.as_deref().map(|packet| repository.save_bytes("packet", packet)).transpose()?;
+        Ok((repository.save_bytes("state", &state)?, packet))
     };
     repository.checkpoint(&thread, &besides, write)
 }

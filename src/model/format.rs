@@ -92,6 +92,11 @@ pub fn thread_ref(thread: &ThreadId) -> String {
     format!("{THREAD_REFS}{}", thread.encoded())
 }
 
+/// Returns the folder of the refs that hold what runs start from.
+pub fn bases() -> String {
+    format!("{REFS}bases/")
+}
+
 /// Returns `refs/handoff/bases/<run>`.
 pub fn base_ref(run: &RunId) -> String {
     format!("{REFS}bases/{}", run.encoded())

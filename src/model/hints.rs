@@ -349,3 +349,13 @@ pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -
         _ => format!("{config} --unset-all {key}"),
     })
 }
+
+/// There is a secret in what was to be stored. What was given as one is let through by nobody.
+#[cfg(feature = "full")]
+pub fn allow_secret(secret: &super::credential::gate::Secret) -> Hint {
+    if secret.shape == super::credential::gate::GIVEN || secret.line.is_none() {
+        return Hint("take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv".to_owned());
+    }
+    let allowed = quoted(&format!("{}:{}", secret.shape, secret.file));
+    Hint(format!("git config --add handoff.secrets.allow {allowed}   # if it is none, or may be known"))
+}

@@ -10,33 +10,13 @@ const LONGEST: usize = 120;
 pub fn quoted(text: &str) -> String {
     // Cut first, generously: looking for credentials in all of a long text would cost more than what is shown is worth.
     let near: String = text.chars().take(4 * LONGEST).collect();
-    let clean = without_credentials(&near);
+    let clean = credential::without(&near);
     let mut shown: String = clean.chars().take(LONGEST).collect();
     if clean.chars().count() > LONGEST || near.len() < text.len() {
         shown.push('…');
     }
     let marked = shown.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", written_out(&marked))
-}
-
-fn without_credentials(text: &str) -> String {
-    let mut found = credential::find(text.as_bytes());
-    found.sort_by_key(|(at, _)| at.start);
-    let mut clean = String::new();
-    let mut from = 0;
-    for (at, name) in found {
-        if at.start >= from && text.is_char_boundary(at.start) && text.is_char_boundary(at.end) {
-            clean.push_str(&text[from..at.start]);
-            clean.push_str("[redacted:");
-            clean.push_str(name);
-            clean.push(']');
-            from = at.end;
-        } else if at.end > from && text.is_char_boundary(at.end) {
-            from = at.end;
-        }
-    }
-    clean.push_str(&text[from..]);
-    clean
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::git::store::{self, Kept, Store};
 use crate::ledger::chain::Writer;
 use crate::ledger::sign::{self, Signer};
 use crate::model::catalog::{Catalog, Shape};
+use crate::model::credential::gate::Secret;
 use crate::model::digest::Digest;
 use crate::model::entry::Product;
 use crate::model::json;
@@ -219,18 +220,25 @@ impl Repository {
 
     /// Writes a file into the repository and keeps it until this is over; `name` is what people call the file.
     pub fn save(&self, name: &Path, file: File) -> Result<Product, Error> {
-        let saved = save::save(&self.store, file, self.config.max_product_size);
-        let (product, kept) = saved.map_err(|source| Error::Saved { name: name.to_owned(), source })?;
+        let shown = name.display().to_string();
+        let check =
+            |file: &mut File| Ok(self.config.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
+        let saved = save::save(&self.store, file, self.config.max_product_size, check);
+        let (product, kept) = saved.map_err(|error| match error {
+            Error::Save(source) => Error::Saved { name: name.to_owned(), source },
+            other => other,
+        })?;
         self.keep(kept);
         Ok(product)
     }
 
-    /// Writes bytes into the repository and keeps them until this is over.
-    pub fn save_bytes(&self, bytes: &[u8]) -> Result<Product, Error> {
+    /// Writes bytes into the repository and keeps them until this is over; `name` is what people call them.
+    pub fn save_bytes(&self, name: &str, bytes: &[u8]) -> Result<Product, Error> {
         let (limit, size) = (self.config.max_product_size, bytes.len() as u64);
         if size > limit {
             return Err(Error::Save(save::Error::TooLarge(limit)));
         }
+        self.config.gate().check(name, bytes)?;
         let mut batch = self.store.batch();
         let oid = batch.write_blob(bytes)?;
         self.keep(batch.keep()?);
@@ -317,7 +325,10 @@ pub enum Error {
     },
     /// Bytes could not be taken in.
     #[error(transparent)]
-    Save(save::Error),
+    Save(#[from] save::Error),
+    /// There is a secret in what was to be stored.
+    #[error(transparent)]
+    Secret(#[from] Secret),
     /// A file could not be taken in.
     #[error("{}: {source}", name.display())]
     Saved {

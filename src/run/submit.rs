@@ -7,6 +7,7 @@ use crate::git::store::{self, Batch, Edit, Store};
 use crate::git::{program, refs};
 use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::ledger::log::{self, Record};
+use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format;
@@ -25,6 +26,8 @@ pub struct Request {
     pub pattern: String,
     /// The folder that the plan's artifact files are relative to.
     pub folder: PathBuf,
+    /// What may not be stored.
+    pub gate: Gate,
 }
 
 /// A run that exists.
@@ -119,15 +122,17 @@ fn first_entry(
     request: &Request,
 ) -> Result<(RunSubmitted, Vec<(String, Edit)>), Error> {
     let plan = valid.plan();
+    request.gate.check("plan", valid.bytes())?;
     let mut edits = vec![(format::PLAN.to_owned(), Edit::Bytes(valid.bytes().to_vec()))];
     let mut artifacts = BTreeMap::new();
     for (path, file) in &plan.artifacts {
-        let (oid, digest) = seal_file(batch, path, &request.folder.join(file))?;
+        let (oid, digest) = seal_file(batch, &request.gate, path, &request.folder.join(file))?;
         artifacts.insert(path.clone(), digest);
         edits.push((format::artifact_path(path), Edit::Blob(oid)));
     }
     let rules = valid.queue_rules();
     if let Some(bytes) = rules {
+        request.gate.check("rules", bytes)?;
         edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
     }
     let submitted = RunSubmitted {
@@ -151,12 +156,13 @@ fn fans_out(plan: &Plan) -> bool {
     plan.items.len() > format::FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty()
 }
 
-fn seal_file(batch: &mut Batch, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
+fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
     let failed = |source| Error::Artifact { path: path.clone(), file: file.to_owned(), source };
     let mut opened = std::fs::File::open(file).map_err(failed)?;
     if !opened.metadata().map_err(failed)?.is_file() {
         return Err(failed(std::io::Error::other("it is not a regular file")));
     }
+    gate.check_reader(&file.display().to_string(), &mut opened).map_err(failed)??;
     let (oid, digest, _) = batch.write_file(&mut opened)?;
     Ok((oid, digest))
 }
@@ -186,6 +192,9 @@ pub enum Error {
         /// What went wrong.
         source: std::io::Error,
     },
+    /// There is a secret in the plan, its rules or an artifact.
+    #[error(transparent)]
+    Secret(#[from] Secret),
     /// git failed.
     #[error("the base could not be looked at")]
     Git(#[source] program::Error),

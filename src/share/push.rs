@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::remote::{self, Reach, Remote, Spec};
+use crate::git::screen::{self, Range};
 use crate::git::store::{self, Batch, Kept, Store};
-use crate::git::{refs, tree};
+use crate::git::{program, refs, tree, work_tree};
 use crate::ledger::log;
+use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
-use crate::model::format::REFS;
+use crate::model::format::{self, REFS};
 use crate::model::log_name::LogName;
 
 use super::place::{is_asked, unknown};
@@ -30,6 +32,8 @@ pub struct Request {
     pub space: Space,
     /// Only say what would be done.
     pub dry_run: bool,
+    /// What may not be handed over.
+    pub gate: Gate,
 }
 
 /// What a push does, or did, to one ref of the remote.
@@ -147,6 +151,7 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
     if !diverged.is_empty() {
         return Err(Error::Diverged(diverged));
     }
+    screened(store, request, &pushed.moved)?;
     for (from, to) in renamed.iter().filter(|_| !request.dry_run) {
         log::rename(store, from, to)?;
     }
@@ -155,6 +160,28 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
         hand_over(store, reach, request, (&url, &pushed.moved))?;
     }
     Ok(pushed)
+}
+
+/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in commits of the user's own is theirs to
+/// push.
+fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
+    let moving = || moves.iter().filter(|moved| moved.status.moves());
+    if moving().next().is_none() {
+        return Ok(());
+    }
+    let known = moving().filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
+    let mut range = Range { tips: moving().map(|moved| moved.new).collect(), known: known.collect() };
+    let call = store.git().args(["for-each-ref", "--format=%(objectname)^{tree}"]);
+    let own = call.args(["refs/heads", "refs/remotes", &format::bases()]).run()?;
+    let own = String::from_utf8_lossy(&own).into_owned();
+    range.known.extend(own.lines().map(str::to_owned));
+    range.known.extend(work_tree::head(store)?.map(|(head, _)| format!("{head}^{{tree}}")));
+    range.known.sort();
+    range.known.dedup();
+    match screen::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
+        Some((_, secret)) => Err(Error::Secret(secret)),
+        None => Ok(()),
+    }
 }
 
 /// Moves the remote's refs, and reads them back.
@@ -272,6 +299,15 @@ pub enum Error {
         /// What is there.
         found: Option<Oid>,
     },
+    /// There is a secret in what would be handed over; nothing was.
+    #[error(transparent)]
+    Secret(Secret),
+    /// git could not be asked what would be handed over.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+    /// It cannot be told where `HEAD` is.
+    #[error(transparent)]
+    Head(#[from] work_tree::Error),
     /// The remote could not be dealt with.
     #[error(transparent)]
     Remote(#[from] remote::Error),

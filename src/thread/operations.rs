@@ -147,6 +147,13 @@ impl Repository {
         if besides.summary.is_some_and(|text| text.len() > MAX_SUMMARY || text.chars().any(char::is_control)) {
             return Err(Error::Summary.into());
         }
+        if let Some(summary) = besides.summary {
+            self.config
+                .gate()
+                .check("summary", summary.as_bytes())
+                .map_err(repository::Error::from)
+                .map_err(Error::from)?;
+        }
         let run = besides.run.map(|run| self.tie(run)).transpose()?;
         let writer = self.writer().map_err(Error::from)?;
         let base = work_tree::head(&self.store).map_err(Error::from)?;
@@ -172,7 +179,7 @@ impl Repository {
     }
 
     fn save_worktree(&self) -> Result<Worktree, Error> {
-        let (saved, kept) = worktree::save(&self.store, self.config.max_product_size)?;
+        let (saved, kept) = worktree::save(&self.store, self.config.max_product_size, &self.config.gate())?;
         self.keep(kept);
         Ok(saved)
     }

@@ -10,17 +10,16 @@ use std::path::{Path, PathBuf};
 
 use crate::git::program::{self, Git};
 use crate::git::quarantine::{self, Quarantine};
+use crate::git::screen::{self, Range};
 use crate::git::store::{self, Kept, Store};
-use crate::model::digest::{Digest, HashingReader, Oid};
+use crate::model::credential::gate::{Gate, Secret};
+use crate::model::digest::Oid;
 use crate::model::entry::{Ignored, Worktree};
 
 use super::path_of;
 
 /// More ignored files than this are not listed one by one: folders that are ignored as a whole are named instead.
 const MOST_IGNORED: usize = 1000;
-
-/// The most bytes of ignored files that are hashed; those beyond are only named.
-const HASHED_IGNORED: u64 = 1 << 30;
 
 /// What git takes every file for, whatever attributes the files give one another: this place outranks theirs, in every version.
 const ATTRIBUTES: &str = "* -text !eol -ident !filter !working-tree-encoding\n";
@@ -41,10 +40,11 @@ pub struct Snapshot<'q> {
 ///
 /// What a host would refuse is refused here, before anything is in the repository. Empty folders are nothing to git. The objects
 /// are kept until a ref reaches them.
-pub fn save(store: &Store, limit: u64) -> Result<(Worktree, Kept), Error> {
+pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<(Worktree, Kept), Error> {
     let quarantine = Quarantine::new(store)?;
     let snapshot = Snapshot::take(store, &quarantine)?;
     snapshot.check_sizes(limit)?;
+    snapshot.check_secrets(store, gate)?;
     let ignored = snapshot.ignored()?;
     let kept = if snapshot.tree == store.empty_tree() {
         // git knows it without an object, but not everybody does.
@@ -146,7 +146,18 @@ impl<'q> Snapshot<'q> {
         Ok(())
     }
 
-    /// Lists what git ignores.
+    /// Refuses files with secrets in them, as far as HEAD does not have the same.
+    fn check_secrets(&self, store: &Store, gate: &Gate) -> Result<(), Error> {
+        let head = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line().ok();
+        let range = Range { tips: vec![self.tree], known: head.into_iter().collect() };
+        match screen::new_objects(&|| self.git(), &range, gate)?.into_iter().next() {
+            Some((_, secret)) => Err(Error::Secret(secret)),
+            None => Ok(()),
+        }
+    }
+
+    /// Lists what git ignores. Of such files nothing is told that their content could be guessed by: what nobody committed is
+    /// often kept from others for a reason.
     fn ignored(&self) -> Result<Vec<Ignored>, Error> {
         let list = |more: &[&str]| {
             let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard"];
@@ -156,31 +167,15 @@ impl<'q> Snapshot<'q> {
         if records(&listed).count() > MOST_IGNORED {
             listed = list(&["--directory"])?;
         }
-        let mut budget = HASHED_IGNORED;
-        let mut ignored = Vec::new();
-        for record in records(&listed) {
-            let sha256 =
-                if record.ends_with(b"/") { None } else { hash(&self.root.join(path_of(record)), &mut budget) };
-            ignored.push(Ignored { path: String::from_utf8_lossy(record).into_owned(), sha256 });
-        }
+        let path = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
+        let mut ignored: Vec<Ignored> =
+            records(&listed).map(|record| Ignored { path: path(record), sha256: None }).collect();
         if ignored.len() > MOST_IGNORED {
             return Err(Error::TooManyIgnored);
         }
         ignored.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ignored)
     }
-}
-
-/// Returns the digest of a file's bytes or of a link's target; none for what is neither, or cannot be read.
-fn hash(path: &Path, budget: &mut u64) -> Option<Digest> {
-    let meta = fs::symlink_metadata(path).ok()?;
-    if meta.is_symlink() {
-        return Some(Digest::of(fs::read_link(path).ok()?.as_os_str().as_encoded_bytes()));
-    }
-    *budget = budget.checked_sub(meta.len()).filter(|_| meta.is_file())?;
-    let mut reader = HashingReader::new(File::open(path).ok()?);
-    io::copy(&mut reader, &mut io::sink()).ok()?;
-    Some(reader.finish().0)
 }
 
 /// Splits what git lists with `-z`.
@@ -206,6 +201,9 @@ pub enum Error {
     /// Even folders of ignored files are too many to name.
     #[error("more than {MOST_IGNORED} files and folders are ignored")]
     TooManyIgnored,
+    /// It holds a file with a secret in it.
+    #[error(transparent)]
+    Secret(Secret),
     /// A host would not take it, or it could not be stored.
     #[error(transparent)]
     Quarantine(#[from] quarantine::Error),

@@ -21,6 +21,7 @@ use super::workspace::{self, Workspace};
 use crate::git::incoming;
 use crate::git::program;
 use crate::git::store::{self, Batch, Kept};
+use crate::model::credential::gate::Secret;
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
 
@@ -38,13 +39,14 @@ pub struct Captured {
 /// Captures the patch and the outputs of an attempt.
 ///
 /// Where nothing in the worktree changed no git process runs. [`Error::Refused`] is the worker's doing and fails the item;
-/// anything else is ours. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
+/// anything else is ours. [`Error::Secret`] comes before a byte of what has a secret is written into the repository. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
 pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = walk::walk(workspace, host, &base)?;
     let mut batch = host.store.batch();
-    let patch = if walked.changed { patch::capture(workspace, host, &base, &walked, &mut batch)? } else { None };
+    let patch = if walked.changed { patch::capture(workspace, host, &base, &walked)? } else { None };
     let outputs = outputs::capture(workspace, host, &mut batch)?;
+    let patch = patch.map(|mut file| store(&mut batch, &mut file)).transpose()?;
     Ok(Captured { patch, outputs, kept: batch.keep().map_err(Error::Store)? })
 }
 
@@ -60,6 +62,9 @@ pub enum Error {
     /// The worker left something that cannot be taken; the sentence names it.
     #[error("{0}")]
     Refused(String),
+    /// There is a secret in what the worker left.
+    #[error(transparent)]
+    Secret(#[from] Secret),
     /// The attempt's folder could not be read or prepared.
     #[error(transparent)]
     Workspace(workspace::Error),
@@ -88,7 +93,7 @@ impl Error {
         move |error| Self::Io(path, error)
     }
 
-    fn git(error: program::Error) -> Self {
+    pub(super) fn git(error: program::Error) -> Self {
         Self::Git(Box::new(error))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::git::stop::Stop;
 use crate::git::store::Store;
+use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 
 use super::workspace::{Base, Error, Pool, sweep};
@@ -59,6 +60,8 @@ pub struct Host {
     pub stop: Stop,
     /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
     pub user: Option<(String, String)>,
+    /// What may not be stored of what workers leave.
+    pub gate: Gate,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
     /// The worktrees that are used again.
     pub(super) pool: Pool,
@@ -84,6 +87,7 @@ impl Host {
             path: None,
             stop: Stop::never(),
             user: None,
+            gate: Gate::default(),
             bases: Arc::default(),
             pool: Pool::default(),
         }
@@ -93,6 +97,12 @@ impl Host {
     #[must_use]
     pub fn stopped_by(&self, stop: Stop) -> Self {
         Self { stop, ..self.clone() }
+    }
+
+    /// Returns it for an attempt that was given these secrets.
+    #[must_use]
+    pub fn guarding(&self, secrets: &[Vec<u8>]) -> Self {
+        Self { gate: self.gate.with(secrets), ..self.clone() }
     }
 
     /// Makes the folder of the attempts, and sees that worktrees can be made in it: before an attempt is spent on finding out.

@@ -8,9 +8,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::model::credential;
-
-/// Secrets shorter than this are not looked for: they would blank out half of any text.
-const SHORTEST: usize = 4;
+use crate::model::credential::values::Values;
 
 /// A line is held back up to this length, and longer lines are cut, with [`OVERLAP`] bytes looked at again.
 const LONGEST_LINE: usize = 64 << 10;
@@ -27,7 +25,7 @@ const LONGEST_KEY: usize = 32 << 10;
 /// asked for yet may be held back. Memory is bounded, whatever comes in.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    secrets: Option<Regex>,
+    secrets: Values,
     pending: Vec<u8>,
     overlap: usize,
     /// The bytes that may still belong to a private key.
@@ -35,19 +33,11 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Returns a redactor for these secret values; of one with several lines, each line is a secret.
+    /// Returns a redactor for these secret values in any form; of one with several lines, each line is a secret.
     pub fn new(secrets: &[Vec<u8>]) -> Self {
-        let lines = secrets.iter().flat_map(|secret| secret.split(|byte| matches!(byte, b'\n' | b'\r')));
-        let mut lines: Vec<&[u8]> = lines.filter(|line| line.len() >= SHORTEST).collect();
-        // Where one secret begins with another, the longer one is the one to find.
-        lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
-        let longest = lines.first().map_or(0, |line| line.len());
-        let patterns: Vec<String> = lines.into_iter().map(escaped).collect();
-        let secrets = (!patterns.is_empty()).then(|| {
-            let pattern = format!("(?-u:{})", patterns.join("|"));
-            RegexBuilder::new(&pattern).size_limit(usize::MAX).build().expect("escaped bytes are a pattern")
-        });
-        Self { secrets, pending: Vec::new(), overlap: OVERLAP.max(longest), in_key: None }
+        let secrets = Values::new(secrets);
+        let overlap = OVERLAP.max(secrets.longest());
+        Self { secrets, pending: Vec::new(), overlap, in_key: None }
     }
 
     /// Takes in bytes and appends to `out` what can be told of by now.
@@ -86,21 +76,11 @@ impl Redactor {
 
     /// Finds the secrets in the pending bytes, in order and without overlap.
     fn find(&self) -> Vec<(Range<usize>, &'static str)> {
-        let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
-        if let Some(secrets) = &self.secrets {
-            found.extend(secrets.find_iter(&self.pending).map(|m| (m.range(), "secret")));
-        }
-        found.extend(credential::find(&self.pending));
-        found.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
-        let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();
-        for (at, name) in found {
-            match apart.last_mut() {
-                // Of two that overlap nothing may be left.
-                Some((last, _)) if at.start < last.end => last.end = last.end.max(at.end),
-                _ => apart.push((at, name)),
-            }
-        }
-        apart
+        let mut found: Vec<(Range<usize>, &'static str)> =
+            self.secrets.find(&self.pending).map(|at| (at, "secret")).collect();
+        // Private keys go over many lines and are dropped below.
+        found.extend(credential::find_eagerly(&self.pending).into_iter().filter(|(_, name)| *name != "private-key"));
+        credential::apart(found)
     }
 
     /// Copies text without the private keys in it, which go over many lines.
@@ -131,11 +111,6 @@ impl Redactor {
             self.in_key = open.then(|| left - used);
         }
     }
-}
-
-/// Returns a pattern that matches exactly these bytes.
-fn escaped(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |pattern, byte| pattern + &format!(r"\x{byte:02x}"))
 }
 
 fn compiled(pattern: &str) -> Regex {

@@ -12,6 +12,7 @@ use super::capture::{Error, ahead};
 use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
+use crate::git::screen::{self, Range};
 use crate::git::store::Kept;
 use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
@@ -26,6 +27,8 @@ pub struct Salvaged {
     pub tree: Oid,
     /// Keeps what it reaches until a ref does.
     pub kept: Kept,
+    /// What was left out because there is a secret in it, in words.
+    pub without: Vec<String>,
 }
 
 /// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
@@ -63,13 +66,49 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
         add(&scratch, &["-A", "-f", "--sparse", "--ignore-errors"], &paths)?;
     }
-    let tree = scratch.write()?;
-    if tree == base.tree {
+    let mut tree = scratch.write()?;
+    let without = take_out(host, &scratch, base.tree, &mut tree)?;
+    if tree == base.tree && without.is_empty() {
         return Ok(None);
     }
     // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
     let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
-    Ok(Some(Salvaged { tree, kept }))
+    Ok(Some(Salvaged { tree, kept, without }))
+}
+
+/// Takes the files with secrets in them, or in their names, out of what is to be saved, before any of it is in the repository;
+/// returns what to tell. What the base has in their place stays.
+fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result<Vec<String>, Error> {
+    if *tree == base {
+        return Ok(Vec::new());
+    }
+    let range = Range { tips: vec![*tree], known: vec![base.to_string()] };
+    let found = screen::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
+    let blobs: BTreeSet<&[u8]> = found.iter().map(|(oid, _)| oid.as_bytes()).collect();
+    let mut told: BTreeSet<String> = found.iter().map(|(_, secret)| secret.to_string()).collect();
+    // The same bytes may lie under many names: `:old-mode new-mode old new status NUL path NUL`.
+    let options = ["-r", "-z", "--no-renames", "--no-abbrev"];
+    let call = scratch.git().arg("diff-tree").args(options).args([base.to_string(), tree.to_string()]);
+    let listed = call.run().map_err(Error::git)?;
+    let mut fields = listed.split(|byte| *byte == 0);
+    let mut edits = Vec::new();
+    while let (Some(about), Some(path)) = (fields.next(), fields.next()) {
+        let about: Vec<&[u8]> = about.split(|byte| *byte == b' ').collect();
+        let [old_mode, _, old, new, status] = about[..] else { continue };
+        let named = host.gate.scan(&String::from_utf8_lossy(path)).err().filter(|_| status != b"D");
+        if named.is_none() && !blobs.contains(new) {
+            continue;
+        }
+        told.extend(named.map(|secret| secret.to_string()));
+        // Mode 0 takes a path out.
+        let line = [old_mode.trim_ascii_start().strip_prefix(b":").unwrap_or(old_mode), b" ", old, b"\t", path, b"\0"];
+        edits.extend_from_slice(&line.concat());
+    }
+    if !edits.is_empty() {
+        scratch.git().args(["update-index", "-z", "--index-info"]).input(edits).run().map_err(Error::git)?;
+        *tree = scratch.write()?;
+    }
+    Ok(told.into_iter().collect())
 }
 
 /// Removes what was copied or linked into the worktree, which is nobody's work, under whatever rules a worker made for git.

@@ -20,6 +20,7 @@ mod submodules;
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,7 +100,8 @@ impl Workspace {
                 }
             };
         }
-        match fs::create_dir(&path) {
+        // What a worker has in its hands, secrets it was given among it, is nobody else's.
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }

@@ -21,6 +21,7 @@ type Sample = (&'static str, &'static str, fn(&Config) -> bool);
 const SAMPLES: &[Sample] = &[
     ("handoff.signingKey", "~/key", |c| c.signing_key.as_deref() == Some("~/key")),
     ("handoff.signers", "who", |c| c.signers.as_deref() == Some(Path::new("who"))),
+    ("handoff.secrets.allow", "jwt:a/*", |c| c.secrets_allowed == ["jwt:a/*".parse().unwrap()]),
     ("handoff.revoked", "gone", |c| c.revoked.as_deref() == Some(Path::new("gone"))),
     ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
     ("handoff.executor.<name>.setup", "lay out", |c| executor(c).setup.as_deref() == Some("lay out")),
@@ -29,7 +30,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.executor.<name>.maxAttempts", "100", |c| executor(c).max_attempts == Some(100)),
     ("handoff.executor.<name>.env", "A=b=c", |c| executor(c).env["A"] == "b=c"),
     ("handoff.executor.<name>.passEnv", "A  B", |c| executor(c).pass_env == ["A", "B"]),
-    ("handoff.executor.<name>.secretEnv", "A B", |c| executor(c).secret_env == ["A", "B"]),
+    ("handoff.executor.<name>.secretEnv", "A B", |c| secrets(executor(c)) == ["A", "B"]),
     ("handoff.maxMemory", "2g", |c| c.limits.memory == Some(2 << 30)),
     ("handoff.executor.<name>.maxMemory", "2g", |c| executor(c).limits.memory == Some(2 << 30)),
     ("handoff.subagent.<name>.maxMemory", "2g", |c| subagent(c).limits.memory == Some(2 << 30)),
@@ -70,7 +71,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.subagent.<name>.maxAttempts", "1", |c| subagent(c).max_attempts == Some(1)),
     ("handoff.subagent.<name>.env", "A=", |c| subagent(c).env["A"].is_empty()),
     ("handoff.subagent.<name>.passEnv", "A", |c| subagent(c).pass_env == ["A"]),
-    ("handoff.subagent.<name>.secretEnv", "A", |c| subagent(c).secret_env == ["A"]),
+    ("handoff.subagent.<name>.secretEnv", "A", |c| secrets(subagent(c)) == ["A"]),
     ("handoff.queue.<name>.concurrency", "3", |c| queue(c).concurrency == Some(3)),
     ("handoff.queue.<name>.pattern", "line", |c| queue(c).pattern.as_deref() == Some("line")),
     ("handoff.queue.<name>.rules", "rules.json", |c| queue(c).rules.as_deref() == Some(Path::new("rules.json"))),
@@ -108,6 +109,10 @@ const SAMPLES: &[Sample] = &[
     ("handoff.anchor.<name>.profile", "p", |c| c.anchors[OWN]["profile"] == "p"),
     ("handoff.anchor.<name>.retentionDays", "9", |c| c.anchors[OWN]["retentiondays"] == "9"),
 ];
+
+fn secrets(executor: &Executor) -> Vec<&str> {
+    executor.secret_env.iter().map(|secret| secret.name.as_str()).collect()
+}
 
 fn executor(config: &Config) -> &Executor {
     &config.executors[OWN]

@@ -3,6 +3,7 @@
 use git_handoff::engine::machine::NoCache;
 use git_handoff::git::{checked, packed, refs, save, store};
 use git_handoff::ledger::{chain, log, sign};
+use git_handoff::model::credential::gate::Secret;
 use git_handoff::model::hints;
 use git_handoff::repository;
 
@@ -29,6 +30,7 @@ impl From<repository::Error> for Failure {
                 let failure = Self::from(source);
                 Self { message: format!("{}: {}", name.display(), failure.message), ..failure }
             }
+            repository::Error::Secret(inner) => inner.into(),
             repository::Error::Sign(inner) => inner.into(),
             repository::Error::Config(inner) => inner.into(),
             repository::Error::Scratch(inner) => inner.into(),
@@ -50,6 +52,12 @@ impl From<checked::Error> for Failure {
             checked::Error::Store(inner) => inner.into(),
             checked::Error::Damaged(_) | checked::Error::Altered { .. } => Self { exit: 3, ..failure },
         }
+    }
+}
+
+impl From<Secret> for Failure {
+    fn from(secret: Secret) -> Self {
+        Self::of("secret-found", &secret).hint(hints::allow_secret(&secret))
     }
 }
 

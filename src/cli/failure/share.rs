@@ -40,6 +40,9 @@ impl From<push::Error> for Failure {
             }
             push::Error::Blocked(_) => Self::of("unsound", &error),
             push::Error::ReadBack { .. } => Self::of("read-back", &error),
+            push::Error::Secret(inner) => inner.into(),
+            push::Error::Git(inner) => inner.into(),
+            push::Error::Head(_) => Self::of("git", &error),
             push::Error::Remote(inner) => inner.into(),
             push::Error::Ref(inner) => inner.into(),
             push::Error::Log(inner) => inner.into(),

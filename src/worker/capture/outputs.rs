@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use rustix::fs::FileType;
 
@@ -18,7 +19,7 @@ const MOST: usize = 10_000;
 
 /// Writes every file below `outputs/` into the repository.
 ///
-/// Nothing is dropped: what cannot be a product refuses all of them, before any is written.
+/// Nothing is dropped: what cannot be a product, or has a secret in it, refuses all of them, before any is written.
 pub(super) fn capture(
     workspace: &Workspace,
     host: &Host,
@@ -36,7 +37,9 @@ pub(super) fn capture(
         if bytes > host.max_product { Err(too_large(host, name, bytes)) } else { Ok(file) }
     };
     for name in &names {
-        open(name)?;
+        let mut file = open(name)?;
+        let shown = format!("{}/{name}", host.outputs);
+        host.gate.check_reader(&shown, &mut file).map_err(Error::at(Path::new(&shown)))??;
     }
     let mut outputs = BTreeMap::new();
     for name in names {

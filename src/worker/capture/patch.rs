@@ -8,22 +8,15 @@ use gix::bstr::BString;
 
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
-use super::{Error, changed, store};
+use super::{Error, changed};
 use crate::git::program;
-use crate::git::store::Batch;
+use crate::model::credential::patch::PatchScan;
 use crate::model::digest::Oid;
-use crate::model::entry::Product;
 use crate::worker::host::Host;
 use crate::worker::workspace::{Base, Workspace};
 
-/// Writes the difference from the base's tree to the worktree into the repository; none where there is none.
-pub(super) fn capture(
-    workspace: &Workspace,
-    host: &Host,
-    base: &Base,
-    walked: &Walked,
-    batch: &mut Batch,
-) -> Result<Option<Product>, Error> {
+/// Returns the difference from the base's tree to the worktree in a file of ours, without a secret in it; none where there is none.
+pub(super) fn capture(workspace: &Workspace, host: &Host, base: &Base, walked: &Walked) -> Result<Option<File>, Error> {
     if let Some(path) = walked.traps.first() {
         return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
     }
@@ -33,7 +26,7 @@ pub(super) fn capture(
     if tree == base.tree {
         return Ok(None);
     }
-    write(host, &scratch, base.tree, tree, batch).map(Some)
+    write(host, &scratch, base.tree, tree).map(Some)
 }
 
 /// Refuses what git would drop silently, choke on, or enter.
@@ -66,11 +59,12 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     Ok(())
 }
 
-fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid, batch: &mut Batch) -> Result<Product, Error> {
+fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<File, Error> {
     let path = scratch.file("patch");
     let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
     let mut out = io::BufWriter::new(file);
     let (mut bytes, limit) = (0, host.max_product);
+    let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
     let options = ["-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
     let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
     let streamed = diff.stream(&mut |chunk| {
@@ -78,12 +72,36 @@ fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid, batch: &mut Batch
         if bytes > limit {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        if secret.is_ok() {
+            secret = scan.push(chunk);
+        }
         out.write_all(chunk)
     });
     if bytes > limit {
         return Err(Error::refused(format!("the patch is larger than {limit} bytes, the most that is taken")));
     }
     streamed.map_err(Error::git)?;
-    let mut file = out.into_inner().map_err(|e| Error::Io(path, e.into_error()))?;
-    store(batch, &mut file)
+    secret?;
+    let packed = scan.packed;
+    scan.finish()?;
+    if packed {
+        look_into(host, scratch, base, tree)?;
+    }
+    out.into_inner().map_err(|e| Error::Io(path, e.into_error()))
+}
+
+/// Looks at the bytes of what a patch holds packed.
+fn look_into(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<(), Error> {
+    let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
+    let options = ["-p", "--text", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
+    let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
+    let streamed = diff.stream(&mut |chunk| {
+        if secret.is_ok() {
+            secret = scan.push(chunk);
+        }
+        Ok(())
+    });
+    secret?;
+    streamed.map_err(Error::git)?;
+    Ok(scan.finish()?)
 }

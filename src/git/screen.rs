@@ -1,0 +1,142 @@
+//! Looks for secrets in objects that are about to be stored or handed on.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::program::{self, Git};
+use crate::model::credential::gate::{Gate, Scan, Secret};
+use crate::model::credential::patch::PatchScan;
+use crate::model::digest::Oid;
+
+/// What is looked at: what some objects reach, and others do not.
+#[derive(Clone, Debug, Default)]
+pub struct Range {
+    /// What is about to be stored.
+    pub tips: Vec<Oid>,
+    /// What is there already.
+    pub known: Vec<String>,
+}
+
+/// Returns every new blob and commit that has a secret in it, by its object name.
+///
+/// `git` is called where the objects are. Of the patches of items only what they add is looked at, as when they were taken.
+pub fn new_objects(git: &dyn Fn() -> Git, range: &Range, gate: &Gate) -> Result<Vec<(String, Secret)>, program::Error> {
+    let wanted = range.tips.iter().map(|tip| format!("{tip}\n"));
+    let known = range.known.iter().map(|known| format!("^{known}\n"));
+    let wanted: String = wanted.chain(known).collect();
+    let listed = git()
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .args(["rev-list", "--objects", "--missing=allow-any", "--ignore-missing", "--stdin"])
+        .input(wanted)
+        .run()?;
+    let listed = String::from_utf8_lossy(&listed);
+    let names: BTreeMap<&str, &str> = listed.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let asked: String = names.keys().map(|oid| format!("{oid}\n")).collect();
+    let mut reader = Reader { gate, names: &names, found: Vec::new(), header: Vec::new(), left: 0, now: Now::Skip };
+    let call = git().env("GIT_NO_LAZY_FETCH", "1").args(["cat-file", "--batch", "--buffer"]).input(asked);
+    call.stream(&mut |chunk| {
+        reader.push(chunk);
+        Ok::<(), io::Error>(())
+    })?;
+    reader.found.sort();
+    Ok(reader.found)
+}
+
+/// What is done with the object that is being read.
+enum Now<'g> {
+    Skip,
+    Plain(String, Scan<'g>),
+    Patch(String, PatchScan<'g>),
+}
+
+/// Reads what `git cat-file --batch` prints: a line with name, kind and size, the bytes, and a line end.
+struct Reader<'g, 'n> {
+    gate: &'g Gate,
+    names: &'n BTreeMap<&'n str, &'n str>,
+    found: Vec<(String, Secret)>,
+    header: Vec<u8>,
+    /// How many bytes of the object are to come.
+    left: u64,
+    now: Now<'g>,
+}
+
+impl Reader<'_, '_> {
+    fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let count = usize::try_from(self.left).map_or(bytes.len(), |left| left.min(bytes.len()));
+                self.body(&bytes[..count]);
+                self.left -= count as u64;
+                bytes = &bytes[count..];
+                if self.left == 0 {
+                    self.end();
+                }
+                continue;
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            self.header.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            bytes = end.map_or(&[], |end| &bytes[end + 1..]);
+            if end.is_some() {
+                let header = std::mem::take(&mut self.header);
+                self.begin(&String::from_utf8_lossy(&header));
+            }
+        }
+    }
+
+    fn begin(&mut self, header: &str) {
+        let mut words = header.split(' ');
+        let (Some(oid), Some(kind), Some(size)) = (words.next(), words.next(), words.next()) else { return };
+        self.left = size.parse().unwrap_or(0);
+        let path = self.names.get(oid).copied().unwrap_or_default();
+        let name = if path.is_empty() { format!("{kind} {oid}") } else { path.to_owned() };
+        self.now = match kind {
+            "blob" if path.starts_with("items/") && path.ends_with("/patch") => {
+                Now::Patch(oid.to_owned(), PatchScan::new(self.gate))
+            }
+            "blob" | "commit" | "tag" => match self.gate.scan(&name) {
+                Ok(scan) => Now::Plain(oid.to_owned(), scan),
+                Err(secret) => self.refuse(oid.to_owned(), secret),
+            },
+            _ => Now::Skip,
+        };
+        if self.left == 0 {
+            self.end();
+        }
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        let said = match &mut self.now {
+            Now::Skip => Ok(()),
+            Now::Plain(_, scan) => scan.push(bytes),
+            Now::Patch(_, scan) => scan.push(bytes),
+        };
+        if let Err(secret) = said {
+            self.end_with(secret);
+        }
+    }
+
+    fn end(&mut self) {
+        let (name, said) = match std::mem::replace(&mut self.now, Now::Skip) {
+            Now::Skip => return,
+            Now::Plain(name, scan) => (name, scan.finish()),
+            Now::Patch(name, scan) => (name, scan.finish()),
+        };
+        if let Err(secret) = said {
+            self.found.push((name, secret));
+        }
+    }
+
+    fn end_with(&mut self, secret: Secret) {
+        if let Now::Plain(name, _) | Now::Patch(name, _) = std::mem::replace(&mut self.now, Now::Skip) {
+            self.found.push((name, secret));
+        }
+    }
+
+    fn refuse<'g>(&mut self, name: String, secret: Secret) -> Now<'g> {
+        self.found.push((name, secret));
+        Now::Skip
+    }
+}

@@ -1,0 +1,72 @@
+//! What is let through although it looks like a credential: `handoff.secrets.allow`.
+
+use std::str::FromStr;
+
+/// One thing that is let through: a shape, or a shape in files whose path is like a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    shape: String,
+    path: Option<String>,
+}
+
+impl Allowed {
+    /// Returns whether it lets a shape through in a file.
+    pub fn lets(&self, shape: &str, path: &str) -> bool {
+        self.shape == shape && self.path.as_deref().is_none_or(|pattern| is_like(path.as_bytes(), pattern.as_bytes()))
+    }
+}
+
+impl FromStr for Allowed {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (shape, path) = text.split_once(':').map_or((text, None), |(shape, path)| (shape, Some(path)));
+        let is_name = !shape.is_empty() && shape.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if !is_name || path.is_some_and(str::is_empty) {
+            return Err("is no shape such as `github-pat`, nor one with a path, such as `github-pat:tests/*`");
+        }
+        Ok(Self { shape: shape.to_owned(), path: path.map(str::to_owned) })
+    }
+}
+
+/// Returns whether a path is like a pattern, in which `*` stands for anything and `?` for one byte.
+fn is_like(path: &[u8], pattern: &[u8]) -> bool {
+    let (mut at, mut of) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < path.len() {
+        match pattern.get(of) {
+            Some(b'*') => {
+                star = Some((of, at));
+                of += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == path[at] => (at, of) = (at + 1, of + 1),
+            _ => match &mut star {
+                Some((begun, taken)) => {
+                    *taken += 1;
+                    (at, of) = (*taken, *begun + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[of..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_is_let_through_everywhere_or_where_the_path_is_like() {
+        let lets = |allowed: &str, shape, path| allowed.parse::<Allowed>().expect("it is one").lets(shape, path);
+        assert!(lets("github-pat", "github-pat", "a/b"));
+        assert!(!lets("github-pat", "gitlab-pat", "a/b"));
+        assert!(lets("github-pat:tests/*", "github-pat", "tests/a/b.rs"));
+        assert!(!lets("github-pat:tests/*", "github-pat", "src/tests/a"));
+        assert!(lets("github-pat:*/tests/*.r?", "github-pat", "src/tests/a.rs"));
+        assert!(!lets("github-pat:*.rs", "github-pat", "a.rst"));
+        for wrong in ["", ":", "github-pat:", "a b", "ghp_x", "*"] {
+            assert!(wrong.parse::<Allowed>().is_err(), "{wrong}");
+        }
+    }
+}

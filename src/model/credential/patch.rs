@@ -1,0 +1,180 @@
+//! What a patch adds, held against the shapes: what it takes away, or only shows, is in the repository already.
+
+use super::gate::{Gate, Scan, Secret};
+
+/// The longest line before a file's changes that is read; what a name has more is not looked at.
+const LONGEST_HEADER: usize = 64 << 10;
+
+/// A patch of git's that is being looked at, piece by piece.
+pub struct PatchScan<'g> {
+    gate: &'g Gate,
+    scan: Option<Scan<'g>>,
+    header: Vec<u8>,
+    /// How many lines of the old and the new file the hunk still has.
+    left: (u64, u64),
+    /// The line of the new file that comes next, and the one that would follow what was added last.
+    next: u64,
+    follows: u64,
+    /// What the line is that is being read.
+    at: Line,
+    /// Whether something is in it that only git can read.
+    pub packed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Begins,
+    Header,
+    Added,
+    Other,
+}
+
+impl<'g> PatchScan<'g> {
+    /// Begins to look at a patch.
+    pub fn new(gate: &'g Gate) -> Self {
+        let (header, at) = (Vec::new(), Line::Begins);
+        Self { gate, scan: None, header, left: (0, 0), next: 0, follows: 0, at, packed: false }
+    }
+
+    /// Takes in more of it.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), Secret> {
+        while let Some(first) = bytes.first() {
+            if self.at == Line::Begins {
+                self.at = self.begin(*first)?;
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+            let (line, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            match self.at {
+                Line::Added => {
+                    let text = &line[usize::from(self.header.is_empty())..];
+                    self.scan.as_mut().map_or(Ok(()), |scan| scan.push(text))?;
+                    // Says that the sign at the beginning was passed.
+                    self.header = vec![b'+'];
+                }
+                Line::Header if self.header.len() < LONGEST_HEADER => self.header.extend_from_slice(line),
+                _ => {}
+            }
+            if end.is_some() {
+                self.end()?;
+            }
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Takes its end.
+    pub fn finish(mut self) -> Result<(), Secret> {
+        if self.at == Line::Header {
+            self.end()?;
+        }
+        self.scan.map_or(Ok(()), Scan::finish)
+    }
+
+    fn begin(&mut self, first: u8) -> Result<Line, Secret> {
+        if self.left == (0, 0) {
+            return Ok(Line::Header);
+        }
+        let (old, new) = (&mut self.left.0, &mut self.left.1);
+        match first {
+            b'+' => {
+                *new = new.saturating_sub(1);
+                if self.follows != self.next
+                    && let Some(scan) = &mut self.scan
+                {
+                    scan.at_line(self.next)?;
+                }
+                self.next += 1;
+                self.follows = self.next;
+                return Ok(Line::Added);
+            }
+            b'-' => *old = old.saturating_sub(1),
+            b'\\' => {}
+            _ => {
+                (*old, *new) = (old.saturating_sub(1), new.saturating_sub(1));
+                self.next += 1;
+            }
+        }
+        Ok(Line::Other)
+    }
+
+    fn end(&mut self) -> Result<(), Secret> {
+        let header = std::mem::take(&mut self.header);
+        if std::mem::replace(&mut self.at, Line::Begins) != Line::Header {
+            return Ok(());
+        }
+        let line = String::from_utf8_lossy(&header);
+        let line = line.trim_end_matches('\n');
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            self.open(names.rsplit_once(" b/").map_or(names, |(_, name)| name))?;
+        } else if let Some(name) = line.strip_prefix("+++ ").filter(|name| *name != "/dev/null") {
+            let name = name.trim_end_matches('\t').trim_matches('"');
+            self.open(name.strip_prefix("b/").unwrap_or(name))?;
+        } else if let Some((old, new)) = line.strip_prefix("@@ -").and_then(|hunk| hunk.split_once(" +")) {
+            let (_, old) = range(old);
+            let (at, new) = range(new);
+            (self.left, self.next, self.follows) = ((old, new), at, u64::MAX);
+        } else if line == "GIT binary patch" {
+            self.packed = true;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, file: &str) -> Result<(), Secret> {
+        match self.scan.replace(self.gate.scan(file)?) {
+            Some(before) => before.finish(),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads `7,2 @@ …` or `7 @@ …`: where a hunk begins, and how many lines it has.
+fn range(text: &str) -> (u64, u64) {
+    let text = text.split(' ').next().unwrap_or_default();
+    let (at, count) = text.split_once(',').unwrap_or((text, "1"));
+    (at.parse().unwrap_or(0), count.parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "ghp_Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4";
+
+    fn looked(patch: &str) -> Option<String> {
+        let whole = looked_in(patch, usize::MAX);
+        for size in [1, 7, 64] {
+            assert_eq!(looked_in(patch, size), whole);
+        }
+        whole
+    }
+
+    fn looked_in(patch: &str, size: usize) -> Option<String> {
+        let gate = Gate::default();
+        let mut scan = PatchScan::new(&gate);
+        let pieces = patch.as_bytes().chunks(size.min(patch.len()));
+        let said = pieces.into_iter().try_for_each(|piece| scan.push(piece)).and_then(|()| scan.finish());
+        said.err().map(|secret| secret.to_string())
+    }
+
+    #[test]
+    fn only_what_is_added_counts_and_its_line_is_told() {
+        let patch = |third: &str, fifth: &str| {
+            format!(
+                "diff --git a/x/y.txt b/x/y.txt\nindex 1..2 100644\n--- a/x/y.txt\n+++ b/x/y.txt\n@@ -10,3 +20,4 @@ fn\n one\n{third}\n+three\n last\n{fifth}\n\\ No newline at end of file\n"
+            )
+        };
+        assert_eq!(looked(&patch(&format!("-{TOKEN}"), "+z")), None);
+        assert_eq!(
+            looked(&patch("-a", &format!("+k={TOKEN}"))).as_deref(),
+            Some("secret-found: x/y.txt:23 github-pat")
+        );
+        let two = format!("{}diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+{TOKEN}\n", patch("-a", "+z"));
+        assert_eq!(looked(&two).as_deref(), Some("secret-found: b:1 github-pat"));
+        // What looks like a header inside of a hunk is a line of the file.
+        let tricky =
+            format!("diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1,3 @@\n+++ b/c\n+@@ -1 +1 @@\n+{TOKEN}\n");
+        assert_eq!(looked(&tricky).as_deref(), Some("secret-found: b:3 github-pat"));
+        let named = format!("diff --git a/{TOKEN} b/{TOKEN}\nnew file mode 100644\nindex 0..e\n");
+        assert_eq!(looked(&named).as_deref(), Some("secret-found: [redacted:github-token] github-pat"));
+    }
+}

@@ -1,0 +1,177 @@
+//! One shape of a credential: how it is found, and what of that counts.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+/// How sure it is that what has a shape is a credential; each level takes in those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// A false alarm is rare enough to refuse what is to be stored.
+    Sure,
+    /// What is shown or kept for people is better without it.
+    Likely,
+    /// A word before it says so.
+    Eager,
+}
+
+/// A pattern that is compiled when it is first needed.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    source: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl Pattern {
+    /// Takes a pattern in the syntax of this project's regular expressions; a test compiles each.
+    pub(super) fn new(source: String) -> Self {
+        Self { source, compiled: OnceLock::new() }
+    }
+
+    /// Compiles a pattern over bytes, as Go reads it: `\w`, `\b` and letter case know of ASCII alone.
+    pub(super) fn try_compile(&self) -> Result<Regex, regex::Error> {
+        RegexBuilder::new(&self.source).unicode(false).size_limit(64 << 20).build()
+    }
+
+    pub(super) fn get(&self) -> &Regex {
+        self.compiled.get_or_init(|| self.try_compile().expect("a test compiles every pattern"))
+    }
+}
+
+/// What of a match an exception looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The secret.
+    #[default]
+    Secret,
+    /// All that matched.
+    Match,
+    /// The lines that it stands on.
+    Line,
+}
+
+/// What is no credential although it has the shape of one.
+#[derive(Debug, Default)]
+pub(super) struct Exception {
+    /// Whether all that is given must hold, and not any.
+    pub(super) all: bool,
+    pub(super) target: Target,
+    pub(super) patterns: Vec<Pattern>,
+    /// Words in lower case that the secret has in it.
+    pub(super) stop_words: Vec<String>,
+    /// Paths of the file.
+    pub(super) paths: Vec<Pattern>,
+}
+
+/// One shape.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// What people call it.
+    pub(super) name: String,
+    /// What stands for it where it was taken out.
+    pub(super) label: String,
+    pub(super) level: Level,
+    pub(super) pattern: Pattern,
+    /// The group that is the secret; the first that took part where that is not said.
+    pub(super) group: Option<usize>,
+    /// The least entropy of the secret in bits, if it needs any.
+    pub(super) entropy: f64,
+    /// Words in lower case of which one is in every match.
+    pub(super) words: Vec<String>,
+    /// The paths of the files that it looks at, if not at all.
+    pub(super) path: Option<Pattern>,
+    pub(super) exceptions: Vec<Exception>,
+    /// What else a secret must be.
+    pub(super) holds: fn(&[u8]) -> bool,
+}
+
+/// A match of a rule in a text.
+pub(super) struct Match<'t> {
+    pub(super) text: &'t [u8],
+    pub(super) whole: Range<usize>,
+    pub(super) secret: Range<usize>,
+    pub(super) path: Option<&'t str>,
+}
+
+impl Match<'_> {
+    fn part(&self, target: Target) -> &[u8] {
+        match target {
+            Target::Secret => &self.text[self.secret.clone()],
+            Target::Match => &self.text[self.whole.clone()],
+            Target::Line => {
+                let start = self.text[..self.whole.start].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+                let end = self.text[self.whole.end..].iter().position(|b| *b == b'\n');
+                &self.text[start..end.map_or(self.text.len(), |at| self.whole.end + at)]
+            }
+        }
+    }
+}
+
+impl Exception {
+    fn excuses(&self, found: &Match<'_>) -> bool {
+        let secret = || String::from_utf8_lossy(found.part(Target::Secret)).to_ascii_lowercase();
+        let mut checks = Vec::with_capacity(3);
+        if !self.paths.is_empty() {
+            checks.push(found.path.is_some_and(|path| any(&self.paths, path.as_bytes())));
+        }
+        if !self.patterns.is_empty() {
+            checks.push(any(&self.patterns, found.part(self.target)));
+        }
+        if !self.stop_words.is_empty() {
+            let secret = secret();
+            checks.push(self.stop_words.iter().any(|word| secret.contains(word.as_str())));
+        }
+        if self.all { !checks.is_empty() && checks.iter().all(|held| *held) } else { checks.contains(&true) }
+    }
+}
+
+fn any(patterns: &[Pattern], text: &[u8]) -> bool {
+    patterns.iter().any(|pattern| pattern.get().is_match(text))
+}
+
+impl Rule {
+    /// Adds what has this shape and begins in a part of a text.
+    pub(super) fn find(&self, text: &[u8], part: Range<usize>, path: Option<&str>, add: &mut dyn FnMut(Range<usize>)) {
+        if let Some(wanted) = &self.path
+            && !path.is_some_and(|path| wanted.get().is_match(path.as_bytes()))
+        {
+            return;
+        }
+        let text = &text[..part.end];
+        let mut from = part.start;
+        while from <= text.len()
+            && let Some(captures) = self.pattern.get().captures_at(text, from)
+        {
+            let whole = captures.get(0).expect("a match has a whole").range();
+            let first = || captures.iter().skip(1).flatten().next();
+            let secret = match self.group {
+                Some(group) => captures.get(group),
+                None => first().or_else(|| captures.get(0)),
+            };
+            // What stands behind a secret may stand before the next one.
+            from = secret.map_or(whole.end, |secret| secret.end()).max(whole.start + 1);
+            let Some(secret) = secret.filter(|secret| !secret.is_empty()) else { continue };
+            let found = Match { text, whole: whole.clone(), secret: secret.range(), path };
+            if self.counts(&found) {
+                add(secret.range());
+            }
+        }
+    }
+
+    fn counts(&self, found: &Match<'_>) -> bool {
+        let secret = found.part(Target::Secret);
+        (self.holds)(secret)
+            && (self.entropy <= 0.0 || entropy(secret) > self.entropy)
+            && !self.exceptions.iter().any(|exception| exception.excuses(found))
+    }
+}
+
+/// Returns the entropy of some bytes in bits for each, as if each stood for itself.
+pub(super) fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let all = f64::from(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    let share = |count: &u32| f64::from(*count) / all;
+    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
+}

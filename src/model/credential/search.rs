@@ -1,0 +1,100 @@
+//! Looks for all shapes at once: first for the words of which each has one, then for those shapes whose word is there, around it.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::rule::{Level, Rule};
+use super::{gitleaks, shapes};
+
+/// How far before a word of its a shape may begin.
+const BEFORE: usize = 256;
+
+/// How far behind it a shape may end.
+pub(super) const AFTER: usize = 8 << 10;
+
+/// Every shape, and the words to look for.
+struct Shapes {
+    rules: Vec<Rule>,
+    words: AhoCorasick,
+    /// For each word the rules that have it.
+    of: Vec<Vec<usize>>,
+    /// The least sure level that is looked for with these words.
+    level: Level,
+}
+
+impl Shapes {
+    fn up_to(level: Level) -> Self {
+        let rules: Vec<Rule> =
+            shapes::rules().into_iter().chain(gitleaks::rules()).filter(|rule| rule.level <= level).collect();
+        let mut words: Vec<&str> = rules.iter().flat_map(|rule| rule.words.iter().map(String::as_str)).collect();
+        words.sort_unstable();
+        words.dedup();
+        let with = |word: &&str| (0..rules.len()).filter(|at| rules[*at].words.iter().any(|own| own == word)).collect();
+        let of = words.iter().map(with).collect();
+        let words = AhoCorasick::builder().ascii_case_insensitive(true).build(&words).expect("the words are few");
+        Self { rules, words, of, level }
+    }
+
+    /// Returns those that are looked for up to a level.
+    fn get(level: Level) -> &'static Self {
+        static SHAPES: [OnceLock<Shapes>; 3] = [const { OnceLock::new() }; 3];
+        let shapes = SHAPES[level as usize].get_or_init(|| Self::up_to(level));
+        debug_assert_eq!(shapes.level, level);
+        shapes
+    }
+}
+
+/// Adds every secret in a text with the rule that it has the shape of; of an open text, what reaches its end is left out, since it
+/// may go on.
+pub(super) fn look(
+    text: &[u8],
+    level: Level,
+    (path, open): (Option<&str>, bool),
+    add: &mut dyn FnMut(Range<usize>, &'static Rule),
+) {
+    if text.is_empty() {
+        return;
+    }
+    let shapes = Shapes::get(level);
+    let mut around: Vec<Vec<Range<usize>>> = vec![Vec::new(); shapes.rules.len()];
+    for word in shapes.words.find_overlapping_iter(text) {
+        for rule in &shapes.of[word.pattern().as_usize()] {
+            let part = word.start().saturating_sub(BEFORE)..text.len().min(word.end() + AFTER);
+            match around[*rule].last_mut() {
+                Some(last) if part.start <= last.end => last.end = part.end.max(last.end),
+                _ => around[*rule].push(part),
+            }
+        }
+    }
+    for (rule, parts) in shapes.rules.iter().zip(around) {
+        for part in parts {
+            rule.find(text, part, path, &mut |at| {
+                if !(open && at.end == text.len()) {
+                    add(at, rule);
+                }
+            });
+        }
+    }
+}
+
+/// Finds the secrets in a text, with the names that stand in their place.
+pub(super) fn find(text: &[u8], level: Level) -> Vec<(Range<usize>, &'static str)> {
+    let mut found = Vec::new();
+    look(text, level, (None, false), &mut |at, rule| found.push((at, rule.label.as_str())));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_of_ours_compiles_and_is_looked_for() {
+        for rule in shapes::rules() {
+            rule.pattern.try_compile().unwrap_or_else(|error| panic!("{}: {error}", rule.name));
+            assert!(!rule.words.is_empty() && rule.words.iter().all(|word| *word == word.to_ascii_lowercase()));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+use super::gate::Gate;
+use super::values::Values;
+use super::*;
+
+/// Letters and digits of no meaning, so many.
+fn body(length: usize) -> String {
+    let mut state = 7_u64;
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(letters[usize::try_from(state >> 33).expect("31 bits fit") % letters.len()])
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn shape(text: &str) -> Option<String> {
+    Gate::default().check("outputs/a.txt", text.as_bytes()).err().map(|secret| secret.shape.to_owned())
+}
+
+/// Tokens as they are issued, each with the name that the gate has for it.
+fn issued() -> Vec<(&'static str, String)> {
+    let digits = "123456789012";
+    vec![
+        ("github-pat", format!("ghp_{}", body(36))),
+        ("github-oauth", format!("gho_{}", body(36))),
+        ("github-app-token", format!("ghs_{}", body(36))),
+        ("github-refresh-token", format!("ghr_{}", body(36))),
+        ("github-fine-grained-pat", format!("github_pat_{}", body(82))),
+        ("gitlab-pat", format!("glpat-{}", body(20))),
+        ("npm-access-token", format!("npm_{}", body(36))),
+        ("huggingface-access-token", format!("hf_{}", body(37).replace(|c: char| c.is_ascii_digit(), "q"))),
+        ("pypi-upload-token", format!("pypi-AgEIcHlwaS5vcmc{}", body(80))),
+        ("sendgrid-api-token", format!("SG.{}.{}", body(22), &body(70)[27..])),
+        ("stripe-access-token", format!("sk_live_{}", body(24))),
+        ("slack-app-token", format!("xapp-1-A0{}-{digits}-{}", "B1C2D3E4", body(32).to_lowercase())),
+        ("slack-bot-token", format!("xoxb-{digits}-{digits}-{}", body(24))),
+        ("slack-webhook-url", format!("https://hooks.slack.com/services/T0{0}/B0{0}/{1}", "A1B2C3D4", body(24))),
+        ("discord-webhook-url", format!("https://discord.com/api/webhooks/123456789012345678/{}", body(68))),
+        ("gcp-api-key", format!("AIzaSy{}", body(33))),
+        ("api-key", format!("sk-proj-{}", body(48))),
+        ("aws-secret-access-key", format!("aws_secret_access_key = {}", &body(41)[1..])),
+        ("aws-access-token", "AKIAQ3EGRTYHJ6KLM2WX".to_owned()),
+        ("private-key", format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n{}\n", body(64), body(64))),
+        ("private-key", format!("{{\"key\":\"-----BEGIN PRIVATE KEY-----\\n{}\\n\"}}", body(64))),
+    ]
+}
+
+#[test]
+fn the_gate_names_what_is_issued() {
+    for (name, token) in issued() {
+        assert_eq!(shape(&format!("first\nexport X={token}\n")).as_deref(), Some(name), "{token}");
+        assert_eq!(shape(&token).as_deref(), Some(name), "alone: {token}");
+    }
+}
+
+#[test]
+fn tokens_that_are_glued_to_words_are_found() {
+    for (name, token) in issued().into_iter().take(12) {
+        for text in [
+            format!("x{token}"),
+            format!("token{token}"),
+            format!("({token})"),
+            format!("{token},and"),
+            format!("a_{token}!"),
+        ] {
+            let found = find_eagerly(text.as_bytes());
+            assert!(!found.is_empty(), "{name}: {text}");
+            assert!(shape(&text).is_some(), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_only_looks_random_is_left_alone() {
+    let prose =
+        "The password is stored elsewhere; password: see the vault. Ask for the token, then set secret = value.";
+    for text in [
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "token: 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "secret=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "id = 014df517-39d1-4453-b7b3-9930c563627c",
+        "\"integrity\": \"sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg==\"",
+        "integrity sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
+        "password=${X}",
+        "password = \"changeme\"",
+        "password: <your password>",
+        "password=xxxx",
+        "password=********",
+        "password = get_password()",
+        "password: String,",
+        "self.password = password",
+        "if password == \"\" {",
+        "api_key = os.environ[\"API_KEY\"]",
+        "api_key=YOUR_API_KEY_HERE",
+        "token = \"<token>\"",
+        "access_token: ${{ secrets.GITHUB_TOKEN }}",
+        "fn is_secret(secret: &[u8]) -> bool",
+        prose,
+    ] {
+        assert_eq!(find_eagerly(text.as_bytes()), [], "{text}");
+        assert_eq!(shape(text), None, "{text}");
+    }
+    // The examples that gitleaks knows, and those of manuals.
+    for text in [
+        "AKIAIOSFODNN7EXAMPLE",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "AIzaSyAnLA7NfeLquW1tJFpx_eQCxoX-oo6YyIs",
+        &format!("ghp_{}", "x".repeat(36)),
+        "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
+        "Authorization: Bearer $TOKEN",
+        "https://user:password@example.com/x",
+        "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
+    ] {
+        assert_eq!(shape(text), None, "{text}");
+    }
+}
+
+#[test]
+fn transcripts_lose_what_a_word_betrays() {
+    for (text, left) in [
+        ("password=hunter2 rest", "password=[redacted:password] rest"),
+        ("DB_PASSWORD: \"s3cr3t!\"", "DB_PASSWORD: \"[redacted:password]\""),
+        ("{\"password\":\"tr0ub4dor\"}", "{\"password\":\"[redacted:password]\"}"),
+        ("{\\\"password\\\":\\\"tr0ub4dor\\\"}", "{\\\"password\\\":\\\"[redacted:password]\\\"}"),
+        ("?user=a&password=hunter2&b=c", "?user=a&password=[redacted:password]&b=c"),
+        ("client_secret=Q7w8E9r0T1y2U3i4", "client_secret=[redacted:secret]"),
+        ("key wJalrXUtnFEMI/K7MDENG/bPxRfiCYzq8W5tLk01 end", "key [redacted:aws-secret-access-key] end"),
+    ] {
+        let mut clean = text.to_owned();
+        for (at, name) in apart(find_eagerly(text.as_bytes())).into_iter().rev() {
+            clean.replace_range(at, &format!("[redacted:{name}]"));
+        }
+        assert_eq!(clean, left);
+    }
+}
+
+#[test]
+fn given_values_are_found_in_every_form() {
+    use base64ct::{Base64, Base64Unpadded, Base64Url, Encoding as _};
+    let value = "pa/s \"w\u{f6}rd\"+1?~";
+    let values = Values::new(&[value.as_bytes().to_vec()]);
+    let found = |text: &str| values.find(text.as_bytes()).map(|at| text[at].to_owned()).collect::<Vec<_>>();
+    let mut texts = vec![value.to_owned()];
+    for before in ["", "a", "ab", "abc"] {
+        for after in ["", "\n", "yz", ":x1"] {
+            let whole = format!("{before}{value}{after}");
+            texts.push(Base64::encode_string(whole.as_bytes()));
+            texts.push(Base64Unpadded::encode_string(whole.as_bytes()));
+            texts.push(Base64Url::encode_string(whole.as_bytes()));
+        }
+    }
+    let hex = |upper: bool| value.bytes().map(move |b| if upper { format!("{b:02X}") } else { format!("{b:02x}") });
+    texts.extend([hex(true).collect(), hex(false).collect(), hex(false).collect::<Vec<_>>().join(" ")]);
+    texts.push("pa%2Fs%20%22w%C3%B6rd%22%2B1%3F~".to_owned());
+    texts.push("pa%2fs+%22w%c3%b6rd%22%2b1%3f%7E".to_owned());
+    texts.push("pa/s \\\"w\u{f6}rd\\\"+1?~".to_owned());
+    texts.push("pa\\/s \\u0022w\\u00f6rd\\u0022\\u002B1?~".to_owned());
+    texts.push("pa/s \\\\\\\"w\\\\u00f6rd\\\\\\\"+1?~".to_owned());
+    for text in texts {
+        assert_eq!(found(&format!("x {text} y")).len(), 1, "{text}");
+        assert_eq!(found(&text).len(), 1, "{text}");
+    }
+    assert_eq!(found("pa/s word"), Vec::<String>::new());
+    assert!(Values::new(&[b"abc".to_vec()]).find(b"abc YWJj 616263").next().is_none(), "too short");
+}
+
+#[test]
+fn the_gate_says_where_and_never_what() {
+    let token = format!("ghp_{}", body(36));
+    let gate = Gate::default();
+    let refused = gate.check("a/b.txt", format!("one\ntwo\nx={token}\n").as_bytes()).unwrap_err();
+    assert_eq!(refused.to_string(), "secret-found: a/b.txt:3 github-pat");
+    let named = gate.check(&format!("a/{token}.txt"), b"").unwrap_err();
+    assert_eq!(named.to_string(), "secret-found: a/[redacted:github-token].txt github-pat");
+    let given = gate.with(&[b"hunter2".to_vec()]);
+    assert_eq!(given.check("x", b"a\nb aHVudGVyMg== c").unwrap_err().to_string(), "secret-found: x:2 secret-env");
+    assert!(!given.check("hunter2.txt", b"").unwrap_err().to_string().contains("hunter2"));
+}
+
+#[test]
+fn the_gate_sees_what_lies_across_its_pieces() {
+    let token = format!("ghp_{}", body(36));
+    for before in [(256 << 10) - 20, (256 << 10) + (10 << 10) - 20, 1 << 20] {
+        let text = format!("{}\n {token} {}", "y\n".repeat(before / 2), "z".repeat(300 << 10));
+        for size in [4096, 100_000, usize::MAX] {
+            let gate = Gate::default();
+            let mut scan = gate.scan("x").expect("the name is none");
+            let said = text.as_bytes().chunks(size.min(text.len())).try_for_each(|piece| scan.push(piece));
+            let refused = said.and_then(|()| scan.finish()).unwrap_err();
+            assert_eq!(refused.line, Some(before as u64 / 2 + 2), "{before} {size}");
+        }
+    }
+}
+
+#[test]
+fn what_is_allowed_is_let_through_by_all_its_names() {
+    let token = format!("stripe = \"sk_live_{}\"", body(24));
+    let gate = |allowed: &str| Gate::new(vec![allowed.parse().expect("it is one")]);
+    assert!(gate("stripe-access-token").check("a", token.as_bytes()).is_ok());
+    assert!(gate("stripe-access-token:b").check("a", token.as_bytes()).is_err());
+    let both = format!("{token}\nghp_{}", body(36));
+    assert_eq!(gate("stripe-access-token").check("a", both.as_bytes()).unwrap_err().line, Some(2));
+}

@@ -1,0 +1,128 @@
+//! The forms in which a given value may stand in a text.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use base64ct::{Base64Unpadded, Base64UrlUnpadded, Encoding as _};
+use regex::bytes::{Regex, RegexBuilder};
+
+/// Values shorter than this are not looked for: they would blank out half of any text.
+const SHORTEST: usize = 4;
+
+/// The fewest characters of base64 that are taken for a part of a value.
+const SHORTEST_BASE64: usize = 6;
+
+/// The longest value that is looked for in other forms than as it is.
+const LONGEST_ENCODED: usize = 16 << 10;
+
+/// Values to be found: as they are, in base64 at any place of a longer text, in hexadecimal digits, and escaped as URLs, forms and
+/// JSON do it.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    pattern: Option<Regex>,
+    longest: usize,
+}
+
+impl Values {
+    /// Returns what finds these; of one with several lines, each line is a value.
+    pub fn new(values: &[Vec<u8>]) -> Self {
+        let lines = values.iter().flat_map(|value| value.split(|byte| matches!(byte, b'\n' | b'\r')));
+        let mut lines: Vec<&[u8]> = lines.filter(|line| line.len() >= SHORTEST).collect();
+        // Where one value begins with another, the longer one is the one to find.
+        lines.sort_by_key(|line| (std::cmp::Reverse(line.len()), *line));
+        lines.dedup();
+        let longest = lines.first().map_or(0, |line| line.len());
+        let forms: Vec<String> = lines.iter().flat_map(|line| forms(line)).collect();
+        let pattern = (!forms.is_empty()).then(|| {
+            let pattern = format!("(?-u:{})", forms.join("|"));
+            let mut builder = RegexBuilder::new(&pattern);
+            builder.size_limit(usize::MAX).build().expect("escaped bytes are a pattern")
+        });
+        Self { pattern, longest }
+    }
+
+    /// Returns how many bytes the longest form has.
+    pub fn longest(&self) -> usize {
+        // An escaped byte of JSON has six.
+        if self.longest > LONGEST_ENCODED { self.longest } else { 6 * self.longest }
+    }
+
+    /// Finds the values in a text.
+    pub fn find<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.pattern.iter().flat_map(move |pattern| pattern.find_iter(text).map(|found| found.range()))
+    }
+}
+
+/// Returns patterns for the forms of one value.
+fn forms(value: &[u8]) -> Vec<String> {
+    if value.len() > LONGEST_ENCODED {
+        return vec![value.iter().fold(String::new(), |pattern, byte| pattern + &literal(*byte))];
+    }
+    let hex = value.iter().map(|byte| format!("(?i:{byte:02x})")).collect::<Vec<_>>().join("(?:[ :]|\\\\x)?");
+    let mut forms = vec![escaped(value), hex];
+    forms.extend(base64(value));
+    forms
+}
+
+/// Returns a pattern for the value as it is, and with any of its characters escaped.
+fn escaped(value: &[u8]) -> String {
+    let mut pattern = String::new();
+    for chunk in value.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let mut bytes = [0; 4];
+            let bytes = c.encode_utf8(&mut bytes).as_bytes();
+            let raw: String = bytes.iter().map(|byte| literal(*byte)).collect();
+            let percent: String = bytes.iter().map(|byte| format!("%(?i:{byte:02x})")).collect();
+            let mut units = [0; 2];
+            let json: String = c.encode_utf16(&mut units).iter().map(|unit| format!("\\\\+u(?i:{unit:04x})")).collect();
+            let _ = write!(pattern, "(?:{raw}|{percent}|{json}");
+            match c {
+                ' ' => pattern.push_str("|\\+"),
+                '"' | '/' | '\\' | '\'' => _ = write!(pattern, "|\\\\+{raw}"),
+                '\t' => pattern.push_str("|\\\\+t"),
+                _ => {}
+            }
+            pattern.push(')');
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(pattern, "(?:{}|%(?i:{byte:02x}))", literal(*byte));
+        }
+    }
+    pattern
+}
+
+/// Returns patterns for the value in base64: the characters that do not depend on what stands before and behind it, for each of
+/// the three places that its first byte may have in a group, and those next to them that hold bits of it.
+fn base64(value: &[u8]) -> BTreeSet<String> {
+    let mut forms = BTreeSet::new();
+    for before in 0..3 {
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(value);
+        let (from, to) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+        for (encoded, any) in [
+            (Base64Unpadded::encode_string(&bytes), "[A-Za-z0-9+/]"),
+            (Base64UrlUnpadded::encode_string(&bytes), "[A-Za-z0-9_-]"),
+        ] {
+            let stable = &encoded[from..to];
+            let first = if before > 0 { format!("{any}?") } else { String::new() };
+            let last = if bytes.len() * 8 % 6 > 0 { format!("{any}?") } else { String::new() };
+            if stable.len() >= SHORTEST_BASE64 {
+                forms.insert(format!("{first}{}{last}={{0,2}}", text(stable)));
+            } else if before == 0 {
+                // So short a value is found where it stands alone.
+                forms.insert(format!("{}={{0,2}}", text(&encoded)));
+            }
+        }
+    }
+    forms
+}
+
+fn text(text: &str) -> String {
+    text.bytes().map(literal).collect()
+}
+
+/// Returns a pattern that matches exactly this byte.
+fn literal(byte: u8) -> String {
+    format!(r"\x{byte:02x}")
+}

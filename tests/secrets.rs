@@ -1,0 +1,283 @@
+//! Credentials in whatever is stored, shown or handed on.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::common::ground::{Ground, item};
+
+/// A token as GitHub issues them, in two parts, so that a script that puts them together is none.
+const PARTS: (&str, &str) = ("ghp_", "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4");
+
+fn token() -> String {
+    format!("{}{}", PARTS.0, PARTS.1)
+}
+
+/// Returns a line of shell that prints the token.
+fn print() -> String {
+    format!("printf '%s%s\\n' {} {}", PARTS.0, PARTS.1)
+}
+
+/// Fails if any object of the repository, reachable or not, has the bytes in it.
+#[track_caller]
+fn is_nowhere(ground: &Ground, bytes: &str) {
+    let script =
+        "git cat-file --batch-all-objects --batch --unordered --buffer | grep -a -c -F -e \"$(cat ../needle)\"";
+    ground.env.write("needle", bytes);
+    let counted = ground.env.shell("repo", script);
+    assert_eq!(counted.stdout.trim(), "0", "{bytes} is in the object database");
+}
+
+/// Returns what was saved of the first attempt of the item `i`.
+fn saved(ground: &Ground, run: &str) -> String {
+    let reference = format!("refs/handoff/salvage/{run}");
+    let listed = ground.env.git(["ls-tree", "-r", "-t", "--name-only", &reference]).success();
+    let folder = listed.lines().find(|path| path.ends_with("i/1")).expect("its work is saved");
+    format!("{reference}:{folder}")
+}
+
+#[test]
+fn a_product_with_a_secret_fails_its_item_and_reaches_no_object() {
+    for (name, script, place) in [
+        (
+            "output",
+            format!("mkdir -p outputs/deep; (echo one; {}) > outputs/deep/report.txt", print()),
+            "outputs/deep/report.txt:2",
+        ),
+        ("binary", format!("(head -c 300000 /dev/zero; printf '\\n'; {}) > outputs/x.bin", print()), "outputs/x.bin:2"),
+        ("new", format!("mkdir new; (echo one; echo two; {}) > new/config.toml", print()), "new/config.toml:3"),
+        ("changed", format!("{} >> a.txt", print()), "a.txt:3"),
+        ("packed", format!("(printf '\\000\\001\\n'; {}) > blob.dat", print()), "blob.dat:2"),
+        ("attributes", format!("echo '*.txt binary' > .gitattributes; {} >> a.txt", print()), "a.txt:3"),
+        ("glued", format!("printf 'my%s%s,' {} {} > dir/b.txt", PARTS.0, PARTS.1), "dir/b.txt:1"),
+        ("many", format!("for i in $(seq 300); do echo $i > f$i; done; {} > g", print()), "g:1"),
+        ("link", format!("ln -s \"$({})\" link", print()), "link:1"),
+    ] {
+        let ground = Ground::new();
+        let mut with = item("i", &format!("echo clean > kept.txt; {script}"));
+        with["maxAttempts"] = json!(3);
+        let ran = ground.drive(name, &[with]).exit(4);
+        let seen = ground.item(name, "i");
+        assert_eq!((seen.status.as_str(), seen.attempts), ("failed", 1), "{name}: {ran}");
+        assert_eq!(seen.reason, format!("secret-found: {place} github-pat"));
+        assert!(!ran.to_string().contains(&token()), "{ran}");
+        is_nowhere(&ground, &token());
+        assert!(
+            ran.stderr.contains("left out of the saved work of attempt 1: secret-found: ") || name == "attributes",
+            "{ran}"
+        );
+        let saved = ground.env.git(["show", &format!("{}/kept.txt", saved(&ground, name))]);
+        assert_eq!(saved.stdout, "clean\n", "what has none is saved: {saved}");
+        ground.passes_fsck();
+    }
+}
+
+#[test]
+fn the_name_of_a_product_is_looked_at_too() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("i", &format!("touch outputs/\"$({})\"", print()))]).ends(4);
+    assert_eq!(ground.item("r", "i").reason, "secret-found: outputs/[redacted:github-token] github-pat");
+    is_nowhere(&ground, &token());
+}
+
+#[test]
+fn work_that_failed_otherwise_is_saved_without_its_secrets() {
+    let ground = Ground::new();
+    let script = format!(
+        "echo clean > kept.txt; {} > token.txt; {} >> a.txt; {} > outputs/o; exit 3",
+        print(),
+        print(),
+        print()
+    );
+    let ran = ground.drive("r", &[item("i", &script)]).exit(4);
+    is_nowhere(&ground, &token());
+    let names = ground.env.git(["ls-tree", "-r", "--name-only", &saved(&ground, "r")]).success();
+    assert_eq!(names.lines().collect::<Vec<_>>(), ["a.txt", "dir/b.txt", "kept.txt"]);
+    assert_eq!(ground.env.git(["show", &format!("{}/a.txt", saved(&ground, "r"))]).success(), "one\ntwo\n");
+    assert!(ran.stderr.contains("token.txt:1 github-pat"), "{ran}");
+}
+
+#[test]
+fn what_is_taken_away_or_was_there_is_no_secret_found() {
+    let ground = Ground::new();
+    ground.env.write("repo/old.txt", &format!("one\n{}\nthree\n", token()));
+    ground.env.git(["add", "--all"]).success();
+    ground.env.git(["commit", "--quiet", "--message", "Leak"]).success();
+    ground.drive("away", &[item("i", "echo one > old.txt")]).ends(0);
+    ground.drive("beside", &[item("i", "sed -i s/three/four/ old.txt")]).ends(0);
+    ground.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
+    ground.env.handoff(["push", "../remote.git"]).success();
+}
+
+#[test]
+fn a_value_of_secret_env_is_refused_in_any_encoding() {
+    let value = "correct horse/battery";
+    for (name, script) in [
+        ("plain", "printf '%s' \"$S\""),
+        ("base64", "printf 'user:%s' \"$S\" | base64"),
+        ("hex", "printf '%s' \"$S\" | od -An -tx1 | tr -d ' \\n'"),
+        ("url", "printf 'correct%%20horse%%2Fbattery'"),
+    ] {
+        let ground = Ground::new();
+        ground.env.write("secret", &format!("{value}\n"));
+        ground.config("handoff.subagent.a.command", &format!("{script} > outputs/x; {script}; echo; {script} >&2"));
+        ground.config("handoff.subagent.a.secretEnv", "S=@../secret");
+        let ran =
+            ground.drive("r", &[json!({ "id": "i", "executor": "dispatch", "inputs": { "subagent": "a" } })]).exit(4);
+        assert_eq!(ground.item("r", "i").reason, "secret-found: outputs/x:1 secret-env", "{name}: {ran}");
+        let transcript = ground.env.handoff(["show", "r/i", "--transcript"]);
+        assert!(!transcript.stdout.contains("battery"), "{transcript}");
+        for bytes in [value, "correct%20horse%2Fbattery", "Y29ycmVjdCBob3JzZS9i", "636f727265637420"] {
+            is_nowhere(&ground, bytes);
+        }
+    }
+}
+
+#[test]
+fn a_secret_comes_from_the_environment_a_command_or_a_file() {
+    let ground = Ground::new();
+    ground.env.write("repo/.secret", "from a file\n");
+    ground.config(
+        "handoff.subagent.a.command",
+        "printf '%s|%s' \"$A\" \"$B\" | sha256sum > outputs/x; env | grep -c HOME",
+    );
+    ground.config("handoff.subagent.a.secretEnv", "A=!printf x >> ../count; printf 'from $HOME\\n'");
+    ground.env.git(["config", "--add", "handoff.subagent.a.secretEnv", "B=@.secret"]).success();
+    let dispatch = |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": "a" } });
+    ground.drive("r", &[dispatch("i"), dispatch("j")]).ends(0);
+    let sum = ground.env.shell("repo", "printf '%s|%s' 'from $HOME' 'from a file' | sha256sum").success();
+    assert_eq!(ground.env.handoff(["cat", "r/i:outputs/x"]).success(), sum);
+    assert_eq!(fs::read_to_string(ground.path("count")).unwrap(), "x", "the command runs once for a driver");
+    let manifest = ground.env.handoff(["show", "--json", "r/i"]).success();
+    assert!(manifest.contains("\"secretEnv\":[\"A\",\"B\"]") && !manifest.contains("from a"), "{manifest}");
+}
+
+#[test]
+fn a_secret_that_cannot_be_had_fails_its_item_alone_and_says_nothing_of_it() {
+    for (form, why) in [
+        ("S=!echo hunter2; echo hunter2 >&2; exit 3", "its command failed (exit status: 3)"),
+        ("S=@nowhere", "could not be read"),
+        ("S=!true", "it is empty"),
+    ] {
+        let ground = Ground::new();
+        ground.config("handoff.subagent.a.command", "true");
+        ground.config("handoff.subagent.a.secretEnv", form);
+        let dispatch = json!({ "id": "i", "executor": "dispatch", "inputs": { "subagent": "a" }, "maxAttempts": 1 });
+        let ran = ground.drive("r", &[dispatch, item("other", "true")]).exit(4);
+        let reason = ground.item("r", "i").reason;
+        assert!(reason.contains("secret S of `handoff.subagent.a.secretenv`") && reason.contains(why), "{reason}");
+        assert!(!ran.to_string().contains("hunter2"), "{ran}");
+        assert_eq!(ground.item("r", "other").status, "done");
+        is_nowhere(&ground, "hunter2");
+    }
+}
+
+#[test]
+fn a_secret_in_a_configuration_is_refused_and_not_repeated() {
+    let ground = Ground::new();
+    for value in ["KEY=hunter2", "KEY=", "KEY=!", "KEY=@", "K Y=hunter2", "=hunter2", "hunter2=!x y", "KEY= hunter2"] {
+        ground.config("handoff.subagent.a.secretEnv", value);
+        let refused = ground.env.handoff(["runs"]);
+        if value == "hunter2=!x y" {
+            refused.ends(0);
+            continue;
+        }
+        let refused = refused.exit(1).to_string();
+        assert!(refused.contains("handoff.subagent.a.secretenv") && !refused.contains("hunter2"), "{refused}");
+    }
+}
+
+#[test]
+fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
+    let ground = Ground::new();
+    let handoff = |args: &[&str]| ground.env.handoff(args);
+    let refused = |args: &[&str], place: &str| {
+        let before = ground.refs();
+        let said = handoff(args).exit(1).to_string();
+        assert!(said.contains(&format!("secret-found: {place} github-pat")), "{args:?}: {said}");
+        assert!(!said.contains(&token()), "{said}");
+        assert_eq!(ground.refs(), before, "{args:?}");
+        is_nowhere(&ground, &token());
+    };
+    ground.env.write("secret.txt", &format!("one\n{}\n", token()));
+    let plan = ground.plan("bad", &[item("i", &format!("echo {}", token()))]);
+    refused(&["submit", &plan], "plan:1");
+    ground.env.write(
+        "art.json",
+        &json!({"id": "art", "items": [item("i", "true")], "artifacts": {"x": "secret.txt"}}).to_string(),
+    );
+    refused(&["submit", "../art.json"], "../secret.txt:2");
+    ground.env.write("open.json", &json!({"id": "open", "openEnded": true, "items": [item("i", "true")]}).to_string());
+    handoff(&["submit", "../open.json"]).ends(0);
+    ground
+        .env
+        .write("more.json", &json!({"id": "open", "items": [item("j", &format!("echo {}", token()))]}).to_string());
+    refused(&["extend", "open", "../more.json"], "plan:1");
+    refused(&["doc", "put", "open", "note", "../secret.txt"], "../secret.txt:2");
+    ground.env.write("state.json", "{}");
+    refused(&["checkpoint", "t", "--state", "../secret.txt"], "../secret.txt:2");
+    refused(&["checkpoint", "t", "--state", "../state.json", "--packet", "../secret.txt"], "../secret.txt:2");
+    refused(&["checkpoint", "t", "--state", "../state.json", "--summary", &token()], "summary:1");
+    ground.env.write("repo/sub/left.txt", &format!("one\n{}\n", token()));
+    refused(&["checkpoint", "t", "--state", "../state.json", "--worktree"], "sub/left.txt:2");
+    // One that is let through is stored; a setting in a file of the work tree lets nothing through.
+    ground.env.write("repo/.handoff", "[handoff \"secrets\"]\n\tallow = github-pat\n");
+    ground.env.git(["config", "include.path", "../.handoff"]).success();
+    refused(&["checkpoint", "t", "--state", "../state.json", "--worktree"], "sub/left.txt:2");
+    ground.config("handoff.secrets.allow", "github-pat:sub/*");
+    handoff(&["checkpoint", "t", "--state", "../state.json", "--worktree"]).ends(0);
+}
+
+#[test]
+fn a_push_looks_again() {
+    let ground = Ground::new();
+    ground.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
+    ground.config("handoff.secrets.allow", "github-pat");
+    let script = format!("{} > outputs/x; {} > y", print(), print());
+    ground.drive("r", &[item("i", &script)]).ends(0);
+    ground.env.git(["config", "--unset", "handoff.secrets.allow"]).success();
+    let said = ground.env.handoff(["push", "../remote.git"]).exit(1).to_string();
+    assert!(said.contains("secret-found: ") && said.contains(":1 github-pat") && !said.contains(&token()), "{said}");
+    assert_eq!(ground.env.shell("remote.git", "git for-each-ref | wc -l").success().trim(), "0");
+    ground.config("handoff.secrets.allow", "github-pat");
+    ground.env.handoff(["push", "../remote.git"]).success();
+}
+
+#[test]
+fn a_token_in_the_place_of_a_name_is_not_repeated() {
+    let ground = Ground::new();
+    let token = token();
+    for args in [
+        vec!["show", &token],
+        vec!["show", "--json", &token],
+        vec!["run", &token],
+        vec!["retry", &token],
+        vec![&token],
+        vec!["thread", "log", &token],
+        vec!["doc", "get", &token, &token],
+        vec!["push", &token],
+        vec!["status", "--json", &token],
+    ] {
+        let said = ground.env.handoff(&args);
+        assert_ne!(said.status, Some(0), "{args:?}");
+        assert!(!said.to_string().contains(PARTS.1), "{args:?}: {said}");
+        assert!(said.to_string().contains("[redacted:github-token]"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn nobody_else_enters_an_attempts_folder_and_nothing_of_ignored_files_travels_but_their_names() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("i", "stat -c %a .. > outputs/mode")]).ends(0);
+    assert_eq!(ground.env.handoff(["cat", "r/i:outputs/mode"]).success().trim(), "700");
+    ground.env.write("repo/.gitignore", ".env\n");
+    ground.env.write("repo/.env", "PIN=1234\n");
+    ground.env.write("state.json", "{}");
+    ground.env.handoff(["checkpoint", "t", "--state", "../state.json", "--worktree"]).success();
+    let log = ground.env.handoff(["thread", "show", "--json", "t"]).success();
+    let sum = ground.env.shell("repo", "sha256sum < .env").success();
+    is_nowhere(&ground, &sum[..64]);
+    assert!(log.contains(".env"), "{log}");
+    assert_eq!(fs::metadata(ground.path("repo/.env")).unwrap().permissions().mode() & 0o777, 0o644);
+}
