@@ -64,6 +64,11 @@ fn is_reused(workspace: &Workspace, inode: u64) -> bool {
     fs::metadata(workspace.tree()).unwrap().ino() == inode
 }
 
+#[expect(clippy::print_stderr, reason = "what is not tested is said aloud")]
+fn skipped(what: &str) {
+    eprintln!("skipped: {what}");
+}
+
 /// Whether worktrees are used again on the file system that the tests are on.
 fn is_pooled() -> bool {
     let repo = Repo::new("sha1");
@@ -71,7 +76,7 @@ fn is_pooled() -> bool {
     let (workspace, inode) = next(&repo, &host, "true", 1);
     let reused = is_reused(&workspace, inode);
     if !reused {
-        eprintln!("worktrees are not used again on this file system: the tests show less");
+        skipped("worktrees are not used again on this file system, and the tests show less");
     }
     reused
 }
@@ -229,7 +234,7 @@ fn flags_and_access_lists_go_with_the_folder() {
         let able = shell(dir.path(), script).0;
         shell(dir.path(), "chattr -iad a.txt dir");
         if !able {
-            eprintln!("skipped, for want of the program, the right or the file system: {script}");
+            skipped(&format!("{script}, for want of the program, the right or the file system"));
             continue;
         }
         let fresh = Workspace::create(&host, &run(), &item("fresh"), 1, repo.head()).unwrap();
