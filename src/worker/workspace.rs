@@ -95,7 +95,9 @@ impl Workspace {
             workspace.pristine = Some(pristine);
             return Ok(workspace);
         }
-        match fs::create_dir(&path) {
+        // In the folder that is open and not by its path, where there may be another by now: the run's folder goes with its last
+        // attempt.
+        match run_folder.make(&name) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use git_handoff::worker::capture::capture;
 use git_handoff::worker::host::Host;
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worker::workspace::{Error, Workspace};
 
 use crate::worker::harness::{FORMATS, Repo, item, run};
 
@@ -262,7 +262,7 @@ fn a_pool_ends_with_its_driver_and_is_swept_after_one_that_died() {
     other.prepare().unwrap();
     assert_eq!(fs::read_dir(&pools).unwrap().count(), 1);
     host.clear_pool().unwrap();
-    assert_eq!(fs::read_dir(&pools).unwrap().count(), 0);
+    assert!(!pools.exists());
     fs::create_dir_all(pools.join("dead/0/tree")).unwrap();
     fs::set_permissions(pools.join("dead/0"), fs::Permissions::from_mode(0o500)).unwrap();
     other.prepare().unwrap();
@@ -306,4 +306,25 @@ fn another_base_and_another_configuration_get_a_worktree_of_their_own() {
     let other = Workspace::create(&host, &run(), &item("edit/a"), 5, repo.head()).unwrap();
     assert!(!is_reused(&other, inode));
     assert_eq!(fs::read_to_string(other.tree().join("a.txt")).unwrap(), "other\n");
+}
+
+#[test]
+fn a_runs_folder_that_comes_and_goes_costs_no_attempt() {
+    let repo = Repo::new("sha1");
+    let (host, _dir) = host(&repo);
+    let head = repo.head();
+    std::thread::scope(|scope| {
+        for name in ["a", "b", "c"] {
+            let host = &host;
+            scope.spawn(move || {
+                for attempt in 1..=100 {
+                    // The folder may go away while the attempt's is made: then it is made again, as the driver does it.
+                    let made = std::iter::repeat_with(|| Workspace::create(host, &run(), &item(name), attempt, head))
+                        .find(|made| !matches!(made, Err(Error::Io(_, e)) if e.kind() == std::io::ErrorKind::NotFound));
+                    made.unwrap().unwrap().remove().unwrap();
+                }
+            });
+        }
+    });
+    assert!(!host.root.join(run().encoded()).exists());
 }

@@ -15,6 +15,7 @@ use rustix::fs::RenameFlags;
 
 use super::reset::Pristine;
 use super::{Base, Error, Workspace};
+use crate::model::name::RunId;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 
@@ -152,7 +153,13 @@ pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
 impl Spares {
     fn clear(&mut self) -> io::Result<()> {
         self.spent.clear();
-        self.place.take().map_or(Ok(()), |place| place.pools.remove(&place.name))
+        let Some(place) = self.place.take() else { return Ok(()) };
+        place.pools.remove(&place.name)?;
+        if let Some(pools) = place.path.parent() {
+            // Fails as long as other drivers have theirs.
+            let _ = std::fs::remove_dir(pools);
+        }
+        Ok(())
     }
 }
 
@@ -198,15 +205,10 @@ pub fn sweep(root: &Path) -> io::Result<()> {
 impl Workspace {
     /// Gives a folder that is of no more use back to the pool, where this costs nothing; else it is to be removed.
     ///
-    /// To be called when the worker's processes are gone and its work is recorded.
+    /// To be called when the worker's processes are gone and its work is recorded. The run's folder stays, for the next attempt, until
+    /// [`Host::leave`].
     pub fn recycle(self, host: &Host) -> Result<(), Box<Self>> {
-        let run = self.dir.parent().map(Path::to_owned);
-        host.pool.put(host, Box::new(self))?;
-        if let Some(run) = run {
-            // Fails as long as other attempts of the run are there.
-            let _ = std::fs::remove_dir(run);
-        }
-        Ok(())
+        host.pool.put(host, Box::new(self))
     }
 }
 
@@ -250,6 +252,14 @@ impl Host {
                 return Ok(Some(used));
             }
         }
+    }
+
+    /// Removes what was kept while a run was driven: the worktrees that are used again, and the run's folder if nothing is in it.
+    pub fn leave(&self, run: &RunId) -> Result<(), Error> {
+        self.clear_pool()?;
+        // Fails as long as attempts of the run are there.
+        let _ = std::fs::remove_dir(self.root.join(run.encoded()));
+        Ok(())
     }
 
     /// Removes the worktrees that are kept to be used again.
