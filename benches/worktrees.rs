@@ -24,7 +24,7 @@ const ROUNDS: usize = 5;
 
 fn main() {
     let bench = Bench::new();
-    let head: Oid = bench.git_says(&bench.repository, &["rev-parse", "HEAD"]).trim().parse().expect("a commit");
+    let head: Oid = git(&bench.repository, &["rev-parse", "HEAD"]).trim().parse().expect("a commit");
     let store = Store::discover(&bench.repository).expect("it is a repository");
     let mut times: [Vec<Duration>; 7] = Default::default();
     for round in 0..ROUNDS {
@@ -37,10 +37,10 @@ fn main() {
         };
         let theirs = bench.folder.path().join(format!("theirs-{round}"));
         let path = theirs.to_str().expect("our paths are text").to_owned();
-        timed(&mut times[0], &mut || bench.git(&bench.repository, &["worktree", "add", "-q", "--detach", &path]));
-        bench.git(&theirs, &["status", "--porcelain"]);
+        timed(&mut times[0], &mut || drop(git(&bench.repository, &["worktree", "add", "-q", "--detach", &path])));
+        git(&theirs, &["status", "--porcelain"]);
         fs::write(theirs.join("d7/f7"), "changed\n").expect("a file is written");
-        timed(&mut times[1], &mut || bench.git(&theirs, &["status", "--porcelain"]));
+        timed(&mut times[1], &mut || drop(git(&theirs, &["status", "--porcelain"])));
         let host = Host::new(store.clone(), bench.folder.path().join(format!("ours-{round}")));
         let (run, item) = (RunId::parse("bench").expect("an id"), ItemId::parse("item").expect("an id"));
         let create = |attempt| Workspace::create(&host, &run, &item, attempt, head).expect("a worktree is made");
@@ -61,7 +61,7 @@ fn main() {
         timed(&mut times[6], &mut || made = Some(create(3)));
         made.take().expect("it was made").remove().expect("it is removed");
         host.clear_pool().expect("the pool is removed");
-        bench.git(&bench.repository, &["worktree", "remove", "--force", &path]);
+        git(&bench.repository, &["worktree", "remove", "--force", &path]);
     }
     let [add, status, cold, nothing, one, warm, untouched] = times.each_mut().map(|times| {
         times.sort_unstable();
@@ -99,29 +99,25 @@ impl Bench {
         fs::create_dir_all(&repository).expect("the repository's folder");
         let bench = Self { folder, repository };
         let dir = &bench.repository;
-        bench.git(dir, &["init", "-q", "-b", "main"]);
-        bench.git(dir, &["config", "user.name", "Bench"]);
-        bench.git(dir, &["config", "user.email", "bench@localhost"]);
+        git(dir, &["init", "-q", "-b", "main"]);
+        git(dir, &["config", "user.name", "Bench"]);
+        git(dir, &["config", "user.email", "bench@localhost"]);
         for n in 0..FILES {
             let path = dir.join(format!("d{}/f{n}", n % 200));
             fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder is made");
             fs::write(path, format!("one of many lines of file {n}\n").repeat(100)).expect("a file is written");
         }
-        bench.git(dir, &["add", "-A"]);
-        bench.git(dir, &["commit", "-q", "-m", "Many files"]);
-        bench.git(dir, &["gc", "-q"]);
+        git(dir, &["add", "-A"]);
+        git(dir, &["commit", "-q", "-m", "Many files"]);
+        git(dir, &["gc", "-q"]);
         bench
     }
+}
 
-    fn git(&self, dir: &Path, args: &[&str]) {
-        self.git_says(dir, args);
-    }
-
-    fn git_says(&self, dir: &Path, args: &[&str]) -> String {
-        let output = Command::new("git").args(args).current_dir(dir).output().expect("git runs");
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
+fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(dir).output().expect("git runs");
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn ratio(what: &str, ours: Duration, theirs: Duration, most: f64) {

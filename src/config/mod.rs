@@ -87,6 +87,7 @@ pub struct Queue {
 
 /// Everything that is configured, with defaults where nothing is.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Config {
     /// `handoff.executor.<name>.*`
     pub executors: BTreeMap<String, Executor>,

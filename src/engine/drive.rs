@@ -291,7 +291,7 @@ impl Driver<'_> {
         if recorded || (filed && finished.saved) {
             // At once, so that what is dispatched next finds it.
             if let Err(workspace) = workspace.recycle(&self.machine.host) {
-                self.removals.spawn_blocking(move || attempt::remove(workspace));
+                self.removals.spawn_blocking(move || attempt::remove(*workspace));
             }
         } else {
             let note = format!(

@@ -28,6 +28,11 @@ impl Folder {
         Ok(Self(self.0.try_clone()?))
     }
 
+    /// Makes a folder in this one; nothing may have its name, and this one must still be somewhere.
+    pub(in crate::worker) fn make(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+    }
+
     /// Opens a folder below this one, `relative` being slash-separated; no part of it may be a link.
     pub(in crate::worker) fn folder(&self, relative: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -20,7 +20,6 @@ mod submodules;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,8 +99,9 @@ impl Workspace {
                 }
             };
         }
-        // What a worker has in its hands, secrets it was given among it, is nobody else's.
-        match fs::DirBuilder::new().mode(0o700).create(&path) {
+        // In the folder that is open and not by its path, where there may be another by now: the run's folder goes with its last
+        // attempt.
+        match run_folder.make(&name) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }

@@ -42,12 +42,13 @@ impl Driver<'_> {
 
     /// Waits for the worktrees that are being removed, and removes those that were kept to be used again.
     pub(super) async fn tidy(&mut self) {
-        let host = self.machine.host.clone();
-        self.removals.spawn_blocking(move || Some(in_words(&host.clear_pool().err()?)));
         while let Some(removed) = self.removals.join_next().await {
             if let Ok(Some(note)) = removed {
                 (self.tell)(Progress::Note(note));
             }
+        }
+        if let Err(error) = self.machine.host.leave(self.run.id()) {
+            (self.tell)(Progress::Note(in_words(&error)));
         }
     }
 

@@ -79,14 +79,13 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
     }
     let at_checkout = index(workspace, base)?;
     let written = filetime::FileTime::from_system_time(at_checkout.written);
-    let index = match &at_checkout.state {
-        Some(state) => Arc::clone(state),
-        None => {
-            let options = gix::index::decode::Options::default();
-            State::from_bytes(&at_checkout.bytes, written, base.tree.0.kind(), options)
-                .map(|(state, _)| Arc::new(state))
-                .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
-        }
+    let index = if let Some(state) = &at_checkout.state {
+        Arc::clone(state)
+    } else {
+        let options = gix::index::decode::Options::default();
+        State::from_bytes(&at_checkout.bytes, written, base.tree.0.kind(), options)
+            .map(|(state, _)| Arc::new(state))
+            .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
     };
     let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
     let mut walker = Walker {

@@ -15,6 +15,7 @@ use rustix::fs::RenameFlags;
 
 use super::reset::Pristine;
 use super::{Base, Error, Workspace};
+use crate::model::name::RunId;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 
@@ -28,7 +29,7 @@ pub(in crate::worker) struct Pool(Arc<Mutex<Spares>>);
 #[derive(Debug, Default)]
 struct Spares {
     place: Option<Place>,
-    spares: Vec<Spare>,
+    spent: Vec<Spare>,
     /// How many were ever put in, for their names.
     count: u64,
 }
@@ -54,7 +55,7 @@ struct Spare {
 
 impl Pool {
     /// Takes a spent folder in; gives it back where it cannot be used again.
-    fn put(&self, host: &Host, workspace: Workspace) -> Result<(), Workspace> {
+    fn put(&self, host: &Host, workspace: Box<Workspace>) -> Result<(), Box<Workspace>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pristine) = workspace.pristine.clone().filter(|_| workspace.is_in_place()) else {
             return Err(workspace);
@@ -68,7 +69,7 @@ impl Pool {
         match workspace.run_folder.move_to(&workspace.name, &place.folder, &name) {
             Ok(()) => {
                 let folder = Arc::clone(&workspace.folder);
-                inner.spares.push(Spare { name, folder, pristine });
+                inner.spent.push(Spare { name, folder, pristine });
                 Ok(())
             }
             Err(_) => Err(workspace),
@@ -87,8 +88,8 @@ impl Pool {
         loop {
             let (spare, path, from) = {
                 let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let at = inner.spares.iter().rposition(|spare| Arc::ptr_eq(&spare.pristine.base, base))?;
-                let spare = inner.spares.remove(at);
+                let at = inner.spent.iter().rposition(|spare| Arc::ptr_eq(&spare.pristine.base, base))?;
+                let spare = inner.spent.remove(at);
                 let place = inner.place.as_ref()?;
                 (spare, place.path.clone(), place.folder.again().ok()?)
             };
@@ -111,9 +112,9 @@ impl Pool {
     fn drop_oldest(&self) -> io::Result<bool> {
         let (name, from) = {
             let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(place) = inner.place.as_ref().filter(|_| !inner.spares.is_empty()) else { return Ok(false) };
+            let Some(place) = inner.place.as_ref().filter(|_| !inner.spent.is_empty()) else { return Ok(false) };
             let from = place.folder.again()?;
-            (inner.spares.remove(0).name, from)
+            (inner.spent.remove(0).name, from)
         };
         from.remove(&name).map(|()| true)
     }
@@ -151,8 +152,14 @@ pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
 
 impl Spares {
     fn clear(&mut self) -> io::Result<()> {
-        self.spares.clear();
-        self.place.take().map_or(Ok(()), |place| place.pools.remove(&place.name))
+        self.spent.clear();
+        let Some(place) = self.place.take() else { return Ok(()) };
+        place.pools.remove(&place.name)?;
+        if let Some(pools) = place.path.parent() {
+            // Fails as long as other drivers have theirs.
+            let _ = std::fs::remove_dir(pools);
+        }
+        Ok(())
     }
 }
 
@@ -198,18 +205,13 @@ pub fn sweep(root: &Path) -> io::Result<()> {
 impl Workspace {
     /// Gives a folder that is of no more use back to the pool, where this costs nothing; else it is to be removed.
     ///
-    /// To be called when the worker's processes are gone and its work is recorded.
-    pub fn recycle(self, host: &Host) -> Result<(), Self> {
-        let run = self.dir.parent().map(Path::to_owned);
+    /// To be called when the worker's processes are gone and its work is recorded. The run's folder stays, for the next attempt, until
+    /// [`Host::leave`].
+    pub fn recycle(self, host: &Host) -> Result<(), Box<Self>> {
         if self.private.remove().is_err() {
-            return Err(self);
+            return Err(Box::new(self));
         }
-        host.pool.put(host, self)?;
-        if let Some(run) = run {
-            // Fails as long as other attempts of the run are there.
-            let _ = std::fs::remove_dir(run);
-        }
-        Ok(())
+        host.pool.put(host, Box::new(self))
     }
 }
 
@@ -253,6 +255,14 @@ impl Host {
                 return Ok(Some(used));
             }
         }
+    }
+
+    /// Removes what was kept while a run was driven: the worktrees that are used again, and the run's folder if nothing is in it.
+    pub fn leave(&self, run: &RunId) -> Result<(), Error> {
+        self.clear_pool()?;
+        // Fails as long as attempts of the run are there.
+        let _ = std::fs::remove_dir(self.root.join(run.encoded()));
+        Ok(())
     }
 
     /// Removes the worktrees that are kept to be used again.

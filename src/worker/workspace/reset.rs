@@ -24,6 +24,9 @@ use crate::worker::removal;
 /// How long the clock of a file system is waited for: many times what one step of it takes.
 const CLOCK: Duration = Duration::from_secs(1);
 
+/// How often it is looked at meanwhile.
+const PAUSE: Duration = Duration::from_micros(200);
+
 /// An attempt's folder as it was before anything ran in it.
 #[derive(Debug)]
 pub(super) struct Pristine {
@@ -158,7 +161,6 @@ impl Pristine {
             if seen.changed > newest {
                 break seen;
             }
-            const PAUSE: Duration = Duration::from_micros(200);
             patience = patience.checked_sub(PAUSE).ok_or(io::ErrorKind::TimedOut)?;
             std::thread::sleep(PAUSE);
         };

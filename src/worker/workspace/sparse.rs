@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use gix::bstr::{BStr, ByteSlice as _};
+use gix::bstr::{BStr, ByteSlice};
 use gix::index::entry::{Flags, Mode};
 
 use super::Error;
@@ -31,8 +31,7 @@ pub(super) fn apply(host: &Host, index: &mut gix::index::State) -> Result<Option
         index.entries().iter().flat_map(|entry| entry.path(index).iter().copied().chain([0])).collect();
     let rules = host.store.git().args(["sparse-checkout", "check-rules", "-z"]).input(paths);
     let inside = rules.run().map_err(|error| Error::Sparse(Box::new(error)))?;
-    let inside: std::collections::BTreeSet<&BStr> =
-        inside.split(|byte| *byte == 0).map(|path| path.as_bstr()).collect();
+    let inside: std::collections::BTreeSet<&BStr> = inside.split(|byte| *byte == 0).map(ByteSlice::as_bstr).collect();
     let outside: Vec<bool> = index.entries().iter().map(|entry| !inside.contains(entry.path(index))).collect();
     for (entry, outside) in index.entries_mut().iter_mut().zip(outside) {
         if outside && entry.mode != Mode::COMMIT {
