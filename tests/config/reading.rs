@@ -144,7 +144,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         assert_eq!(format!("{config:?}"), before, "{name}");
     }
     let outside: Vec<_> = names().filter(|name| !tracked(name) && !name.starts_with("handoff.anchor.")).collect();
-    assert_eq!(outside, ["handoff.signingKey", "handoff.signers", "handoff.revoked"]);
+    assert_eq!(outside, ["handoff.signingKey", "handoff.signers", "handoff.revoked", "handoff.secrets.allow"]);
     assert!(names().all(|name| !name.starts_with("handoff.anchor.") || !tracked(name)));
 }
 
