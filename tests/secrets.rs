@@ -30,7 +30,7 @@ fn is_nowhere(ground: &Ground, bytes: &str) {
 }
 
 /// Returns what was saved of the first attempt of the item `i`.
-fn saved(ground: &Ground, run: &str) -> String {
+fn saved_at(ground: &Ground, run: &str) -> String {
     let reference = format!("refs/handoff/salvage/{run}");
     let listed = ground.env.git(["ls-tree", "-r", "-t", "--name-only", &reference]).success();
     let folder = listed.lines().find(|path| path.ends_with("i/1")).expect("its work is saved");
@@ -67,7 +67,7 @@ fn a_product_with_a_secret_fails_its_item_and_reaches_no_object() {
             ran.stderr.contains("left out of the saved work of attempt 1: secret-found: ") || name == "attributes",
             "{ran}"
         );
-        let saved = ground.env.git(["show", &format!("{}/kept.txt", saved(&ground, name))]);
+        let saved = ground.env.git(["show", &format!("{}/kept.txt", saved_at(&ground, name))]);
         assert_eq!(saved.stdout, "clean\n", "what has none is saved: {saved}");
         ground.passes_fsck();
     }
@@ -92,9 +92,9 @@ fn work_that_failed_otherwise_is_saved_without_its_secrets() {
     );
     let ran = ground.drive("r", &[item("i", &script)]).exit(4);
     is_nowhere(&ground, &token());
-    let names = ground.env.git(["ls-tree", "-r", "--name-only", &saved(&ground, "r")]).success();
-    assert_eq!(names.lines().collect::<Vec<_>>(), ["a.txt", "dir/b.txt", "kept.txt"]);
-    assert_eq!(ground.env.git(["show", &format!("{}/a.txt", saved(&ground, "r"))]).success(), "one\ntwo\n");
+    let saved = ground.env.git(["ls-tree", "-r", "--name-only", &saved_at(&ground, "r")]).success();
+    assert_eq!(saved.lines().collect::<Vec<_>>(), ["a.txt", "dir/b.txt", "kept.txt"]);
+    assert_eq!(ground.env.git(["show", &format!("{}/a.txt", saved_at(&ground, "r"))]).success(), "one\ntwo\n");
     assert!(ran.stderr.contains("token.txt:1 github-pat"), "{ran}");
 }
 

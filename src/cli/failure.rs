@@ -114,7 +114,7 @@ impl Failure {
             check: self.report.as_ref().map(|report| report.to_json()),
             details: self.details.as_deref(),
         };
-        without_credentials(serde_json::to_value(shown).expect("every answer can be written as JSON"))
+        credential::without_any(serde_json::to_value(shown).expect("every answer can be written as JSON"))
     }
 
     pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
@@ -139,16 +139,6 @@ impl Failure {
     /// Somebody else was first.
     pub(crate) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint(hints::again())
-    }
-}
-
-/// Returns an answer without the credentials that somebody gave in the place of a name.
-fn without_credentials(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(credential::without(&text).into_owned()),
-        Value::Array(values) => values.into_iter().map(without_credentials).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, without_credentials(value))).collect(),
-        other => other,
     }
 }
 

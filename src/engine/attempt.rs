@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::config::SecretSource;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
@@ -33,7 +32,7 @@ use step::{judge, step};
 
 use super::command::Resolved;
 use super::products;
-use super::secrets::Secrets;
+use super::secrets::{self, Secrets};
 
 /// How often a worktree is made again whose folder went away while it was made.
 const FOLDER_RETRIES: usize = 8;
@@ -73,14 +72,6 @@ impl Job {
     /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
-    }
-}
-
-impl Job {
-    /// Returns the values of the variables that are secrets.
-    fn secret_values(&self) -> Vec<Vec<u8>> {
-        let values = self.command.settings.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
-        values.map(|value| value.as_encoded_bytes().to_vec()).collect()
     }
 }
 
@@ -187,15 +178,8 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
 /// Runs one attempt and returns when nothing of it is left but what `Finished` names and the worktree.
 pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
-    if job.command.settings.secret_env.iter().any(|secret| secret.source != SecretSource::Environment) {
-        let (secrets, wanted) = (job.secrets.clone(), job.command.settings.secret_env.clone());
-        match blocking(move || secrets.values(&wanted)).await {
-            Ok(values) => job.env.extend(values),
-            Err(why) => {
-                let verdict = Verdict::failed(why.to_string());
-                return Finished { verdict, ..Finished::none(&job) };
-            }
-        }
+    if let Err(why) = secrets::fetch(&mut job).await {
+        return Finished { verdict: Verdict::failed(why), ..Finished::none(&job) };
     }
     let job = Arc::new(job);
     let mut finished = Finished::none(&job);
@@ -336,20 +320,12 @@ fn wind_up(
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
-                let without = salvaged.iter().flat_map(|salvaged| &salvaged.without);
-                let note =
-                    |what| format!("{}: left out of the saved work of attempt {}: {what}", job.item, job.attempt);
-                finished.notes.extend(without.map(note));
+                finished.notes.extend(salvaged.iter().flat_map(|saved| saved.told(&job.item, job.attempt)));
                 (finished.salvaged, finished.saved) = (salvaged, true);
             }
             Err(error) => {
-                let note = format!(
-                    "{}: the work of attempt {} could not be saved: {}",
-                    job.item,
-                    job.attempt,
-                    in_words(&error)
-                );
-                finished.notes.push(note);
+                let (item, attempt, why) = (&job.item, job.attempt, in_words(&error));
+                finished.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
             }
         }
         if job.keep {

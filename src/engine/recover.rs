@@ -40,8 +40,9 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
         // Nothing of it is saved, and room may be short.
         workspace.remove_private()?;
         match salvage::salvage(&workspace, host) {
-            Ok(Some(Salvaged { tree, kept: _kept, without })) => {
-                notes.extend(without.iter().map(|what| format!("{item}: left out of the saved work: {what}")));
+            Ok(Some(saved)) => {
+                notes.extend(saved.told(&item, attempt));
+                let Salvaged { tree, kept: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
                 retain::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));

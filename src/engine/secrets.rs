@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::attempt::Job;
 use crate::config::{SecretEnv, SecretSource};
 use crate::repository::{Environment, Repository};
 
@@ -94,6 +95,26 @@ impl Secrets {
             return Err(Why::Failed(status));
         }
         out.rewind().and_then(|()| read(&mut out)).map_err(Why::Start)
+    }
+}
+
+/// Puts the secrets of a job that are not in our environment into its own; an error is the reason that it fails for.
+pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
+    let settings = &job.command.settings;
+    if settings.fetched_secrets().next().is_none() {
+        return Ok(());
+    }
+    let (secrets, wanted) = (job.secrets.clone(), settings.secret_env.clone());
+    let fetched = tokio::task::spawn_blocking(move || secrets.values(&wanted)).await.map_err(|e| e.to_string())?;
+    job.env.extend(fetched.map_err(|e| e.to_string())?);
+    Ok(())
+}
+
+impl Job {
+    /// Returns the values of the variables that are secrets.
+    pub(super) fn secret_values(&self) -> Vec<Vec<u8>> {
+        let values = self.command.settings.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
+        values.map(|value| value.as_encoded_bytes().to_vec()).collect()
     }
 }
 

@@ -34,7 +34,7 @@ pub fn new_objects(git: &dyn Fn() -> Git, range: &Range, gate: &Gate) -> Result<
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let asked: String = names.keys().map(|oid| format!("{oid}\n")).collect();
+    let asked: String = names.keys().flat_map(|oid| [*oid, "\n"]).collect();
     let mut reader = Reader { gate, names: &names, found: Vec::new(), header: Vec::new(), left: 0, now: Now::Skip };
     let call = git().env("GIT_NO_LAZY_FETCH", "1").args(["cat-file", "--batch", "--buffer"]).input(asked);
     call.stream(&mut |chunk| {

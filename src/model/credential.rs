@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rule::Level;
+use serde_json::Value;
 
 /// Finds what is certainly or probably a credential: where it stands, and the name of its shape. Those of two shapes may overlap.
 pub fn find(text: &[u8]) -> Vec<(Range<usize>, &'static str)> {
@@ -47,6 +48,16 @@ pub fn without(text: &str) -> Cow<'_, str> {
     }
     clean.push_str(&text[from..]);
     Cow::Owned(clean)
+}
+
+/// Returns an answer with the credentials in its texts taken out.
+pub fn without_any(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(without(&text).into_owned()),
+        Value::Array(values) => values.into_iter().map(without_any).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, without_any(value))).collect(),
+        other => other,
+    }
 }
 
 /// Puts what was found in order, without overlap: of two that overlap nothing is left.

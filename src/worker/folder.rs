@@ -28,9 +28,10 @@ impl Folder {
         Ok(Self(self.0.try_clone()?))
     }
 
-    /// Makes a folder in this one; nothing may have its name, and this one must still be somewhere.
+    /// Makes a folder in this one that nobody else may enter: what a worker has in its hands, secrets among it, is nobody else's. Nothing
+    /// may have its name, and this one must still be somewhere.
     pub(in crate::worker) fn make(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+        Ok(rustix::fs::mkdirat(&self.0, name, Mode::RWXU)?)
     }
 
     /// Opens a folder below this one, `relative` being slash-separated; no part of it may be a link.

@@ -1,6 +1,6 @@
 //! Keeps the work of an attempt that has no products.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -14,8 +14,10 @@ use super::workspace::{Base, Workspace};
 use crate::git::incoming;
 use crate::git::screen::{self, Range};
 use crate::git::store::Kept;
+use crate::model::credential::gate::Secret;
+use crate::model::credential::without;
 use crate::model::digest::Oid;
-use crate::model::name::is_dot_git;
+use crate::model::name::{ItemId, is_dot_git};
 
 /// The most files that are left out one by one.
 const MOST_LEFT_OUT: usize = 1000;
@@ -29,6 +31,14 @@ pub struct Salvaged {
     pub kept: Kept,
     /// What was left out because there is a secret in it, in words.
     pub without: Vec<String>,
+}
+
+impl Salvaged {
+    /// Returns what an operator is to be told of it.
+    pub fn told(&self, item: &ItemId, attempt: u32) -> Vec<String> {
+        let told = |what| format!("{item}: left out of the saved work of attempt {attempt}: {what}");
+        self.without.iter().map(told).collect()
+    }
 }
 
 /// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
@@ -84,8 +94,8 @@ fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result
     }
     let range = Range { tips: vec![*tree], known: vec![base.to_string()] };
     let found = screen::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
-    let blobs: BTreeSet<&[u8]> = found.iter().map(|(oid, _)| oid.as_bytes()).collect();
-    let mut told: BTreeSet<String> = found.iter().map(|(_, secret)| secret.to_string()).collect();
+    let blobs: BTreeMap<&[u8], &Secret> = found.iter().map(|(oid, secret)| (oid.as_bytes(), secret)).collect();
+    let mut told = BTreeSet::new();
     // The same bytes may lie under many names: `:old-mode new-mode old new status NUL path NUL`.
     let options = ["-r", "-z", "--no-renames", "--no-abbrev"];
     let call = scratch.git().arg("diff-tree").args(options).args([base.to_string(), tree.to_string()]);
@@ -96,10 +106,12 @@ fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result
         let about: Vec<&[u8]> = about.split(|byte| *byte == b' ').collect();
         let [old_mode, _, old, new, status] = about[..] else { continue };
         let named = host.gate.scan(&String::from_utf8_lossy(path)).err().filter(|_| status != b"D");
-        if named.is_none() && !blobs.contains(new) {
-            continue;
-        }
-        told.extend(named.map(|secret| secret.to_string()));
+        let held = blobs.get(new).map(|secret| {
+            let file = without(&String::from_utf8_lossy(path)).into_owned();
+            Secret { file, ..(*secret).clone() }
+        });
+        let Some(secret) = named.or(held) else { continue };
+        told.insert(secret.to_string());
         // Mode 0 takes a path out.
         let line = [old_mode.trim_ascii_start().strip_prefix(b":").unwrap_or(old_mode), b" ", old, b"\t", path, b"\0"];
         edits.extend_from_slice(&line.concat());

@@ -158,7 +158,7 @@ impl Scan<'_> {
     }
 
     fn drop(&mut self, upto: usize) {
-        self.line += self.pending[..upto].iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.line += self.pending[..upto].split(|byte| *byte == b'\n').skip(1).count() as u64;
         self.pending.drain(..upto);
     }
 }

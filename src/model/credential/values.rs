@@ -73,9 +73,10 @@ fn escaped(value: &[u8]) -> String {
             let mut bytes = [0; 4];
             let bytes = c.encode_utf8(&mut bytes).as_bytes();
             let raw: String = bytes.iter().map(|byte| literal(*byte)).collect();
-            let percent: String = bytes.iter().map(|byte| format!("%(?i:{byte:02x})")).collect();
+            let percent = bytes.iter().map(|byte| format!("%(?i:{byte:02x})")).collect::<Vec<_>>().concat();
             let mut units = [0; 2];
-            let json: String = c.encode_utf16(&mut units).iter().map(|unit| format!("\\\\+u(?i:{unit:04x})")).collect();
+            let units = c.encode_utf16(&mut units).iter();
+            let json = units.map(|unit| format!("\\\\+u(?i:{unit:04x})")).collect::<Vec<_>>().concat();
             let _ = write!(pattern, "(?:{raw}|{percent}|{json}");
             match c {
                 ' ' => pattern.push_str("|\\+"),
