@@ -212,6 +212,7 @@ impl Bench {
         bench.git(&["init", "-q", "-b", "main"]);
         bench.git(&["config", "user.name", "Bench"]);
         bench.git(&["config", "user.email", "bench@localhost"]);
+        bench.git(&["config", "handoff.sandbox", "none"]);
         for n in 0..20 {
             let text = format!("one of many lines of file {n}\n").repeat(200);
             fs::write(bench.repository.join(format!("file{n}.txt")), text).expect("a file is written");

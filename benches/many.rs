@@ -123,6 +123,7 @@ impl Bench {
         bench.git(&["init", "-q", "-b", "main"]);
         bench.git(&["config", "user.name", "Bench"]);
         bench.git(&["config", "user.email", "bench@localhost"]);
+        bench.git(&["config", "handoff.sandbox", "none"]);
         bench.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
         bench
     }

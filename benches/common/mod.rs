@@ -7,6 +7,7 @@ use git_handoff::git::store::{Durability, Store};
 use git_handoff::ledger::chain::Writer;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::catalog::Catalog;
+use git_handoff::model::credential::gate::Gate;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product};
 use git_handoff::model::format;
@@ -35,7 +36,7 @@ impl Recording {
         let valid = validate(plan, &Catalog::default()).expect("the plan is valid");
         let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
         let request =
-            Request { base, queue: None, pattern: "dag".into(), folder: dir.to_owned(), gate: Default::default() };
+            Request { base, queue: None, pattern: "dag".into(), folder: dir.to_owned(), gate: Gate::default() };
         submit::submit(&writer, &valid, &request).expect("the plan is submitted");
         let open = OpenRun::open(&writer, &valid.plan().id).expect("the run opens");
         Self { open, items: valid.plan().items.clone(), base }
@@ -60,6 +61,7 @@ impl Recording {
             secret_env: Vec::new(),
             timeout: 7200,
             sandbox: "none".into(),
+            network: None,
             tool: format::TOOL.into(),
         };
         let fired = ItemFired {

@@ -77,8 +77,15 @@ pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<C
 /// Returns how much one attempt of an executor may use: its own word counts before that for all; of memory, half of the machine's where
 /// nobody says anything.
 pub(super) fn limits(machine: &Machine, settings: &Executor) -> Limits {
-    let system = rustix::system::sysinfo();
-    let memory = u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit)) / 2;
+    let memory = machine_memory() / 2;
     let half = Limits { memory: Some(memory), ..Limits::default() };
     settings.limits.or(machine.config.limits).or(half)
+}
+
+/// Returns how much memory this machine has, in bytes.
+fn machine_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    #[expect(clippy::useless_conversion, reason = "the number is narrower on machines of 32 bits")]
+    let units = u64::from(system.totalram);
+    units.saturating_mul(system.mem_unit.into())
 }

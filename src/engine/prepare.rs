@@ -10,6 +10,8 @@ use crate::model::manifest::{self, Manifest};
 use crate::model::{bounds, format};
 use crate::run::OpenRun;
 
+use crate::worker::sandbox::Confinement;
+
 use super::attempt::{self, Job};
 use super::machine::Machine;
 use super::{command, ground, needs};
@@ -48,7 +50,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         secret_env: resolved.settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
         timeout: resolved.timeout,
         sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
-        network: confinement.as_ref().map(|by| by.network()),
+        network: confinement.as_ref().map(Confinement::network),
         tool: format::TOOL.into(),
     };
     let sealed = manifest.canonical();

@@ -1,6 +1,7 @@
 //! Everything that a worker was seen to do to those around it: with nothing that confines it each attack works, and each layer takes
 //! its part of them away. `docs/threat-model.md` shows the table that this is.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
 
@@ -265,7 +266,7 @@ fn the_document_shows_every_attack() {
             No => "**open**",
             Either => "stopped where it could be tried",
         };
-        text += &format!("| {} (`{}`) | {inner} | stopped |\n", attack.what, attack.name);
+        writeln!(text, "| {} (`{}`) | {inner} | stopped |", attack.what, attack.name).unwrap();
     }
     part::check("docs/threat-model.md", "<!-- attacks -->", &format!("{text}\n"));
 }

@@ -42,18 +42,17 @@ impl Cgroup {
             })?;
             Some(below(&Path::new(ROOT).join(controller), line).join(&name))
         };
-        let (memory, processes) = match (legacy("memory"), legacy("pids")) {
-            (Some(memory), Some(pids)) => (
+        let (memory, processes) = if let (Some(memory), Some(pids)) = (legacy("memory"), legacy("pids")) {
+            (
                 Group { dir: memory, events: "memory.oom_control", word: "oom_kill" },
                 Group { dir: pids, events: "pids.events", word: "max" },
-            ),
-            _ => {
-                let dir = below(Path::new(ROOT), unified?).join(&name);
-                (
-                    Group { dir: dir.clone(), events: "memory.events", word: "oom_kill" },
-                    Group { dir, events: "pids.events", word: "max" },
-                )
-            }
+            )
+        } else {
+            let dir = below(Path::new(ROOT), unified?).join(&name);
+            (
+                Group { dir: dir.clone(), events: "memory.events", word: "oom_kill" },
+                Group { dir, events: "pids.events", word: "max" },
+            )
         };
         let cgroup = Self { memory, processes, limits };
         cgroup.set_up().ok()?;

@@ -37,18 +37,15 @@ pub(super) fn run(
     ours.set_write_timeout(Some(PATIENCE))?;
     ours.set_read_timeout(Some(PATIENCE))?;
     let starts = told.words.is_some();
-    let mut command = match &told.words {
-        Some(words) => {
-            let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-            let mut command = Command::new(outer);
-            command.args(words).arg(PROGRAM).args([ARGUMENT, START]);
-            command
-        }
-        None => {
-            let mut command = Command::new("/proc/self/exe");
-            command.args([ARGUMENT, BECOME]);
-            command
-        }
+    let mut command = if let Some(words) = &told.words {
+        let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(outer);
+        command.args(words).arg(PROGRAM).args([ARGUMENT, START]);
+        command
+    } else {
+        let mut command = Command::new("/proc/self/exe");
+        command.args([ARGUMENT, BECOME]);
+        command
     };
     command.arg(program).args(arguments).stdin(OwnedFd::from(theirs));
     let inner = serde_json::to_vec(&told.inner)?;

@@ -34,8 +34,10 @@ const OURS: u64 = 3;
 pub(super) struct Watch {
     limits: Limits,
     folders: Vec<PathBuf>,
-    /// None until the first look, which most attempts do not live to see: joining takes the kernel longer than starting a program.
-    cgroup: Option<Option<Cgroup>>,
+    /// Whether a first look was taken, which most attempts do not live to see: joining a control group takes the kernel longer than
+    /// starting a program.
+    looked: bool,
+    cgroup: Option<Cgroup>,
     processes: Instant,
     disk: Instant,
     walking: Option<JoinHandle<(u64, Duration)>>,
@@ -57,7 +59,15 @@ impl Watch {
         }
         let now = Instant::now();
         let folders = folders.into_iter().map(PathBuf::from).collect();
-        Ok(Self { limits, folders, cgroup: None, processes: now + OFTEN, disk: now + DISK, walking: None })
+        Ok(Self {
+            limits,
+            folders,
+            looked: false,
+            cgroup: None,
+            processes: now + OFTEN,
+            disk: now + DISK,
+            walking: None,
+        })
     }
 
     /// Returns how long until the next look.
@@ -78,7 +88,7 @@ impl Watch {
 
     /// Returns what the kernel saw that was used more of, now that it is over.
     pub(super) fn last(&self) -> Option<Exceeded> {
-        self.cgroup.as_ref()?.as_ref()?.exceeded()
+        self.cgroup.as_ref()?.exceeded()
     }
 
     /// Counts processes and memory, as far as the kernel does not.
@@ -87,8 +97,10 @@ impl Watch {
         if let Some(most) = self.limits.processes.filter(|most| below.len() as u64 > most.saturating_add(OURS)) {
             return Some(Exceeded::Processes(most));
         }
-        let cgroup = self.cgroup.get_or_insert_with(|| gather(self.limits, &below));
-        if let Some(cgroup) = cgroup {
+        if !std::mem::replace(&mut self.looked, true) {
+            self.cgroup = gather(self.limits, &below);
+        }
+        if let Some(cgroup) = &self.cgroup {
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
