@@ -6,4 +6,5 @@ mod attacks;
 mod layers;
 mod limits;
 mod programs;
+mod reach;
 mod scene;

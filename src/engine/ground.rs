@@ -44,13 +44,14 @@ pub(super) fn sandbox(repository: &Repository, host: &Host) -> Sandbox {
         let path = value.strip_prefix("unix://").unwrap_or(&value);
         Some(PathBuf::from(path)).filter(|path| path.is_absolute())
     }));
+    let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
     let around = Surroundings {
         home: environment.variable("HOME").map(PathBuf::from),
         path: folders(environment.path.as_ref()),
-        git_dirs: vec![store.common_dir(), store.git_dir()],
+        git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
         objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
         work_trees: config::work_trees(store),
-        never,
+        never: never.into_iter().map(real).collect(),
     };
     Sandbox::probe(around, environment.program.as_deref(), environment.path.as_ref())
 }

@@ -223,10 +223,9 @@ impl Confinement {
             words
         });
         let shared = Path::new(places::SHARED_MEMORY);
-        // What bubblewrap hides need not be left out of what Landlock gives.
+        // What bubblewrap hides comes to light where somebody outside puts another file in its place; this layer gives neither.
         let given = if outer.is_some() {
-            let places = map.places().map(|(path, access)| (path.to_owned(), access));
-            places.chain([(shared.to_owned(), Access::Write)]).collect()
+            map.given().into_iter().chain([(shared.to_owned(), Access::Write)]).collect()
         } else {
             map.set(shared, Access::Write);
             map.given()

@@ -105,15 +105,18 @@ impl Scene {
 
     /// Runs the program as whom the repository belongs to.
     pub(super) fn handoff(&self, args: &[&str]) -> Output {
+        self.handoff_with(args, &[])
+    }
+
+    /// Runs it with more folders to look for programs in.
+    pub(super) fn handoff_with(&self, args: &[&str], path: &[&str]) -> Output {
         // With a file open that is nobody's business.
         let mut command = self.ground.env.command("sh", "repo");
         command.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh"]).arg(self.ground.path("bin/git-handoff"));
         command.args(args).env_remove("GIT_CONFIG_GLOBAL");
-        if self.layers == Layers::Inner {
-            command.env("PATH", self.ground.path("inner"));
-        } else {
-            command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        }
+        let inner = self.ground.path("inner");
+        let usual = if self.layers == Layers::Inner { inner.to_str().unwrap() } else { "/usr/local/bin:/usr/bin:/bin" };
+        command.env("PATH", [path, &[usual]].concat().join(":"));
         let output = as_user(command, self.user).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

@@ -2,12 +2,15 @@
 //!
 //! What the kernel is asked for is what it is documented for, see `Documentation/userspace-api/landlock.rst` of Linux.
 
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::map::Access;
 use super::places::DEVICES;
@@ -37,7 +40,7 @@ pub(super) fn apply(
     let proc = std::iter::once((PathBuf::from("/proc"), Access::Read));
     for (path, access) in given.iter().cloned().chain(devices).chain(proc) {
         // What is gone by now needs no rule.
-        let Ok(opened) = PathFd::new(&path) else { continue };
+        let Ok(opened) = open(&path) else { continue };
         let mut rights = match access {
             Access::Hidden => continue,
             Access::Read => AccessFs::from_read(KNOWN),
@@ -52,7 +55,7 @@ pub(super) fn apply(
         }
         ruleset = ruleset.add_rule(PathBeneath::new(opened, rights))?;
     }
-    if let Some(top) = listed.then(|| PathFd::new("/").ok()).flatten() {
+    if let Some(top) = listed.then(|| open(Path::new("/")).ok()).flatten() {
         ruleset = ruleset.add_rule(PathBeneath::new(top, AccessFs::ReadDir))?;
     }
     let status = ruleset.restrict_self()?;
@@ -61,4 +64,10 @@ pub(super) fn apply(
         (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi as u32),
         _ => None,
     })
+}
+
+/// Opens what a rule is about. The paths are resolved: a link in one was put there since, to lead the rule somewhere else.
+fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }

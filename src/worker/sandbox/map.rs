@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 const MOST_LINKS: usize = 40;
 
 /// What may be done with a file, or with all below a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Each allows more than the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in crate::worker) enum Access {
     /// Nothing: it is not there.
     Hidden,
@@ -32,15 +34,27 @@ pub(in crate::worker) struct Map {
 
 impl Map {
     /// Says what may be done at a path, whatever was said of it before; returns where it leads to, none where nothing is there.
+    ///
+    /// What is hidden need not be there yet.
     pub(super) fn set(&mut self, path: &Path, access: Access) -> Option<PathBuf> {
-        let real = self.resolve(path)?;
+        let (real, is_there) = self.resolve(path)?;
+        if !is_there && access != Access::Hidden {
+            return None;
+        }
         self.places.insert(real.clone(), access);
+        Some(real)
+    }
+
+    /// Says that all of a path may be written that is not hidden; returns where it leads to, none where nothing is there.
+    pub(super) fn give_whole(&mut self, path: &Path) -> Option<PathBuf> {
+        let real = self.set(path, Access::Write)?;
+        self.places.retain(|place, access| *access == Access::Hidden || !place.starts_with(&real) || *place == real);
         Some(real)
     }
 
     /// Says that a path and all below it is hidden, whatever was said of any of it before.
     pub(super) fn hide(&mut self, path: &Path) {
-        let real = self.resolve(path).unwrap_or_else(|| path.to_owned());
+        let real = self.resolve(path).map_or_else(|| path.to_owned(), |(real, _)| real);
         self.places.retain(|place, _| !place.starts_with(&real));
         self.places.insert(real, Access::Hidden);
     }
@@ -64,14 +78,14 @@ impl Map {
         self.links.iter().map(|(link, target)| (&**link, &**target))
     }
 
-    /// Returns whether something below a path is hidden.
-    fn hides_below(&self, path: &Path) -> bool {
+    /// Returns whether less may be done somewhere below a path.
+    fn allows_less_below(&self, path: &Path, access: Access) -> bool {
         let below = self.places.range(path.to_owned()..).skip_while(|(place, _)| *place == path);
-        below.take_while(|(place, _)| place.starts_with(path)).any(|(_, access)| *access == Access::Hidden)
+        below.take_while(|(place, _)| place.starts_with(path)).any(|(_, less)| *less < access)
     }
 
-    /// Returns the places for a layer that can give and cannot take away: folders with something hidden in them become their
-    /// entries, as they are now.
+    /// Returns the places for a layer that can give and cannot take away: folders in which less may be done somewhere become their
+    /// entries, as they are now. What comes into such a folder later is hidden, whatever it is called.
     pub(super) fn given(&self) -> Vec<(PathBuf, Access)> {
         let mut given = Vec::new();
         for (place, access) in self.places().filter(|(_, access)| *access != Access::Hidden) {
@@ -81,7 +95,7 @@ impl Map {
     }
 
     fn give(&self, place: &Path, access: Access, given: &mut Vec<(PathBuf, Access)>) {
-        if !self.hides_below(place) {
+        if !self.allows_less_below(place, access) {
             given.push((place.to_owned(), access));
             return;
         }
@@ -94,33 +108,39 @@ impl Map {
         }
     }
 
-    /// Follows a path, noting each link that it leads through.
-    fn resolve(&mut self, path: &Path) -> Option<PathBuf> {
+    /// Follows a path, noting each link that it leads through; returns where it leads to, and whether anything is there.
+    pub(super) fn resolve(&mut self, path: &Path) -> Option<(PathBuf, bool)> {
         let mut real = PathBuf::from("/");
         let mut left: Vec<OsString> = parts(path);
         let mut links = 0;
+        let mut is_there = true;
         while let Some(part) = left.pop() {
             if part == ".." {
                 real.pop();
                 continue;
             }
             let next = real.join(&part);
-            if fs::symlink_metadata(&next).ok()?.is_symlink() {
-                let target = fs::read_link(&next).ok()?;
-                links += 1;
-                if links > MOST_LINKS {
-                    return None;
+            match fs::symlink_metadata(&next) {
+                Ok(meta) if meta.is_symlink() => {
+                    let target = fs::read_link(&next).ok()?;
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return None;
+                    }
+                    if target.is_absolute() {
+                        real = PathBuf::from("/");
+                    }
+                    left.extend(parts(&target));
+                    self.links.insert(next, target);
                 }
-                if target.is_absolute() {
-                    real = PathBuf::from("/");
+                Ok(_) => real = next,
+                Err(_) => {
+                    is_there = false;
+                    real = next;
                 }
-                left.extend(parts(&target));
-                self.links.insert(next, target);
-            } else {
-                real = next;
             }
         }
-        Some(real)
+        Some((real, is_there))
     }
 }
 

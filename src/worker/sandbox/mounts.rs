@@ -51,8 +51,11 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         match access {
             Access::Read | Access::Write if is_device => say.two("--dev-bind", place, place),
-            Access::Read => say.two("--ro-bind", place, place),
+            // What went away meanwhile is missed by whoever needs it.
+            Access::Read => say.two("--ro-bind-try", place, place),
             Access::Write => say.two("--bind", place, place),
+            // Nothing can be put there, and what comes there later is left to the inner layer.
+            Access::Hidden if fs::symlink_metadata(place).is_err() => {}
             Access::Hidden if place.is_dir() => {
                 say.one("--tmpfs", place);
                 closed.push(place);

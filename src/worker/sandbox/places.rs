@@ -117,7 +117,7 @@ pub(super) const TOOLS: [&str; 44] = [
 ];
 
 /// What is secret below a home directory, also where a folder above it may be read or written.
-pub(super) const SECRETS: [&str; 86] = [
+pub(super) const SECRETS: [&str; 89] = [
     ".ssh",
     ".gnupg",
     ".pki",
@@ -147,6 +147,9 @@ pub(super) const SECRETS: [&str; 86] = [
     ".m2/settings-security.xml",
     ".gradle/gradle.properties",
     ".stack/config.yaml",
+    ".stack/upload",
+    ".julia/servers",
+    ".local/share/uv/credentials",
     ".password-store",
     ".vault-token",
     ".terraformrc",
@@ -207,7 +210,7 @@ pub(super) const SECRETS: [&str; 86] = [
 ];
 
 /// What a home directory runs at its owner's next login or command: to be read at most, also where the home is the worker's.
-pub(super) const STARTED: [&str; 14] = [
+pub(super) const STARTED: [&str; 18] = [
     ".profile",
     ".bashrc",
     ".bash_profile",
@@ -218,7 +221,11 @@ pub(super) const STARTED: [&str; 14] = [
     ".zshenv",
     ".zprofile",
     ".zlogin",
+    ".gitconfig",
+    ".config/autostart",
     ".config/fish",
+    ".config/git",
+    ".config/systemd",
     ".vimrc",
     ".emacs",
     ".emacs.d",

@@ -12,6 +12,16 @@ use crate::model::confinement::{Asked, Home};
 /// So many programs of one folder are followed to where their links lead.
 const MOST_PROGRAMS: usize = 2000;
 
+/// The file of the machine's users, and the least number of one that is a person.
+const USERS: (&str, u32) = ("/etc/passwd", 1000);
+
+/// What lies beside a folder of programs that has its other files there.
+const BESIDE: [&str; 5] = ["lib", "lib64", "libexec", "share", "include"];
+
+/// What lies in a folder that is more than some program's: somebody's home, or their work.
+const MORE_THAN_PROGRAMS: [&str; 8] =
+    [".ssh", ".gnupg", ".aws", ".bashrc", ".profile", ".bash_history", ".git", ".env"];
+
 /// The names of folders of programs whose other files lie beside them.
 const PROGRAMS: [&str; 5] = ["bin", "sbin", "shims", "libexec", "scripts"];
 
@@ -71,7 +81,13 @@ impl Reach {
             map.set(secret, Access::Hidden);
         }
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
-        let mut homes: Vec<PathBuf> = home.iter().cloned().collect();
+        let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
+        // Also where they lie among programs.
+        for own in homes.iter().chain(&around.work_trees) {
+            if map.access(own) != Access::Hidden {
+                map.set(own, Access::Hidden);
+            }
+        }
         if more.home == Home::Real
             && let Some(home) = &home
         {
@@ -81,29 +97,19 @@ impl Reach {
             }
         }
         if more.asked != Asked::Strict {
-            tools(&mut map, around, &mut homes);
+            tools(&mut map, around, home.as_deref(), &mut homes);
         }
+        // What an agent would make on its first day need not be there yet.
+        let readable: Vec<PathBuf> = more.readable.iter().filter_map(|path| map.set(path, Access::Read)).collect();
+        let give = |path: &PathBuf| map.give_whole(path).ok_or_else(|| Missing(path.clone()));
+        let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Missing>>()?;
         for home in &homes {
-            for secret in SECRETS.map(|name| home.join(name)) {
-                if fs::symlink_metadata(&secret).is_ok() {
-                    map.set(&secret, Access::Hidden);
-                }
-            }
-            for started in STARTED.map(|name| home.join(name)) {
-                if map.access(&started) == Access::Write && fs::symlink_metadata(&started).is_ok() {
-                    map.set(&started, Access::Read);
-                }
-            }
+            secrets_of(&mut map, home, &readable, &writable);
         }
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
-            map.set(path, Access::Read);
-        }
-        for path in &more.readable {
-            // What an agent would make on its first day need not be there yet.
-            map.set(path, Access::Read);
-        }
-        for path in &more.writable {
-            map.set(path, Access::Write).ok_or_else(|| Missing(path.clone()))?;
+            if map.access(path) == Access::Hidden {
+                map.set(path, Access::Read);
+            }
         }
         for path in around.git_dirs.iter().chain(&around.never) {
             map.hide(path);
@@ -123,10 +129,34 @@ impl Reach {
     }
 }
 
+/// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays.
+///
+/// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
+/// for a secret that is not there, because nothing new could be made beside it.
+fn secrets_of(map: &mut Map, home: &Path, readable: &[PathBuf], writable: &[PathBuf]) {
+    let is_asked_for = |path: &PathBuf| readable.contains(path) || writable.contains(path);
+    for (secret, is_there) in SECRETS.iter().filter_map(|name| map.resolve(&home.join(name))).collect::<Vec<_>>() {
+        let is_given = writable.iter().any(|folder| secret.starts_with(folder));
+        if !is_asked_for(&secret) && (is_there || !is_given) && map.access(&secret) != Access::Hidden {
+            map.set(&secret, Access::Hidden);
+        }
+    }
+    for (started, is_there) in STARTED.iter().filter_map(|name| map.resolve(&home.join(name))).collect::<Vec<_>>() {
+        if !is_asked_for(&started) && map.access(&started) == Access::Write {
+            map.set(&started, if is_there { Access::Read } else { Access::Hidden });
+        }
+    }
+}
+
 /// Adds the folders of programs and tools.
-fn tools(map: &mut Map, around: &Surroundings, homes: &mut Vec<PathBuf>) {
-    if let Some(home) = homes.first().cloned() {
-        for tool in TOOLS {
+fn tools(map: &mut Map, around: &Surroundings, home: Option<&Path>, homes: &mut Vec<PathBuf>) {
+    for tool in TOOLS {
+        // A link that leads out of the home is whoever's who may write there.
+        if let Some(home) = home
+            && let Ok(real) = fs::canonicalize(home.join(tool))
+            && real != home
+            && (real.starts_with(home) || map.access(&real) != Access::Hidden)
+        {
             map.set(&home.join(tool), Access::Read);
         }
     }
@@ -135,13 +165,12 @@ fn tools(map: &mut Map, around: &Surroundings, homes: &mut Vec<PathBuf>) {
             continue;
         }
         let whole = around_programs(&folder, around, homes);
-        // `~/.cargo` lies in a home directory, whosever it is.
-        if let Some(whole) =
-            whole.filter(|whole| whole.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.'))
-            && let Some(home) = whole.parent()
-            && !homes.iter().any(|known| known == home)
-        {
-            homes.push(home.to_owned());
+        // `~/.cargo` lies in a home directory, whosever it is; and secrets have their names wherever they lie.
+        let above = whole.and_then(Path::parent).filter(|above| *above != Path::new("/"));
+        for home in whole.into_iter().chain(above) {
+            if !homes.iter().any(|known| known == home) {
+                homes.push(home.to_owned());
+            }
         }
         map.set(whole.unwrap_or(&folder), Access::Read);
         linked(map, &folder, homes);
@@ -154,8 +183,10 @@ fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf
     let whole = folder.parent().filter(|_| PROGRAMS.contains(&name))?;
     let own = homes.iter().chain(&around.work_trees).chain(&around.git_dirs).chain(&around.never);
     let holds_more = own.into_iter().any(|other| other.starts_with(whole)) || whole.ends_with(".local");
-    let is_tool = whole.components().count() > 2 && !holds_more;
-    is_tool.then_some(whole)
+    let holds = |names: &[&str]| names.iter().any(|name| fs::symlink_metadata(whole.join(name)).is_ok());
+    let is_hidden = whole.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+    let is_tool = whole.components().count() > 2 && !holds_more && !holds(&MORE_THAN_PROGRAMS);
+    (is_tool && (is_hidden || holds(&BESIDE))).then_some(whole)
 }
 
 /// Adds the files that links in a folder of programs lead to, where nothing else does.
@@ -170,6 +201,21 @@ fn linked(map: &mut Map, folder: &Path, homes: &[PathBuf]) {
             map.set(&entry.path(), Access::Read);
         }
     }
+}
+
+/// Returns the home directories of the machine's people, and root's.
+fn peoples_homes() -> Vec<PathBuf> {
+    let (file, first) = USERS;
+    let users = fs::read_to_string(file).unwrap_or_default();
+    let home = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let number: u32 = fields.get(2)?.parse().ok()?;
+        let home = Path::new(fields.get(5)?);
+        // Daemons and nobody have folders that are no homes.
+        let is_persons = number == 0 || (first..u32::from(u16::MAX) - 1).contains(&number);
+        (is_persons && home.is_absolute() && home.parent().is_some()).then(|| fs::canonicalize(home).ok())?
+    };
+    users.lines().filter_map(home).collect()
 }
 
 fn is_secret(path: &Path, homes: &[PathBuf]) -> bool {

@@ -1,0 +1,124 @@
+//! What is reached where files lie oddly, or change while a worker runs.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene};
+use crate::common::ground::item;
+
+/// Tries to read a file for a while; says so where it can.
+fn watches(path: &str) -> String {
+    format!(
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do cat {path} 2>/dev/null && echo open; sleep 0.1; done; true"
+    )
+}
+
+#[test]
+fn a_secret_that_comes_later_or_is_replaced_stays_hidden() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("home/.cargo/credentials.toml", "SECRET-OLD");
+        scene.ground.env.write("home/.cargo/bin/tool", "");
+        scene.ground.env.write("home/.npm/_cacache/x", "fine");
+        let home = scene.ground.path("home");
+        let changes = {
+            let home = home.clone();
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(1200));
+                fs::write(home.join(".cargo/new"), "SECRET-NEW").unwrap();
+                fs::rename(home.join(".cargo/new"), home.join(".cargo/credentials.toml")).unwrap();
+                fs::write(home.join(".cargo/credentials"), "SECRET-LATE").unwrap();
+            })
+        };
+        let said = scene
+            .says("later", &watches(&format!("{0}/.cargo/credentials.toml {0}/.cargo/credentials", home.display())));
+        changes.join().unwrap();
+        assert!(!said.contains("SECRET") && !said.contains("open"), "{layers:?}: {said}");
+        assert_eq!(scene.says("cache", &format!("cat {}/.npm/_cacache/x", home.display())), "fine");
+    }
+}
+
+#[test]
+fn a_link_that_a_worker_left_leads_nobody_anywhere() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("home/.gradle/wrapper/x", "");
+        let (home, beside) = (scene.ground.path("home"), scene.ground.path("beside"));
+        scene.ground.config("handoff.subagent.w.writable", "~/.gradle");
+        scene.ground.config(
+            "handoff.subagent.w.command",
+            &format!("ln -s {} ~/.gradle/caches; ln -s / ~/.gradle/other", beside.display()),
+        );
+        let first = json!({ "id": "w", "executor": "dispatch", "inputs": { "subagent": "w" }, "maxAttempts": 1 });
+        scene.drive("first", &[first]).ends(0);
+        assert!(fs::read_link(home.join(".gradle/caches")).is_ok());
+        for target in [beside.as_path(), "/".as_ref()] {
+            fs::remove_file(home.join(".gradle/caches")).unwrap();
+            symlink(target, home.join(".gradle/caches")).unwrap();
+            let run = format!("second{}", target.components().count());
+            let said = scene
+                .says(&run, &format!("cat {}/file 2>&1; cat {}/.netrc 2>&1; true", beside.display(), home.display()));
+            assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+            let expected = if layers == Layers::All { "bwrap" } else { "seccomp" };
+            assert!(scene.manifest(&format!("{run}/a"))["sandbox"].as_str().unwrap().contains(expected));
+        }
+    }
+}
+
+#[test]
+fn programs_in_somebodys_home_give_no_more_than_programs() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        for (path, text) in [
+            ("other/.ssh/id", "SECRET"),
+            ("other/docs/d", "SECRET"),
+            ("other/bin/hello", "#!/bin/sh\necho hello\n"),
+            ("tool/bin/there", "#!/bin/sh\ncat $(dirname $0)/../lib/text\n"),
+            ("tool/lib/text", "found\n"),
+            ("tool/.npmrc", "SECRET"),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        for program in ["other/bin/hello", "tool/bin/there"] {
+            scene.ground.env.shell("", &format!("chmod +x {program}")).success();
+        }
+        let plan = scene.ground.plan(
+            "path",
+            &[item(
+                "a",
+                "hello && there && cat $OTHER/.ssh/id $OTHER/docs/d $TOOL/.npmrc; true"
+                    .replace("$OTHER", &place("other"))
+                    .replace("$TOOL", &place("tool"))
+                    .as_str(),
+            )],
+        );
+        let output = scene.handoff_with(&["run", &plan], &[&place("other/bin"), &place("tool/bin")]);
+        assert_eq!(output.status, Some(0), "{output}");
+        let said = scene.handoff(&["cat", "path/a:transcript"]).stdout;
+        assert!(said.contains("hello\n") && said.contains("found\n"), "{layers:?}: {said}");
+        assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_real_home_keeps_what_starts_with_its_owner() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("home/notes/n", "");
+        scene.ground.config("handoff.subagent.x.home", "real");
+        let command =
+            "echo evil >>~/.bashrc; echo evil >~/.bash_profile; cat ~/.ssh/id_ed25519; echo mine >~/notes/new";
+        scene.ground.config("handoff.subagent.x.command", command);
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        scene.drive("real", &[item]).ends(0);
+        assert!(!scene.handoff(&["cat", "real/a:transcript"]).stdout.contains("SECRET"));
+        assert_eq!(fs::read_to_string(scene.ground.path("home/.bashrc")).unwrap(), "# nothing\n");
+        assert!(!scene.ground.path("home/.bash_profile").exists());
+        assert_eq!(fs::read_to_string(scene.ground.path("home/notes/new")).unwrap(), "mine\n");
+    }
+}
