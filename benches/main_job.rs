@@ -1,7 +1,7 @@
 //! Measures the main job against what a shell script would do, in one run, on the release build.
 //!
-//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `appends`,
-//! `documents`, `large`, `share`.
+//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `layers`, `appends`,
+//! `documents`, `large`, `share`. Only `layers` has workers that are confined.
 
 mod common;
 
@@ -22,6 +22,9 @@ fn main() {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
     if wanted("runs") {
         runs();
+    }
+    if wanted("layers") {
+        layers();
     }
     if wanted("appends") {
         appends();
@@ -50,7 +53,7 @@ fn runs() {
     let (ours, peak) = bench.time(Command::new(BINARY).arg("run").arg(&plan));
     report("shell loop", shell, None);
     report(&format!("git handoff run, {ITEMS} items"), ours, Some(peak));
-    ratio("run / loop", ours, shell, 0.5);
+    ratio("run / loop", ours, shell, 0.35);
     let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
     report("verify, as written", verify, Some(peak));
     bench.git(&["gc", "-q"]);
@@ -58,6 +61,41 @@ fn runs() {
     report("verify, packed", verify, Some(peak));
     let size = disk(&bench.repository.join(".git"));
     line(&format!("on disk after git gc: {:.2} MB for {ITEMS} items (aim: 6)", mega(size)));
+}
+
+/// What confining its worker costs an item, one after the other: three runs in turn, five times, and the middle of the differences.
+fn layers() {
+    const EACH: usize = 100;
+    let bench = Bench::new();
+    // Everything but bubblewrap.
+    let without = bench.folder.path().join("without");
+    fs::create_dir(&without).expect("a folder of programs");
+    for program in ["git", "true", "sh"] {
+        let link = without.join(program);
+        std::os::unix::fs::symlink(Path::new("/usr/bin").join(program), link).expect("a program is linked");
+    }
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let ways = [("none", "none", &*usual), ("inner", "auto", without.as_os_str()), ("all", "auto", &*usual)];
+    let mut times: [Vec<f64>; 3] = Default::default();
+    for round in 0..5 {
+        for ((name, sandbox, path), times) in ways.iter().zip(&mut times) {
+            bench.git(&["config", "handoff.sandbox", sandbox]);
+            let plan = bench.plan(&format!("{name}-{round}"), EACH);
+            times.push(bench.time(Command::new(BINARY).arg("run").arg(plan).env("PATH", path)).0.as_secs_f64());
+        }
+    }
+    for ((name, ..), aim) in ways.iter().zip([0, 5, 10]) {
+        let had = bench.output(Command::new(BINARY).args(["cat", &format!("{name}-0/item-0:manifest")]));
+        let had: serde_json::Value = serde_json::from_str(&had).expect("a manifest");
+        line(&format!("{name}: {} (aim: at most {aim} ms an item more than none)", had["sandbox"]));
+    }
+    let [none, inner, all] = times;
+    for (name, with) in [("inner", inner), ("all", all)] {
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        let mut more: Vec<f64> = with.iter().zip(&none).map(|(with, none)| (with - none) * 1e3 / EACH as f64).collect();
+        more.sort_unstable_by(f64::total_cmp);
+        line(&format!("{name}: {:.2} ms an item more ({:.2} to {:.2})", more[2], more[0], more[4]));
+    }
 }
 
 /// The cost of an entry at the beginning and at the end of a run.
@@ -225,6 +263,12 @@ impl Bench {
     fn git(&self, args: &[&str]) {
         let status = Command::new("git").args(args).current_dir(&self.repository).status().expect("git runs");
         assert!(status.success(), "git {args:?}");
+    }
+
+    fn output(&self, command: &mut Command) -> String {
+        let output = command.current_dir(&self.repository).output().expect("the command starts");
+        assert!(output.status.success(), "{command:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("text")
     }
 
     fn plan(&self, id: &str, items: usize) -> PathBuf {

@@ -135,16 +135,20 @@ async fn drive_one(
         }
         return Ok(Ending::Done);
     }
-    advise(&driven.view, output);
+    advise(&driven.view, repository, output);
     Ok(Ending::NotAllDone)
 }
 
 /// Says what can be done about items that did not get done.
-fn advise(view: &View, output: &mut Output) {
+fn advise(view: &View, repository: &Repository, output: &mut Output) {
     let failed = view.state.items.iter().position(|item| item.phase == Phase::Failed);
     if let Some(at) = failed {
-        let id = &view.state.graph.item(at).id;
+        let item = view.state.graph.item(at);
+        let id = &item.id;
         output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
+        if let Some((key, place)) = repository.login_out_of_reach(item) {
+            output.hint(&hints::login(key, format_args!("~/{place}")));
+        }
         if !view.state.sealed {
             output.hint(&hints::retry_or_close(format_args!("{}/{id}", view.run), &view.run));
         }

@@ -1,14 +1,17 @@
 //! What a sandbox has to know of this machine and this repository, and what the configuration adds to it.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, Executor};
 use crate::model::confinement::Asked;
 use crate::model::limits::Limits;
+use crate::model::plan::Item;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
-use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
+use crate::worker::sandbox::{Confinement, LOGINS, More, Refused, Sandbox, Surroundings, folders, named_in};
 
+use super::command;
 use super::machine::Machine;
 
 /// The longest path of a folder for temporary files: programs put sockets below it whose names, with theirs, have at most 108 bytes.
@@ -18,14 +21,22 @@ const LONGEST_TMP: usize = 70;
 const BELOW: usize = "/0123456789ab/home".len();
 
 /// Says where workers' private files lie: beside their worktrees, or, where that path is too long, below the folder of all temporary
-/// files.
+/// files, unless somebody else has taken that name there: then sockets may have no room, and all else works.
 pub(super) fn shorten(host: &mut Host, environment: &Environment) {
     if host.private.as_os_str().len() + BELOW <= LONGEST_TMP {
         return;
     }
     let temporary = environment.variable("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let temporary = temporary.filter(|path| path.as_os_str().len() <= LONGEST_TMP / 2).unwrap_or_else(|| "/tmp".into());
-    host.private = temporary.join(format!("git-handoff-{}", rustix::process::geteuid().as_raw()));
+    let user = rustix::process::geteuid().as_raw();
+    let short = temporary.join(format!("git-handoff-{user}"));
+    let is_free = match std::fs::symlink_metadata(&short) {
+        Ok(meta) => meta.is_dir() && meta.uid() == user,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    if is_free {
+        host.private = short;
+    }
 }
 
 /// Finds out what workers on this repository can be confined with, unless nobody wants them to be.
@@ -54,6 +65,32 @@ pub(super) fn sandbox(repository: &Repository, host: &Host) -> Sandbox {
         never: never.into_iter().map(real).collect(),
     };
     Sandbox::probe(around, environment.program.as_deref(), environment.path.as_ref())
+}
+
+/// Returns the setting by which the agent that an item runs would find its login, and the place of that below the home directory;
+/// none where it is found, where another way to log in is set, or where we do not know the agent.
+pub(super) fn login_out_of_reach(repository: &Repository, item: &Item) -> Option<(String, &'static str)> {
+    let config = &repository.config;
+    let home = PathBuf::from(repository.environment.variable("HOME")?);
+    let resolved = command::resolve(item, config).ok()?;
+    let settings = &resolved.settings;
+    if settings.sandbox.unwrap_or(config.sandbox) == Asked::None || !settings.secret_env.is_empty() {
+        return None;
+    }
+    let line = settings.command.as_ref()?;
+    let runs = |agent: &str| line.split_whitespace().any(|word| word.rsplit('/').next() == Some(agent));
+    let is_given = |place: &str| {
+        let mut given = settings.readable.iter().chain(&settings.writable);
+        let below = |path: &PathBuf| path.strip_prefix("~").or_else(|_| path.strip_prefix(&home)).map(Path::to_owned);
+        given.any(|path| below(path).is_ok_and(|below| Path::new(place).starts_with(below)))
+    };
+    let (_, place) =
+        LOGINS.into_iter().find(|(agent, place)| runs(agent) && !is_given(place) && home.join(place).exists())?;
+    let key = match resolved.subagent {
+        Some(name) => format!("handoff.subagent.{name}.writable"),
+        None => format!("handoff.executor.{}.writable", item.executor),
+    };
+    Some((key, place))
 }
 
 /// Says how an executor's workers are confined; refuses where what is asked for cannot be enforced.

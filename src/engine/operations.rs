@@ -111,6 +111,12 @@ impl Repository {
         Ok(unsettled)
     }
 
+    /// Returns the setting by which the agent that an item runs would find its login, and the login's place below the home
+    /// directory; none where it finds it, or nothing is known of the agent.
+    pub fn login_out_of_reach(&self, item: &Item) -> Option<(String, &'static str)> {
+        ground::login_out_of_reach(self, item)
+    }
+
     /// Packs what a large run left, unless git is not to be kept in order. What cannot be packed now is packed by git sooner or
     /// later; the run is not the worse for it.
     pub fn pack_after(&self, driven: &Driven) -> Result<(), store::Error> {

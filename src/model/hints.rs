@@ -60,7 +60,8 @@ hints! {
     /// No document of the run is called so.
     documents(run) => "git handoff doc list {run}";
     /// A document has other revisions than was thought.
-    revisions(run, document) => "git handoff doc log {run} {document}";    /// A document is larger than an answer may be.
+    revisions(run, document) => "git handoff doc log {run} {document}";
+    /// A document is larger than an answer may be.
     get_document(run, document) => "git handoff doc get {run} {document}";
     /// No checkpoint of the thread is called so.
     checkpoints(thread) => "git handoff thread log {thread}";
@@ -130,6 +131,8 @@ hints! {
     retry(item) => "git handoff retry {item}";
     /// An item failed.
     retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
+    /// An agent failed whose login lies where workers see nothing.
+    login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
     /// Who got there first has changed what this was decided by.
     again() => "run the same command again";
     /// The disk was full.

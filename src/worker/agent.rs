@@ -219,7 +219,7 @@ impl Invocation {
         let layers = self.confinement.as_ref().map(|Confined { by, writable, readable }| {
             let [writable, readable]: [Vec<&Path>; 2] =
                 [writable, readable].map(|paths| paths.iter().map(PathBuf::as_path).collect());
-            by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable })
+            by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable }, self.limits.memory)
         });
         let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();
         let told = Told { layers, limits: self.limits, folders };

@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+pub use places::LOGINS;
 pub use reach::{Missing, More, Surroundings, folders, named_in};
 
 pub(in crate::worker) use mounts::PROGRAM;
@@ -68,6 +69,8 @@ pub struct Sandbox {
     program: Option<PathBuf>,
     /// bubblewrap, where it works.
     bwrap: Option<PathBuf>,
+    /// Whether it can bound shared memory.
+    bounds_shared: bool,
     layers: Layers,
     /// Why layers are missing.
     missing: Vec<String>,
@@ -80,6 +83,7 @@ pub struct Confinement {
     reach: Arc<Reach>,
     layers: Layers,
     bwrap: Option<PathBuf>,
+    bounds_shared: bool,
     program: PathBuf,
     network: Network,
     home: Home,
@@ -132,6 +136,7 @@ impl Sandbox {
             around: Surroundings::default(),
             program: None,
             bwrap: None,
+            bounds_shared: false,
             layers: Layers::default(),
             missing: Vec::new(),
             known: Mutex::default(),
@@ -159,8 +164,8 @@ impl Sandbox {
         }
         let Some(program) = self.program.clone().filter(|_| self.layers != Layers::default()) else { return Ok(None) };
         let reach = self.reach(more)?;
-        let (layers, bwrap) = (self.layers.clone(), self.bwrap.clone());
-        Ok(Some(Confinement { reach, layers, bwrap, program, network, home: more.home }))
+        let (layers, bwrap, bounds_shared) = (self.layers.clone(), self.bwrap.clone(), self.bounds_shared);
+        Ok(Some(Confinement { reach, layers, bwrap, bounds_shared, program, network, home: more.home }))
     }
 
     /// Returns what cannot be enforced on this machine, and why; none where all layers are there.
@@ -205,8 +210,8 @@ impl Confinement {
         &self.reach.at_home
     }
 
-    /// Says it to the processes in between.
-    pub(in crate::worker) fn told(&self, own: &Own<'_>) -> Outer {
+    /// Says it to the processes in between; `memory` is how many bytes of it the attempt may use.
+    pub(in crate::worker) fn told(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
         let mut map = self.reach.map.clone();
         for path in own.readable {
             map.set(path, Access::Read);
@@ -215,8 +220,9 @@ impl Confinement {
             map.set(path, Access::Write);
         }
         let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
-        let mounts =
-            Mounts { map: &map, homes: &homes, program: Some(&self.program), network: self.network, cwd: own.tree };
+        let shared = memory.filter(|_| self.bounds_shared);
+        let (program, network, cwd) = (Some(&*self.program), self.network, own.tree);
+        let mounts = Mounts { map: &map, homes: &homes, program, network, shared, cwd };
         let outer = self.bwrap.as_ref().map(|bwrap| {
             let mut words = vec![bwrap.clone().into_os_string()];
             words.extend(mounts::arguments(&mounts));

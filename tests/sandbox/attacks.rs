@@ -124,6 +124,7 @@ const ATTACKS: &[Attack] = &[
         "test -e /dev/shm/victim-{victim} && echo evil >/dev/shm/victim-{victim}",
         No,
     ),
+    attack("terminal", "write to, and read from, the user's terminal", "echo evil >{terminal}", No),
     attack("change-mode", "change the mode of a file outside", "chmod 0640 {beside}/file", No),
     attack("change-times", "change the times of a file outside", "touch -d 2001-01-01 {beside}/file", No),
     attack("kill", "end another process", "kill -0 {victim}", Yes),
@@ -294,6 +295,7 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
         }
         script
             .replace("{victim}", &scene.victim().to_string())
+            .replace("{terminal}", &scene.terminal())
             .replace("{name}", &scene.abstract_name())
             .replace("{tcp}", &scene.tcp.local_addr().unwrap().port().to_string())
             .replace("{udp}", &scene.udp.local_addr().unwrap().port().to_string())

@@ -20,6 +20,12 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
         "used more than 209715200 bytes of memory",
     ),
     (
+        "maxMemory",
+        "210m",
+        "python3 -c 'import os\nf = os.memfd_create(\"x\")\nwhile True: os.write(f, bytes(1 << 20))'",
+        "used more than 220200960 bytes of memory",
+    ),
+    (
         "maxDisk",
         "50m",
         "while :; do head -c 10000000 /dev/zero >$TMPDIR/$(date +%N); sleep 0.05; done",
@@ -85,5 +91,20 @@ fn for_another_user() {
         skipped("limits for another user", "only root can become another user");
     } else if has_bubblewrap("limits for another user") {
         hogs(Layers::All, Some(65_534));
+    }
+}
+
+#[test]
+fn shared_memory_is_bounded_for_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        skipped("shared memory of another user", "only root can become another user");
+    } else if has_bubblewrap("shared memory of another user") {
+        let scene = Scene::of(Layers::All, Some(65_534));
+        scene.ground.config("handoff.maxMemory", "100m");
+        let said = scene.says(
+            "shared",
+            "head -c 50m /dev/zero >/dev/shm/a && echo some; head -c 90m /dev/zero >/dev/shm/b || echo no more",
+        );
+        assert!(said.starts_with("some\n") && said.ends_with("no more\n"), "{said}");
     }
 }

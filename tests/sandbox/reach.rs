@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::scene::{Layers, Scene};
+use super::scene::{Layers, Scene, skipped};
 use crate::common::ground::item;
 
 /// Tries to read a file for a while; says so where it can.
@@ -97,7 +97,8 @@ fn programs_in_somebodys_home_give_no_more_than_programs() {
                     .as_str(),
             )],
         );
-        let output = scene.handoff_with(&["run", &plan], &[&place("other/bin"), &place("tool/bin")]);
+        let path = [&place("other/bin"), &place("tool/bin"), scene.path()].join(":");
+        let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
         assert_eq!(output.status, Some(0), "{output}");
         let said = scene.handoff(&["cat", "path/a:transcript"]).stdout;
         assert!(said.contains("hello\n") && said.contains("found\n"), "{layers:?}: {said}");
@@ -120,5 +121,31 @@ fn a_real_home_keeps_what_starts_with_its_owner() {
         assert_eq!(fs::read_to_string(scene.ground.path("home/.bashrc")).unwrap(), "# nothing\n");
         assert!(!scene.ground.path("home/.bash_profile").exists());
         assert_eq!(fs::read_to_string(scene.ground.path("home/notes/new")).unwrap(), "mine\n");
+    }
+}
+
+#[test]
+fn whoever_takes_our_name_among_temporary_files_keeps_nobody_from_working() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("a folder of another user", "only root can make one");
+    }
+    let scene = Scene::new(Layers::All);
+    // So deep that private files do not lie beside the worktrees.
+    let deep = scene.ground.path("worktrees").join("0123456789/0123456789/0123456789/0123456789");
+    scene.ground.config("handoff.workspace.root", deep.to_str().unwrap());
+    for taken in ["a folder", "a file"] {
+        let folder = scene.ground.path("t");
+        let name = folder.join("git-handoff-0");
+        fs::create_dir(&folder).unwrap();
+        if taken == "a file" {
+            fs::write(&name, "").unwrap();
+        } else {
+            fs::create_dir(&name).unwrap();
+            std::os::unix::fs::chown(&name, Some(65_534), None).unwrap();
+        }
+        let plan = scene.ground.plan(&taken.replace(' ', "-"), &[item("a", "echo fine >$TMPDIR/x && cat $TMPDIR/x")]);
+        let output = scene.handoff_where(&["run", &plan], &[("TMPDIR", folder.to_str().unwrap())]);
+        assert_eq!(output.status, Some(0), "{taken}: {output}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -32,8 +33,11 @@ pub(super) enum Layers {
 pub(super) struct Scene {
     pub(super) ground: Ground,
     layers: Layers,
+    /// The folder of all programs but bubblewrap.
+    inner: String,
     user: Option<u32>,
     victim: Child,
+    terminal: Child,
     pub(super) tcp: TcpListener,
     pub(super) udp: UdpSocket,
     _sockets: [UnixListener; 2],
@@ -66,7 +70,8 @@ impl Scene {
             env.write(path, text);
         }
         fs::set_permissions(ground.path("tools/bin/hello"), fs::Permissions::from_mode(0o755)).unwrap();
-        without_bubblewrap(&ground.path("inner"));
+        let inner = ground.path("inner").to_str().unwrap().to_owned();
+        without_bubblewrap(Path::new(&inner));
         fs::create_dir(ground.path("bin")).unwrap();
         fs::copy(program_path(), ground.path("bin/git-handoff")).unwrap();
         let by_path = UnixListener::bind(ground.path("beside/socket")).unwrap();
@@ -80,11 +85,16 @@ impl Scene {
         let mut victim = Command::new("sleep");
         victim.arg("600").env("VICTIM", SECRET).stdin(Stdio::null());
         let victim = as_user(victim, user).spawn().unwrap();
+        // A terminal that somebody sits at, who does not type.
+        let mut terminal = Command::new("script");
+        terminal.args(["-q", "-c", "exec sleep 600", "/dev/null"]).current_dir("/");
+        terminal.stdin(Stdio::piped()).stdout(Stdio::null());
+        let terminal = as_user(terminal, user).spawn().unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         tcp.set_nonblocking(true).unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         udp.set_nonblocking(true).unwrap();
-        Self { ground, layers, user, victim, tcp, udp, _sockets: [by_path, by_name] }
+        Self { ground, layers, inner, user, victim, terminal, tcp, udp, _sockets: [by_path, by_name] }
     }
 
     /// Returns the abstract socket that somebody listens at.
@@ -97,26 +107,41 @@ impl Scene {
         self.victim.id()
     }
 
+    /// Returns the path of the terminal that somebody sits at.
+    pub(super) fn terminal(&self) -> String {
+        loop {
+            let pid = self.terminal.id();
+            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+            let input = children.split_whitespace().find_map(|child| fs::read_link(format!("/proc/{child}/fd/0")).ok());
+            if let Some(path) = input.filter(|input| input.starts_with("/dev/pts")) {
+                return path.to_str().unwrap().to_owned();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Returns whether it still lives, and is not stopped.
     pub(super) fn victim_is_well(&self) -> bool {
         let status = fs::read_to_string(format!("/proc/{}/stat", self.victim())).unwrap();
         matches!(status.rsplit_once(") ").unwrap().1.chars().next(), Some('S' | 'R'))
     }
 
-    /// Runs the program as whom the repository belongs to.
-    pub(super) fn handoff(&self, args: &[&str]) -> Output {
-        self.handoff_with(args, &[])
+    /// Returns the folders to look for programs in.
+    pub(super) fn path(&self) -> &str {
+        if self.layers == Layers::Inner { &self.inner } else { "/usr/local/bin:/usr/bin:/bin" }
     }
 
-    /// Runs it with more folders to look for programs in.
-    pub(super) fn handoff_with(&self, args: &[&str], path: &[&str]) -> Output {
+    /// Runs the program as whom the repository belongs to.
+    pub(super) fn handoff(&self, args: &[&str]) -> Output {
+        self.handoff_where(args, &[])
+    }
+
+    /// Runs it with other variables in its environment.
+    pub(super) fn handoff_where(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
         // With a file open that is nobody's business.
         let mut command = self.ground.env.command("sh", "repo");
         command.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh"]).arg(self.ground.path("bin/git-handoff"));
-        command.args(args).env_remove("GIT_CONFIG_GLOBAL");
-        let inner = self.ground.path("inner");
-        let usual = if self.layers == Layers::Inner { inner.to_str().unwrap() } else { "/usr/local/bin:/usr/bin:/bin" };
-        command.env("PATH", [path, &[usual]].concat().join(":"));
+        command.args(args).env_remove("GIT_CONFIG_GLOBAL").env("PATH", self.path()).envs(variables.iter().copied());
         let output = as_user(command, self.user).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -146,8 +171,10 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        let _ = self.victim.kill();
-        let _ = self.victim.wait();
+        for child in [&mut self.victim, &mut self.terminal] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

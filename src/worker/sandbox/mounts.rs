@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
+use super::places::SHARED_MEMORY;
 use crate::model::confinement::Network;
 
 /// Where this program lies inside.
@@ -22,6 +23,8 @@ pub(super) struct Mounts<'a> {
     /// This program, to be run inside; none where nothing of ours is.
     pub(super) program: Option<&'a Path>,
     pub(super) network: Network,
+    /// How many bytes of shared memory there may be; none where bubblewrap cannot bound it, or nobody does.
+    pub(super) shared: Option<u64>,
     /// The working directory.
     pub(super) cwd: &'a Path,
 }
@@ -46,6 +49,11 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
     }
     say.one("--proc", Path::new("/proc"));
     say.one("--dev", Path::new("/dev"));
+    if let Some(most) = mounts.shared {
+        say.word("--size");
+        say.word(most.to_string());
+        say.one("--tmpfs", Path::new(SHARED_MEMORY));
+    }
     let mut closed: Vec<&Path> = Vec::new();
     for (place, access) in mounts.map.places() {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();

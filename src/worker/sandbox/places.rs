@@ -209,6 +209,18 @@ pub(super) const SECRETS: [&str; 89] = [
     ".cache/huggingface/token",
 ];
 
+/// Agents that keep their login in a home directory, by the names of their programs, and where.
+pub const LOGINS: [(&str, &str); 8] = [
+    ("claude", ".claude"),
+    ("claude", ".claude.json"),
+    ("codex", ".codex"),
+    ("gemini", ".gemini"),
+    ("aider", ".aider.conf.yml"),
+    ("gh", ".config/gh"),
+    ("aws", ".aws"),
+    ("gcloud", ".config/gcloud"),
+];
+
 /// What a home directory runs at its owner's next login or command: to be read at most, also where the home is the worker's.
 pub(super) const STARTED: [&str; 18] = [
     ".profile",

@@ -1,6 +1,7 @@
 //! Finds out what this machine can enforce, by doing it once.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -11,6 +12,9 @@ use crate::model::confinement::Network;
 
 /// The argument by which the program knows that it is to say by what it could confine itself.
 pub const ARGUMENT: &str = "probe-sandbox";
+
+/// So much shared memory, to see whether it can be bounded.
+const SOME: u64 = 1 << 20;
 
 /// The name of bubblewrap's program, and of the package that it comes in.
 const NAMES: (&str, &str) = ("bwrap", "bubblewrap");
@@ -53,15 +57,25 @@ impl Sandbox {
         let version = output(Command::new(&bwrap).arg("--version")).ok().and_then(|output| version(&output));
         let Ok(reach) = Reach::of(&self.around, &More::default()) else { return };
         let homes: Vec<PathBuf> = reach.home.iter().cloned().collect();
-        let mounts = Mounts {
-            map: &reach.map,
-            homes: &homes,
-            program: Some(program),
-            network: Network::Loopback,
-            cwd: Path::new("/"),
+        let tried = |shared: Option<u64>| {
+            let mounts = Mounts {
+                map: &reach.map,
+                homes: &homes,
+                program: Some(program),
+                network: Network::Loopback,
+                shared,
+                cwd: Path::new("/"),
+            };
+            output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]))
         };
-        let tried = output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]));
-        match (tried, version) {
+        let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
+        let mut tried_with = tried(Some(SOME));
+        // Before 0.7, and where it has root's rights, it bounds none.
+        self.bounds_shared = works(&tried_with);
+        if !self.bounds_shared {
+            tried_with = tried(None);
+        }
+        match (tried_with, version) {
             (Ok(output), Some(version)) if layers(&output).is_some() => {
                 self.bwrap = Some(bwrap);
                 self.layers.bwrap = Some(version);

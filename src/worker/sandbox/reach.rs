@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
@@ -14,6 +15,9 @@ const MOST_PROGRAMS: usize = 2000;
 
 /// The file of the machine's users, and the least number of one that is a person.
 const USERS: (&str, u32) = ("/etc/passwd", 1000);
+
+/// The folder of the machine's settings, in which not all is everybody's.
+const SETTINGS: &str = "/etc";
 
 /// What lies beside a folder of programs that has its other files there.
 const BESIDE: [&str; 5] = ["lib", "lib64", "libexec", "share", "include"];
@@ -79,6 +83,11 @@ impl Reach {
         }
         for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
             map.set(secret, Access::Hidden);
+        }
+        if rustix::process::geteuid().is_root() {
+            for file in roots_own(Path::new(SETTINGS)) {
+                map.set(&file, Access::Hidden);
+            }
         }
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
@@ -201,6 +210,24 @@ fn linked(map: &mut Map, folder: &Path, homes: &[PathBuf]) {
             map.set(&entry.path(), Access::Read);
         }
     }
+}
+
+/// Returns the files and folders below one that not everybody may read: what root could read there is nobody else's.
+fn roots_own(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut next = vec![folder.to_owned()];
+    while let Some(folder) = next.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata().map(|meta| (meta.mode(), meta.file_type())) else { continue };
+            match meta {
+                (_, kind) if kind.is_symlink() => {}
+                (mode, _) if mode & 0o004 == 0 => found.push(entry.path()),
+                (_, kind) if kind.is_dir() => next.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    found
 }
 
 /// Returns the home directories of the machine's people, and root's.

@@ -105,9 +105,10 @@ impl Watch {
         }
         let most = self.limits.memory?;
         let sum = |file: &str, words: &[&str]| below.iter().map(|pid| kilobytes(*pid, file, words)).sum::<u64>() << 10;
-        // What several share counts once, which takes longer to find out.
-        let above = sum("status", &["RssAnon:", "RssShmem:"]) > most
-            && sum("smaps_rollup", &["Pss_Anon:", "Pss_Shmem:"]) > most;
+        let unnamed = unnamed_files(&below);
+        // What several share counts once, which takes longer to find out; a file without a name counts whether it is mapped or not.
+        let above = sum("status", &["RssAnon:", "RssShmem:"]) + unnamed > most
+            && sum("smaps_rollup", &["Pss_Anon:"]) + sum("smaps_rollup", &["Pss_Shmem:"]).max(unnamed) > most;
         above.then_some(Exceeded::Memory(most))
     }
 
@@ -147,6 +148,17 @@ fn gather(limits: Limits, first: &BTreeSet<i32>) -> Option<Cgroup> {
         known.extend(new);
     }
     Some(cgroup)
+}
+
+/// Returns what files that lie in memory and have no name take, of those that processes hold open (`memfd_create`), in bytes.
+fn unnamed_files(processes: &BTreeSet<i32>) -> u64 {
+    let mut seen = BTreeSet::new();
+    let handles = processes.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten());
+    let in_memory = handles.flatten().map(|handle| handle.path()).filter(|handle| {
+        fs::read_link(handle).is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"))
+    });
+    let metas = in_memory.filter_map(|handle| fs::metadata(handle).ok());
+    metas.filter(|meta| seen.insert((meta.dev(), meta.ino()))).map(|meta| meta.blocks() * 512).sum()
 }
 
 /// Returns the sum of some lines of a process's file; 0 for one that is gone.
