@@ -230,6 +230,20 @@ fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
 }
 
 #[test]
+fn a_value_of_secret_env_that_we_hold_is_refused_as_well() {
+    let ground = Ground::new();
+    ground.config("handoff.subagent.x.secretEnv", "SESAME");
+    ground.env.write("open.json", &json!({"id": "open", "openEnded": true, "items": [item("i", "true")]}).to_string());
+    ground.env.handoff(["submit", "../open.json"]).ends(0);
+    ground.env.write("note.txt", "one\nb3BlbiBzZXNhbWUgbm93\n");
+    let put =
+        |value: &str| ground.env.shell("repo", &format!("SESAME='{value}' git-handoff doc put open note ../note.txt"));
+    let said = put("open sesame now").exit(1).to_string();
+    assert!(said.contains("secret-found: ../note.txt:2 secret-env"), "{said}");
+    put("another").ends(0);
+}
+
+#[test]
 fn a_push_looks_again() {
     let ground = Ground::new();
     ground.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
         dry_run: arguments.dry_run,
-        gate: repository.config.gate(),
+        gate: repository.gate(),
     };
     let pushed =
         stage::push(&repository.store, &repository.reach(), &request).map_err(|error| explain(error, &request))?;

@@ -8,7 +8,7 @@ pub mod trust;
 
 pub use trust::Trust;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -20,7 +20,7 @@ use serde_json::Value;
 use ssh_key::PublicKey;
 
 use crate::clock::Clock;
-use crate::config::{self, Config, Registration};
+use crate::config::{self, Config, Registration, SecretSource};
 use crate::git::remote::{PROTOCOLS, Reach};
 use crate::git::save;
 use crate::git::scratch::{self, Scratch};
@@ -28,7 +28,7 @@ use crate::git::store::{self, Kept, Store};
 use crate::ledger::chain::Writer;
 use crate::ledger::sign::{self, Signer};
 use crate::model::catalog::{Catalog, Shape};
-use crate::model::credential::gate::Secret;
+use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Digest;
 use crate::model::entry::Product;
 use crate::model::json;
@@ -218,11 +218,21 @@ impl Repository {
         Ok(catalog)
     }
 
+    /// Returns what may not be stored: named shapes, and the values of secrets that our environment holds.
+    pub fn gate(&self) -> Gate {
+        let executors = self.config.executors.values().chain(self.config.subagents.values());
+        let ours = executors.flat_map(|executor| &executor.secret_env);
+        let ours = ours.filter(|secret| secret.source == SecretSource::Environment);
+        let values = ours.filter_map(|secret| self.environment.variables.get(&secret.name));
+        let values: BTreeSet<&OsString> = values.collect();
+        let values: Vec<Vec<u8>> = values.into_iter().map(|value| value.as_encoded_bytes().to_vec()).collect();
+        self.config.gate().with(&values)
+    }
+
     /// Writes a file into the repository and keeps it until this is over; `name` is what people call the file.
     pub fn save(&self, name: &Path, file: File) -> Result<Product, Error> {
         let shown = name.display().to_string();
-        let check =
-            |file: &mut File| Ok(self.config.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
+        let check = |file: &mut File| Ok(self.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
         let saved = save::save(&self.store, file, self.config.max_product_size, check);
         let (product, kept) = saved.map_err(|error| match error {
             Error::Save(source) => Error::Saved { name: name.to_owned(), source },
@@ -238,7 +248,7 @@ impl Repository {
         if size > limit {
             return Err(Error::Save(save::Error::TooLarge(limit)));
         }
-        self.config.gate().check(name, bytes)?;
+        self.gate().check(name, bytes)?;
         let mut batch = self.store.batch();
         let oid = batch.write_blob(bytes)?;
         self.keep(batch.keep()?);

@@ -87,7 +87,7 @@ impl Repository {
             return Err(Error::NotOpenEnded(target.run).into());
         }
         let bytes = bytes()?;
-        self.config.gate().check("plan", &bytes).map_err(repository::Error::from).map_err(Error::from)?;
+        self.gate().check("plan", &bytes).map_err(repository::Error::from).map_err(Error::from)?;
         Ok(self.add(&target.run, &view.plan, &bytes)?)
     }
 

@@ -101,7 +101,7 @@ impl Repository {
             queue: wanted.queue.clone(),
             pattern: pattern.unwrap_or_else(|| "dag".into()),
             folder,
-            gate: self.config.gate(),
+            gate: self.gate(),
         };
         let writer = self.writer()?;
         let Submitted { run, created } = submit::submit(&writer, &valid, &request)?;

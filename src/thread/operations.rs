@@ -148,11 +148,7 @@ impl Repository {
             return Err(Error::Summary.into());
         }
         if let Some(summary) = besides.summary {
-            self.config
-                .gate()
-                .check("summary", summary.as_bytes())
-                .map_err(repository::Error::from)
-                .map_err(Error::from)?;
+            self.gate().check("summary", summary.as_bytes()).map_err(repository::Error::from).map_err(Error::from)?;
         }
         let run = besides.run.map(|run| self.tie(run)).transpose()?;
         let writer = self.writer().map_err(Error::from)?;
@@ -179,7 +175,7 @@ impl Repository {
     }
 
     fn save_worktree(&self) -> Result<Worktree, Error> {
-        let (saved, kept) = worktree::save(&self.store, self.config.max_product_size, &self.config.gate())?;
+        let (saved, kept) = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
         self.keep(kept);
         Ok(saved)
     }

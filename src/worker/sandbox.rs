@@ -213,33 +213,30 @@ impl Confinement {
     /// Says it to the processes in between; `memory` is how many bytes of it the attempt may use.
     pub(in crate::worker) fn told(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
         let mut map = self.reach.map.clone();
-        for path in own.readable {
-            map.set(path, Access::Read);
+        // What bubblewrap hides comes to light where somebody outside puts another file in its place; Landlock gives neither.
+        let mut given = self.reach.given.clone();
+        let readable = own.readable.iter().map(|path| (path, Access::Read));
+        let writable = own.writable.iter().chain([&own.tree]).map(|path| (path, Access::Write));
+        for (path, access) in readable.chain(writable) {
+            given.extend(map.set(path, access).map(|real| (real.into_os_string(), access)));
         }
-        for path in own.writable.iter().chain([&own.tree]) {
-            map.set(path, Access::Write);
-        }
-        let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
-        let shared = memory.filter(|_| self.bounds_shared);
-        let (program, network, cwd) = (Some(&*self.program), self.network, own.tree);
-        let mounts = Mounts { map: &map, homes: &homes, program, network, shared, cwd };
-        let outer = self.bwrap.as_ref().map(|bwrap| {
+        let Layers { landlock, seccomp, .. } = self.layers;
+        let words = self.bwrap.as_ref().map(|bwrap| {
+            let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
+            let mounts = Mounts {
+                map: &map,
+                homes: &homes,
+                program: Some(&self.program),
+                network: self.network,
+                shared: memory.filter(|_| self.bounds_shared),
+                landlock: landlock.is_some(),
+                cwd: own.tree,
+            };
             let mut words = vec![bwrap.clone().into_os_string()];
             words.extend(mounts::arguments(&mounts));
             words
         });
-        let shared = Path::new(places::SHARED_MEMORY);
-        // What bubblewrap hides comes to light where somebody outside puts another file in its place; this layer gives neither.
-        let given = if outer.is_some() {
-            map.given().into_iter().chain([(shared.to_owned(), Access::Write)]).collect()
-        } else {
-            map.set(shared, Access::Write);
-            map.given()
-        };
-        let given = given.into_iter().filter(|(_, access)| *access != Access::Hidden);
-        let given = given.map(|(path, access)| (path.into_os_string(), access)).collect();
-        let Layers { landlock, seccomp, .. } = self.layers;
-        Outer { words: outer, inner: Inner { landlock, given, seccomp, network: self.network } }
+        Outer { words, inner: Inner { landlock, given, seccomp, network: self.network } }
     }
 }
 

@@ -158,7 +158,7 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<Seccomp
 
 /// Why calls cannot be refused.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(in crate::worker) enum Error {
     /// The filter could not be put together.
     #[error("the filter of system calls cannot be made here")]
     Filter(#[from] seccompiler::BackendError),

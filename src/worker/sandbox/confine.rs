@@ -1,15 +1,13 @@
-//! The process that confines itself and starts the command: the last one of ours before it.
+//! What the last of ours before a command does to itself: a thread of the supervisor, or, below bubblewrap, a process of its own.
 //!
-//! Its standard input is a socket, over which it is told what to do and what the command reads, each as a length in 8 bytes, most
+//! The process's standard input is a socket, over which it is told what to do and what the command reads, each as a length in 8 bytes, most
 //! significant first, and the bytes. It says `ready` when it is confined, and then how it went on: `failed …`, or as a supervisor
-//! says it. Below bubblewrap it lives as long as the command, because bubblewrap does not tell a signal from an exit code; elsewhere
-//! it becomes the command.
+//! says it. It lives as long as the command, because bubblewrap does not tell a signal from an exit code.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -22,13 +20,8 @@ use crate::model::confinement::Network;
 use crate::worker::agent;
 use crate::worker::supervisor::{self, Report};
 
-/// The first argument by which the program knows that it is to confine itself; the second is how it goes on.
+/// The first argument by which the program knows that it is to confine itself.
 pub const ARGUMENT: &str = "confine-attempt";
-
-/// Goes on as the command itself.
-pub(in crate::worker) const BECOME: &str = "become";
-/// Starts the command and waits for it.
-pub(in crate::worker) const START: &str = "start";
 
 /// What is said once the process is confined.
 pub(in crate::worker) const READY: &str = "ready\n";
@@ -48,35 +41,30 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> io::Result<ExitCode> {
     // Nobody inside reads what we are told, or speaks for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let how = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let told = supervisor::serving::bytes(line)?;
     let inner: Inner = serde_json::from_slice(&told)?;
     let stdin = supervisor::serving::given(line)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(stdin);
-    if let Err(error) = confine(&inner, how == START) {
+    if let Err(error) = confine(&inner, true) {
         let said = in_words(&error).replace('\n', " ");
         line.write_all(format!("{FAILED}{said}\n").as_bytes())?;
         return Ok(ExitCode::FAILURE);
     }
     line.write_all(READY.as_bytes())?;
     let not_started = |error: io::Error| Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL));
-    let report = if how == BECOME {
-        not_started(command.exec())
-    } else {
-        match command.spawn() {
-            Ok(mut child) => agent::exit_of(child.wait()?).map_or(Report::Left(None), Report::Ended),
-            Err(error) => not_started(error),
-        }
+    let report = match command.spawn() {
+        Ok(mut child) => agent::exit_of(child.wait()?).map_or(Report::Left(None), Report::Ended),
+        Err(error) => not_started(error),
     };
     line.write_all(report.write().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does to this process what it is told, in the order in which nothing takes away what the next step needs; `below` says that it is
-/// below bubblewrap.
-fn confine(inner: &Inner, below: bool) -> Result<(), Error> {
+/// Does to this thread, and to all that it starts, what it is told, in the order in which nothing takes away what the next step needs;
+/// `below` says that it is below bubblewrap.
+pub(in crate::worker) fn confine(inner: &Inner, below: bool) -> Result<(), Error> {
     limit()?;
     rustix::thread::set_no_new_privs(true).map_err(Error::at("no_new_privs"))?;
     drop_rights()?;
@@ -118,7 +106,7 @@ pub fn probe() -> ExitCode {
 
 /// Why a process could not confine itself.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub(in crate::worker) enum Error {
     /// A system call was refused.
     #[error("{0} could not be set")]
     System(&'static str, #[source] io::Error),

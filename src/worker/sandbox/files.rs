@@ -19,7 +19,7 @@ use crate::model::confinement::Network;
 /// The newest version of the interface whose rights we know to give.
 const KNOWN: ABI = ABI::V9;
 
-/// Confines this process, and all that it starts, to what is given; returns the version of the interface that does so.
+/// Confines this thread, and all that it starts, to what is given; returns the version of the interface that does so.
 ///
 /// Below another layer that hides what is not given, the names of what is there may be listed. Where the kernel has no Landlock,
 /// nothing happens and there is no version. Rights that only newer kernels know are left out.
@@ -50,9 +50,7 @@ pub(super) fn apply(
         if !path.starts_with("/dev") {
             rights &= !AccessFs::IoctlDev;
         }
-        if !path.is_dir() {
-            rights &= AccessFs::from_file(KNOWN);
-        }
+        // What only folders can be given is left out for files by the library.
         ruleset = ruleset.add_rule(PathBeneath::new(opened, rights))?;
     }
     if let Some(top) = listed.then(|| open(Path::new("/")).ok()).flatten() {

@@ -25,6 +25,8 @@ pub(super) struct Mounts<'a> {
     pub(super) network: Network,
     /// How many bytes of shared memory there may be; none where bubblewrap cannot bound it, or nobody does.
     pub(super) shared: Option<u64>,
+    /// Whether Landlock keeps what is hidden from being read as well.
+    pub(super) landlock: bool,
     /// The working directory.
     pub(super) cwd: &'a Path,
 }
@@ -55,6 +57,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
         say.one("--tmpfs", Path::new(SHARED_MEMORY));
     }
     let mut closed: Vec<&Path> = Vec::new();
+    let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
     for (place, access) in mounts.map.places() {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         match access {
@@ -64,6 +67,8 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
             Access::Write => say.two("--bind", place, place),
             // Nothing can be put there, and what comes there later is left to the inner layer.
             Access::Hidden if fs::symlink_metadata(place).is_err() => {}
+            // It can neither be read nor changed; each mount costs every worker's start.
+            Access::Hidden if mounts.landlock && place.is_file() && is_read_only(place) => {}
             Access::Hidden if place.is_dir() => {
                 say.one("--tmpfs", place);
                 closed.push(place);

@@ -1,7 +1,7 @@
 //! Where things lie on the machines that we know: programs and what they need, and what is nobody's business.
 
 /// What programs are made of, by whose rights no secret lies there; [`SYSTEM_SECRETS`] is taken out again.
-pub(super) const SYSTEM: [&str; 20] = [
+pub(super) const SYSTEM: [&str; 22] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -15,7 +15,9 @@ pub(super) const SYSTEM: [&str; 20] = [
     "/nix/var/nix/profiles",
     "/gnu/store",
     "/run/current-system",
-    "/sys",
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm",
     "/var/lib/dpkg",
     "/var/lib/rpm",
     "/var/lib/ca-certificates",
@@ -28,7 +30,7 @@ pub(super) const SYSTEM: [&str; 20] = [
 pub(super) const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/localtime"];
 
 /// Secrets of the machine, which root could read.
-pub(super) const SYSTEM_SECRETS: [&str; 30] = [
+pub(super) const SYSTEM_SECRETS: [&str; 27] = [
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -56,9 +58,6 @@ pub(super) const SYSTEM_SECRETS: [&str; 30] = [
     "/etc/apt/auth.conf",
     "/etc/apt/auth.conf.d",
     "/etc/vault.d",
-    "/sys/kernel/debug",
-    "/sys/kernel/tracing",
-    "/sys/firmware",
 ];
 
 /// The folder of shared memory, which the outer layer makes anew for each worker.

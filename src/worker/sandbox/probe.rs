@@ -64,6 +64,7 @@ impl Sandbox {
                 program: Some(program),
                 network: Network::Loopback,
                 shared,
+                landlock: self.layers.landlock.is_some(),
                 cwd: Path::new("/"),
             };
             output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]))

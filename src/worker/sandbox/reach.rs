@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
-use super::places::{SECRETS, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
+use super::places::{SECRETS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
 use crate::model::confinement::{Asked, Home};
 
 /// So many programs of one folder are followed to where their links lead.
@@ -65,6 +65,8 @@ pub struct More {
 #[derive(Clone, Debug)]
 pub(in crate::worker) struct Reach {
     pub(super) map: Map,
+    /// What Landlock gives, looked up once.
+    pub(super) given: Vec<(OsString, Access)>,
     /// What lies at the same place below a private home directory, and where it is.
     pub(super) at_home: Vec<(PathBuf, PathBuf)>,
     /// The home directory of who drives the run.
@@ -134,7 +136,10 @@ impl Reach {
             (Some(home), Home::Private) => at_home(&map, home),
             _ => Vec::new(),
         };
-        Ok(Self { map, at_home, home })
+        let mut given = map.given();
+        given.push((SHARED_MEMORY.into(), Access::Write));
+        let given = given.into_iter().map(|(path, access)| (path.into_os_string(), access)).collect();
+        Ok(Self { map, given, at_home, home })
     }
 }
 

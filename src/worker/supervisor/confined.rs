@@ -1,4 +1,5 @@
-//! A command that something confines: what stands between it and the supervisor is started, told, and asked how it went.
+//! A command that something confines: the thread that starts it, or, below bubblewrap, a process of ours that is told to, and asked
+//! how it went.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -6,15 +7,17 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
 use super::watching::Watch;
 use super::{LONGEST_REPORT, Report, serving};
+use crate::model::causes::in_words;
 use crate::model::entry::Exit;
-use crate::worker::sandbox::confine::{ARGUMENT, BECOME, FAILED, READY, START};
-use crate::worker::sandbox::{Outer, PROGRAM};
+use crate::worker::sandbox::confine::{self, ARGUMENT, FAILED, READY};
+use crate::worker::sandbox::{Inner, Outer, PROGRAM};
 use crate::worker::survivors;
 
 /// What an exit code that stands for a signal is more than the signal, as bubblewrap and shells have it.
@@ -31,35 +34,62 @@ pub(super) fn run(
     told: &Outer,
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
-    (driver, watch): (&UnixStream, Watch),
+    driver: (&UnixStream, Watch),
+) -> io::Result<Report> {
+    match &told.words {
+        Some(words) => below(words, &told.inner, stdin, (program, arguments), driver),
+        None => {
+            let mut command = Command::new(program);
+            command.args(arguments).stdin(stdin);
+            confined(&told.inner, command, driver)
+        }
+    }
+}
+
+/// Runs a command from a thread that confined itself before: what the command may do is what the thread may, and this process stays free.
+fn confined(inner: &Inner, command: Command, driver: (&UnixStream, Watch)) -> io::Result<Report> {
+    std::thread::scope(|scope| {
+        let (tell, started) = mpsc::channel();
+        let (over, end) = mpsc::channel::<()>();
+        std::thread::Builder::new().spawn_scoped(scope, move || {
+            let confined = confine::confine(inner, false).map_err(|error| Report::Unconfined(in_words(&error)));
+            let _ = tell.send(confined.and_then(|()| serving::start(command)));
+            // The command dies with the thread that started it.
+            let _ = end.recv();
+        })?;
+        let gone = |_| Err(Report::Unconfined("the thread that was to start it ended".into()));
+        let report = serving::run(|| started.recv().unwrap_or_else(gone), driver, serving::group);
+        drop(over);
+        report
+    })
+}
+
+/// Runs a command below bubblewrap, with a process of ours between the two.
+fn below(
+    words: &[OsString],
+    inner: &Inner,
+    stdin: File,
+    (program, arguments): (OsString, impl Iterator<Item = OsString>),
+    driver: (&UnixStream, Watch),
 ) -> io::Result<Report> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_write_timeout(Some(PATIENCE))?;
     ours.set_read_timeout(Some(PATIENCE))?;
-    let starts = told.words.is_some();
-    let mut command = if let Some(words) = &told.words {
-        let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut command = Command::new(outer);
-        command.args(words).arg(PROGRAM).args([ARGUMENT, START]);
-        command
-    } else {
-        let mut command = Command::new("/proc/self/exe");
-        command.args([ARGUMENT, BECOME]);
-        command
-    };
-    command.arg(program).args(arguments).stdin(OwnedFd::from(theirs));
-    let inner = serde_json::to_vec(&told.inner)?;
+    let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(outer);
+    command.args(words).args([PROGRAM, ARGUMENT]).arg(program).args(arguments).stdin(OwnedFd::from(theirs));
+    let inner = serde_json::to_vec(inner)?;
     let telling = ours.try_clone()?;
     // Apart, so that the driver is listened to meanwhile; it ends when nobody listens any more.
     let teller = std::thread::Builder::new().spawn(move || tell(telling, &inner, stdin))?;
-    let report = serving::run(command, (driver, watch), if starts { ask_inside } else { serving::group })?;
+    let report = serving::run(|| serving::start(command), driver, ask_inside)?;
     // Whoever held the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
     let _ = teller.join();
     let mut said = String::new();
     // What cannot be read, or is no text, was not said.
     let _ = ours.take(LONGEST_REPORT as u64).read_to_string(&mut said);
-    Ok(made_of(report, &said, starts))
+    Ok(made_of(report, &said))
 }
 
 /// Tells the process that confines itself what to do and what the command reads.
@@ -76,7 +106,7 @@ fn tell(mut line: UnixStream, inner: &[u8], mut stdin: File) -> io::Result<()> {
 }
 
 /// Puts together what the last process of ours said and what was seen from outside.
-fn made_of(report: Report, said: &str, starts: bool) -> Report {
+fn made_of(report: Report, said: &str) -> Report {
     if matches!(report, Report::Exceeded(_)) {
         return report;
     }
@@ -96,7 +126,7 @@ fn made_of(report: Report, said: &str, starts: bool) -> Report {
         (Some(Report::Ended(exit)), Report::Ended(_)) => Report::Ended(exit),
         (Some(Report::Ended(exit)), Report::Left(_)) => Report::Left(Some(exit)),
         // Somebody inside ended the one that waited.
-        (_, Report::Ended(Exit { code: Some(code), .. })) if starts && code > SIGNALLED => {
+        (_, Report::Ended(Exit { code: Some(code), .. })) if code > SIGNALLED => {
             Report::Ended(Exit { code: None, signal: Some(code - SIGNALLED) })
         }
         (_, report) => report,

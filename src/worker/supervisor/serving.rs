@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -63,7 +63,7 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
         None => {
             let mut command = Command::new(program);
             command.args(arguments).stdin(stdin);
-            run(command, (&driver, watch), group)?
+            run(|| start(command), (&driver, watch), group)?
         }
         Some(layers) => confined::run(layers, stdin, (program, arguments), (&driver, watch))?,
     };
@@ -72,20 +72,22 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     Ok(())
 }
 
+/// Starts a command; what it is given is its own from here on.
+pub(super) fn start(mut command: Command) -> Result<Child, Report> {
+    agent::alone(&mut command);
+    let not_started = |error: io::Error| error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error());
+    command.spawn().map_err(|error| Report::NotStarted(not_started(error)))
+}
+
 /// Runs a command to its end, and all that it starts; `ask` asks it to end.
 pub(super) fn run(
-    mut command: Command,
+    start: impl FnOnce() -> Result<Child, Report>,
     (driver, watch): (&UnixStream, Watch),
     ask: impl Fn(Pid),
 ) -> io::Result<Report> {
-    agent::alone(&mut command);
-    match command.spawn() {
-        // What the command is given is its own from here on.
-        Ok(child) => {
-            drop(command);
-            attend((driver, watch), Pid::from_child(&child), ask)
-        }
-        Err(error) => Ok(Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error()))),
+    match start() {
+        Ok(child) => attend((driver, watch), Pid::from_child(&child), ask),
+        Err(report) => Ok(report),
     }
 }
 
