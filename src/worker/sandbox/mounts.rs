@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
-use super::places::SHARED_MEMORY;
+use super::places::{SETTINGS, SHARED_MEMORY};
 use crate::model::confinement::Network;
 
 /// Where this program lies inside.
@@ -67,8 +67,9 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
             Access::Write => say.two("--bind", place, place),
             // Nothing can be put there, and what comes there later is left to the inner layer.
             Access::Hidden if fs::symlink_metadata(place).is_err() => {}
-            // It can neither be read nor changed; each mount costs every worker's start.
-            Access::Hidden if mounts.landlock && place.is_file() && is_read_only(place) => {}
+            // It can neither be read nor changed, nor does anybody listen there; each mount costs every worker's start.
+            Access::Hidden
+                if mounts.landlock && is_read_only(place) && (place.is_file() || place.starts_with(SETTINGS)) => {}
             Access::Hidden if place.is_dir() => {
                 say.one("--tmpfs", place);
                 closed.push(place);

@@ -1,7 +1,7 @@
 //! Where things lie on the machines that we know: programs and what they need, and what is nobody's business.
 
 /// What programs are made of, by whose rights no secret lies there; [`SYSTEM_SECRETS`] is taken out again.
-pub(super) const SYSTEM: [&str; 22] = [
+pub(super) const SYSTEM: [&str; 20] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -17,14 +17,15 @@ pub(super) const SYSTEM: [&str; 22] = [
     "/run/current-system",
     "/sys/devices/system",
     "/sys/fs/cgroup",
-    "/sys/kernel/mm",
     "/var/lib/dpkg",
     "/var/lib/rpm",
     "/var/lib/ca-certificates",
     "/var/lib/alternatives",
-    "/var/cache/fontconfig",
     "/var/lib/texmf",
 ];
+
+/// The folder of the machine's settings, in which not all is everybody's.
+pub(super) const SETTINGS: &str = "/etc";
 
 /// Files that names of [`SYSTEM`] lead to by links, where the link is what has to work.
 pub(super) const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/localtime"];

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
-use super::places::{SECRETS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
+use super::places::{SECRETS, SETTINGS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
 use crate::model::confinement::{Asked, Home};
 
 /// So many programs of one folder are followed to where their links lead.
@@ -15,9 +15,6 @@ const MOST_PROGRAMS: usize = 2000;
 
 /// The file of the machine's users, and the least number of one that is a person.
 const USERS: (&str, u32) = ("/etc/passwd", 1000);
-
-/// The folder of the machine's settings, in which not all is everybody's.
-const SETTINGS: &str = "/etc";
 
 /// What lies beside a folder of programs that has its other files there.
 const BESIDE: [&str; 5] = ["lib", "lib64", "libexec", "share", "include"];
