@@ -2,12 +2,12 @@
 //!
 //! | layer | keeps a worker from |
 //! |---|---|
-//! | bubblewrap ([`mounts`]) | seeing other files, processes, sockets, shared memory, and with them the network |
-//! | Landlock ([`files`]) | reading and writing other files, speaking to other processes |
-//! | seccomp ([`calls`]) | system calls that lead out of the others |
+//! | bubblewrap (`mounts`) | seeing other files, processes, sockets, shared memory, and with them the network |
+//! | Landlock (`files`) | reading and writing other files, speaking to other processes |
+//! | seccomp (`calls`) | system calls that lead out of the others |
 //!
-//! A process of this program stands between the supervisor and the command ([`confine`]): below bubblewrap, where there is that, it
-//! gives up the rights of root, confines itself by the inner layers, and starts the command. [`reach`] says what is reached, as a [`map`] from paths.
+//! What starts the command gives up the rights of root and confines itself by the inner layers before (`confine`): a thread of the
+//! supervisor, or, below bubblewrap, a process of this program. `reach` says what is reached, as a `map` from paths.
 
 #[cfg(target_os = "linux")]
 mod calls;

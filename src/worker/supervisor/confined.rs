@@ -36,14 +36,12 @@ pub(super) fn run(
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
     driver: (&UnixStream, Watch),
 ) -> io::Result<Report> {
-    match &told.words {
-        Some(words) => below(words, &told.inner, stdin, (program, arguments), driver),
-        None => {
-            let mut command = Command::new(program);
-            command.args(arguments).stdin(stdin);
-            confined(&told.inner, command, driver)
-        }
+    if let Some(words) = &told.words {
+        return below(words, &told.inner, stdin, (program, arguments), driver);
     }
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(stdin);
+    confined(&told.inner, command, driver)
 }
 
 /// Runs a command from a thread that confined itself before: what the command may do is what the thread may, and this process stays free.
