@@ -135,6 +135,26 @@ fn a_value_of_secret_env_is_refused_in_any_encoding() {
 }
 
 #[test]
+fn a_value_in_a_name_is_not_told_in_the_reason() {
+    let ground = Ground::new();
+    ground.env.write("secret", "hunter2-Zq81xPlm\n");
+    ground.config("handoff.subagent.a.secretEnv", "S=@../secret");
+    ground.config("handoff.subagent.a.command", "ln -s /x \"outputs/$S\"");
+    ground.config("handoff.subagent.b.secretEnv", "S=@../secret");
+    ground.config("handoff.subagent.b.command", "mkfifo \"outputs/$(printf %s \"$S\" | base64)\"");
+    let item = |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1 });
+    let ran = ground.drive("r", &[item("a"), item("b")]).exit(4);
+    for id in ["a", "b"] {
+        let reason = ground.item("r", id).reason;
+        assert!(reason.starts_with("the output ") && reason.contains("[redacted:secret]"), "{reason}");
+    }
+    for bytes in ["hunter2-Zq81xPlm", "aHVudGVyMi1acTgxeFBsbQ"] {
+        assert!(!ran.to_string().contains(bytes), "{ran}");
+        is_nowhere(&ground, bytes);
+    }
+}
+
+#[test]
 fn a_secret_comes_from_the_environment_a_command_or_a_file() {
     let ground = Ground::new();
     ground.env.write("repo/.secret", "from a file\n");

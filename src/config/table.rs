@@ -123,7 +123,7 @@ settings! {
         /// The memory of all processes of one attempt together.
         "handoff.maxMemory" | "handoff.executor.<name>.maxMemory" | "handoff.subagent.<name>.maxMemory": Size, "half of the machine's"
             => |config, given, most| config.limits(given).memory = Some(most);
-        /// How many processes one attempt may have at a time.
+        /// How many processes and threads one attempt may have at a time.
         "handoff.maxProcesses" | "handoff.executor.<name>.maxProcesses" | "handoff.subagent.<name>.maxProcesses": Number(1, u64::MAX), "`4096`"
             => |config, given, most| config.limits(given).processes = Some(most);
         /// The processor time of each process of one attempt.

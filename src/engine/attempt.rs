@@ -191,10 +191,12 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
         Ok((workspace, mut transcript)) => {
             let verdict = work(&workspace, &job, &mut transcript, cancel, &mut finished).await;
             finished.verdict = verdict;
+            let job = job.clone();
             finished = blocking(move || wind_up(&host, &job, workspace, transcript, finished)).await;
         }
         Err(verdict) => finished.verdict = verdict,
     }
+    finished.redact(&job.secret_values());
     finished.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
 }

@@ -11,9 +11,10 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::attempt::Job;
+use super::attempt::{Finished, Job, Verdict};
 use crate::config::{SecretEnv, SecretSource};
 use crate::repository::{Environment, Repository};
+use crate::worker::redact::Redactor;
 
 /// How long a command may take: it may ask a person, or a server far away.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -115,6 +116,22 @@ impl Job {
     pub(super) fn secret_values(&self) -> Vec<Vec<u8>> {
         let values = self.command.settings.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
         values.map(|value| value.as_encoded_bytes().to_vec()).collect()
+    }
+}
+
+impl Finished {
+    /// Takes values of secrets out of what is told of the attempt: names that a worker chose stand in it.
+    pub(super) fn redact(&mut self, values: &[Vec<u8>]) {
+        let reason = match &mut self.verdict {
+            Verdict::Failed { reason, .. } => Some(reason),
+            Verdict::Done | Verdict::Interrupted => None,
+        };
+        for text in reason.into_iter().chain(&mut self.notes) {
+            let (mut redactor, mut clean) = (Redactor::new(values), Vec::new());
+            redactor.push(text.as_bytes(), &mut clean);
+            redactor.finish(&mut clean);
+            *text = String::from_utf8_lossy(&clean).into_owned();
+        }
     }
 }
 

@@ -88,6 +88,8 @@ pub struct Ended {
     pub exit: Option<Exit>,
     /// Why it ended.
     pub cause: Cause,
+    /// Whether what supervised it saw that nothing of it is left.
+    pub is_clean: bool,
     /// How long it took, with what it left running ended.
     pub duration_ms: u64,
 }
@@ -132,6 +134,7 @@ pub async fn run(
     let left = if matches!(handle, Handle::Group) { Left::Group(group) } else { Left::Fallen };
     survivors::end(left, &invocation.attempt_dir);
     let (status, mut cause) = outcome?;
+    let is_clean = matches!((&handle, &report), (Handle::Group, _) | (_, Some(Report::Ended(_) | Report::Exceeded(_))));
     let exit = match (&handle, report) {
         (Handle::Group, _) => exit_of(status),
         (_, Some(Report::NotStarted(number))) => {
@@ -157,7 +160,7 @@ pub async fn run(
         }
     }
     transcript.flush().map_err(Error::Transcript)?;
-    Ok(Ended { exit, cause, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
+    Ok(Ended { exit, cause, is_clean, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
 }
 
 /// Waits for the main process, keeping its pipes moving.
@@ -295,14 +298,19 @@ fn apart(command: &mut process::Command) {
     before(command, || rustix::process::setsid().map(drop));
 }
 
-/// Has a child do something to itself before it is the program; `calls` are bare system calls and nothing else.
+/// Has a child do something to itself before it is the program; `calls` are bare system calls and nothing else, unless this process
+/// has one thread.
 #[expect(
     unsafe_code,
-    reason = "the only way to set the parent-death signal, to begin a session and to hand on no open files; nothing but system calls is made"
+    reason = "the only way to set the parent-death signal, to begin a session, to hand on no open files, and to be confined with no process of ours"
 )]
-fn before(command: &mut process::Command, calls: impl Fn() -> rustix::io::Result<()> + Send + Sync + 'static) {
+pub(super) fn before(
+    command: &mut process::Command,
+    mut calls: impl FnMut() -> rustix::io::Result<()> + Send + Sync + 'static,
+) {
     // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: close_range,
-    // prctl, getppid and setsid are bare system calls here, and the errors are plain numbers.
+    // prctl, getppid, setsid, and what a command confines itself by, are bare system calls here, and the errors are plain numbers. What
+    // fails to be confined says so in words, in the child of a supervisor, which has one thread when it starts its command.
     unsafe {
         command.pre_exec(move || {
             // What we were given by whoever started us is none of a worker's business. A kernel that lacks the call lacks

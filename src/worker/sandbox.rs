@@ -6,8 +6,8 @@
 //! | Landlock (`files`) | reading and writing other files, speaking to other processes |
 //! | seccomp (`calls`) | system calls that lead out of the others |
 //!
-//! What starts the command gives up the rights of root and confines itself by the inner layers before (`confine`): a thread of the
-//! supervisor, or, below bubblewrap, a process of this program. `reach` says what is reached, as a `map` from paths.
+//! The command gives up the rights of root and is confined by the inner layers before it is one (`confine`): by itself, in the
+//! supervisor's child, or, below bubblewrap, by a process of this program that starts it. `reach` says what is reached, as a `map` from paths.
 
 #[cfg(target_os = "linux")]
 mod calls;

@@ -22,6 +22,8 @@ mod confined;
 #[cfg(target_os = "linux")]
 pub(super) mod serving;
 #[cfg(target_os = "linux")]
+mod walk;
+#[cfg(target_os = "linux")]
 mod watching;
 
 use std::time::Duration;

@@ -8,7 +8,7 @@
 mod proc;
 
 #[cfg(target_os = "linux")]
-pub(super) use proc::{all_below, kill_all_below};
+pub(super) use proc::{all_below, kill_all_below, threads};
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -22,6 +22,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) use base::{Base, Index};
 pub use leftovers::{Leftover, UNSAVED};
@@ -73,6 +74,8 @@ pub struct Workspace {
     pristine: Option<Arc<Pristine>>,
     /// What links in it lead to.
     linked: Vec<PathBuf>,
+    /// Whether something may still run in it.
+    doubtful: Arc<AtomicBool>,
 }
 
 impl Workspace {
@@ -169,6 +172,7 @@ impl Workspace {
             index,
             pristine,
             linked: Vec::new(),
+            doubtful: Arc::default(),
         }
     }
 
@@ -232,6 +236,11 @@ impl Workspace {
     /// Returns the folder that outputs are taken from.
     pub fn outputs(&self) -> &Path {
         &self.outputs
+    }
+
+    /// Notes that something of the worker may still run, so that nobody else is ever given this folder.
+    pub fn doubt(&self) {
+        self.doubtful.store(true, Ordering::Relaxed);
     }
 
     /// Returns what links in the worktree lead to, that somebody asked for.

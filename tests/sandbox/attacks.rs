@@ -136,6 +136,25 @@ const ATTACKS: &[Attack] = &[
         Yes,
     ),
     attack(
+        "supervisor",
+        "signal what supervises it, by any of its threads",
+        "python3 -c 'import glob,os,sys\nwell=1\nfor task in glob.glob(\"/proc/[0-9]*/task/*\"):\n try:\n  if open(task + \"/cmdline\").read().split(chr(0))[1:2] == [\"supervise-attempt\"]: os.kill(int(task.split(\"/\")[-1]), 0); well=0\n except OSError: pass\nsys.exit(well)'",
+        Yes,
+    ),
+    attack(
+        "limits",
+        "change how much another process may use",
+        "python3 -c 'import resource; resource.prlimit({victim}, resource.RLIMIT_CORE, (0, 0))'",
+        Yes,
+    ),
+    attack(
+        "priority",
+        "change the priority of another process",
+        "python3 -c 'import os; os.setpriority(os.PRIO_PROCESS, {victim}, os.getpriority(os.PRIO_PROCESS, {victim}))'",
+        Yes,
+    ),
+    attack("processors", "keep another process to some processors", "taskset -p 1 {victim}", Yes),
+    attack(
         "ptrace",
         "trace another process",
         "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(0 if l.ptrace(16,{victim},0,0)==0 else 1)'",

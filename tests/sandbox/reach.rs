@@ -149,3 +149,55 @@ fn whoever_takes_our_name_among_temporary_files_keeps_nobody_from_working() {
         fs::remove_dir_all(&folder).unwrap();
     }
 }
+
+#[test]
+fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("home/.tool/settings", "fine");
+        scene.ground.config("handoff.subagent.first.writable", "~/.tool");
+        scene.ground.config("handoff.subagent.first.command", "ln -s ../.ssh ~/.tool/x");
+        scene.ground.config("handoff.subagent.second.readable", "~/.tool/x");
+        scene.ground.config("handoff.subagent.second.command", "cat ~/.tool/x/* ~/.ssh/*; true");
+        let item =
+            |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1 });
+        scene.drive("one", &[item("first")]).ends(0);
+        assert!(fs::read_link(scene.ground.path("home/.tool/x")).is_ok());
+        scene.drive("two", &[item("second")]).ends(0);
+        let said = scene.handoff(&["cat", "two/second:transcript"]).stdout;
+        assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_repository_that_ours_borrows_from_names_no_other_folders() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene
+            .ground
+            .env
+            .shell("", "git clone -q --bare repo other.git && git clone -q -s other.git third.git")
+            .success();
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let named = [place("other.git/objects"), place("home/.ssh"), place("home"), "/".to_owned()];
+        fs::write(scene.ground.path("repo/.git/objects/info/alternates"), named.join("\n") + "\n").unwrap();
+        let script = format!(
+            "cat {0}/.ssh/id_ed25519 {0}/.netrc {1}/file {2}/config; ls {2}/objects/pack {2}/objects/info && git log --oneline",
+            place("home"),
+            place("beside"),
+            place("other.git"),
+        );
+        let said = scene.says("borrowed", &script);
+        assert!(!said.contains("SECRET") && !said.contains("[core]"), "{layers:?}: {said}");
+        let expected = if layers == Layers::All { "bwrap" } else { "seccomp" };
+        assert!(scene.manifest("borrowed/a")["sandbox"].as_str().unwrap().contains(expected));
+    }
+}
+
+#[test]
+fn a_command_line_may_name_what_the_kernel_makes_up() {
+    let scene = Scene::new(Layers::All);
+    scene.ground.config("handoff.subagent.w.command", "grep Seccomp: /proc/self/status");
+    let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "w" }, "maxAttempts": 1 });
+    scene.drive("status", &[item]).ends(0);
+}

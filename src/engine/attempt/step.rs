@@ -57,7 +57,11 @@ pub(super) async fn step(
         confinement: job.confinement.as_ref().map(confined),
         limits: job.limits,
     };
-    agent::run(&invocation, transcript, cancel.clone()).await
+    let ended = agent::run(&invocation, transcript, cancel.clone()).await;
+    if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
+        workspace.doubt();
+    }
+    ended
 }
 
 /// Says what the end of a command means: nothing if it went well.

@@ -96,20 +96,38 @@ const NAMESPACES: [libc::c_int; 8] = [
     0x80,
 ];
 
+/// Calls that do something to any process of the same user by its number, which no other layer of the kernel's looks at: which argument,
+/// and what it has to be for the caller alone to be meant.
+const BY_NUMBER: [(c_long, u8, u64); 10] = [
+    (libc::SYS_sched_setscheduler, 0, 0),
+    (libc::SYS_sched_setparam, 0, 0),
+    (libc::SYS_sched_setattr, 0, 0),
+    (libc::SYS_sched_setaffinity, 0, 0),
+    (libc::SYS_setpriority, 0, 0),
+    (libc::SYS_setpriority, 1, 0),
+    (libc::SYS_ioprio_set, 0, 1),
+    (libc::SYS_ioprio_set, 1, 0),
+    (libc::SYS_migrate_pages, 0, 0),
+    (libc::SYS_move_pages, 0, 0),
+];
+
 /// Typing into a terminal for whoever reads from it, and the old way to do so on a console.
 const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 
 /// Netlink of these kinds only says how the network is: routes, and the process's own sockets.
 const NETLINK: [libc::c_int; 2] = [libc::NETLINK_ROUTE, libc::NETLINK_SOCK_DIAG];
 
-/// Refuses calls to this process, and to all that it starts, for good.
-pub(super) fn apply(network: Network) -> Result<(), Error> {
+/// Makes the filters that refuse calls; `alone` says that no other layer hides the processes that some calls are about.
+pub(super) fn filters(network: Network, alone: bool) -> Result<Vec<BpfProgram>, Error> {
     // Its flags lie in memory, where no filter looks; libraries go on with the older call.
     let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    for (rules, errno) in [(unknown, libc::ENOSYS), (refused(network)?, libc::EPERM)] {
-        seccompiler::apply_filter(&program(rules, errno)?)?;
-    }
-    Ok(())
+    let refused = refused(network, alone)?;
+    [(unknown, libc::ENOSYS), (refused, libc::EPERM)].into_iter().map(|(rules, errno)| program(rules, errno)).collect()
+}
+
+/// Refuses calls to this process, and to all that it starts, for good. Nothing is allocated.
+pub(super) fn apply(filters: &[BpfProgram]) -> Result<(), Error> {
+    Ok(filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))?)
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -122,7 +140,7 @@ fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)?.try_into()?)
 }
 
-fn refused(network: Network) -> Result<Rules, Error> {
+fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let has =
         |bit: libc::c_int| one(0, SeccompCmpOp::MaskedEq(u64::from(bit.unsigned_abs())), bit.unsigned_abs().into());
@@ -144,6 +162,15 @@ fn refused(network: Network) -> Result<Rules, Error> {
         SeccompRule::new(netlink.collect::<Result<_, _>>()?)?,
     ];
     rules.insert(libc::SYS_socket, sockets);
+    if alone {
+        for (call, argument, own) in BY_NUMBER {
+            rules.entry(call).or_default().push(one(argument, SeccompCmpOp::Ne, own)?);
+        }
+        let another = condition(0, SeccompCmpOp::Ne, 0)?;
+        // To look at the limits of another does nothing to it.
+        let sets = condition(2, SeccompCmpOp::Ne, 0)?;
+        rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![another, sets])?]);
+    }
     Ok(rules)
 }
 

@@ -1,6 +1,6 @@
-//! What the last of ours before a command does to itself: a thread of the supervisor, or, below bubblewrap, a process of its own.
+//! What is done to a command before it is one: in the supervisor's child, or, below bubblewrap, in a process of ours that starts it.
 //!
-//! The process's standard input is a socket, over which it is told what to do and what the command reads, each as a length in 8 bytes, most
+//! That process's standard input is a socket, over which it is told what to do and what the command reads, each as a length in 8 bytes, most
 //! significant first, and the bytes. It says `ready` when it is confined, and then how it went on: `failed …`, or as a supervisor
 //! says it. It lives as long as the command, because bubblewrap does not tell a signal from an exit code.
 
@@ -11,8 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use landlock::RulesetCreated;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use seccompiler::BpfProgram;
 
 use super::{Inner, calls, files};
 use crate::model::causes::in_words;
@@ -47,7 +49,7 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     let stdin = supervisor::serving::given(line)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(stdin);
-    if let Err(error) = confine(&inner, true) {
+    if let Err(error) = Prepared::of(&inner, true).and_then(|mut prepared| prepared.apply()) {
         let said = in_words(&error).replace('\n', " ");
         line.write_all(format!("{FAILED}{said}\n").as_bytes())?;
         return Ok(ExitCode::FAILURE);
@@ -62,23 +64,38 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does to this thread, and to all that it starts, what it is told, in the order in which nothing takes away what the next step needs;
-/// `below` says that it is below bubblewrap.
-pub(in crate::worker) fn confine(inner: &Inner, below: bool) -> Result<(), Error> {
-    limit()?;
-    rustix::thread::set_no_new_privs(true).map_err(Error::at("no_new_privs"))?;
-    drop_rights()?;
-    if let Some(version) = inner.landlock {
-        let given: Vec<_> = inner.given.iter().map(|(path, access)| (PathBuf::from(path), *access)).collect();
-        match files::apply(&given, inner.network, below)? {
-            Some(found) if found >= version => {}
-            found => return Err(Error::Older { found: found.unwrap_or(0), version }),
+/// What a process is to do to itself, made beforehand, so that nothing is left but system calls.
+pub(in crate::worker) struct Prepared {
+    /// The rules of Landlock, and the version of its interface that there must be.
+    rules: Option<(RulesetCreated, u32)>,
+    filters: Vec<BpfProgram>,
+}
+
+impl Prepared {
+    /// Makes it as is told; `below` says that it is for a process below bubblewrap.
+    pub(in crate::worker) fn of(inner: &Inner, below: bool) -> Result<Self, Error> {
+        let given = || inner.given.iter().map(|(path, access)| (PathBuf::from(path), *access)).collect::<Vec<_>>();
+        let rules =
+            inner.landlock.map(|version| Ok::<_, Error>((files::rules(&given(), inner.network, below)?, version)));
+        let filters = if inner.seccomp { calls::filters(inner.network, !below)? } else { Vec::new() };
+        Ok(Self { rules: rules.transpose()?, filters })
+    }
+
+    /// Does it to this process, and so to all that it starts, in the order in which nothing takes away what the next step needs.
+    ///
+    /// Nothing is allocated unless it fails.
+    pub(in crate::worker) fn apply(&mut self) -> Result<(), Error> {
+        limit()?;
+        rustix::thread::set_no_new_privs(true).map_err(Error::at("no_new_privs"))?;
+        drop_rights()?;
+        if let Some((rules, version)) = self.rules.take() {
+            match files::apply(rules)? {
+                Some(found) if found >= version => {}
+                found => return Err(Error::Older { found: found.unwrap_or(0), version }),
+            }
         }
+        Ok(calls::apply(&self.filters)?)
     }
-    if inner.seccomp {
-        calls::apply(inner.network)?;
-    }
-    Ok(())
 }
 
 /// Bounds what the kernel counts for each process.
@@ -98,9 +115,10 @@ fn drop_rights() -> Result<(), Error> {
 
 /// Says by which layers this process could confine itself, as its exit code; the whole life of a process.
 pub fn probe() -> ExitCode {
-    let landlock = files::apply(&[], Network::None, false).ok().flatten();
+    let rules = files::rules(&[], Network::None, false);
+    let landlock = rules.and_then(files::apply).ok().flatten();
     let rights = rustix::thread::set_no_new_privs(true).is_ok() && drop_rights().is_ok();
-    let seccomp = rights && calls::apply(Network::None).is_ok();
+    let seccomp = rights && calls::filters(Network::None, true).is_ok_and(|filters| calls::apply(&filters).is_ok());
     ExitCode::from(super::probe::code(landlock, seccomp))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, Ruleset,
-    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -19,15 +19,15 @@ use crate::model::confinement::Network;
 /// The newest version of the interface whose rights we know to give.
 const KNOWN: ABI = ABI::V9;
 
-/// Confines this thread, and all that it starts, to what is given; returns the version of the interface that does so.
+/// Makes the rules by which a process is confined, with all that it starts, to what is given.
 ///
-/// Below another layer that hides what is not given, the names of what is there may be listed. Where the kernel has no Landlock,
-/// nothing happens and there is no version. Rights that only newer kernels know are left out.
-pub(super) fn apply(
+/// Below another layer that hides what is not given, the names of what is there may be listed. Rights that only newer kernels know
+/// are left out.
+pub(super) fn rules(
     given: &[(PathBuf, Access)],
     network: Network,
     listed: bool,
-) -> Result<Option<u32>, landlock::RulesetError> {
+) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
@@ -56,7 +56,13 @@ pub(super) fn apply(
     if let Some(top) = listed.then(|| open(Path::new("/")).ok()).flatten() {
         ruleset = ruleset.add_rule(PathBeneath::new(top, AccessFs::ReadDir))?;
     }
-    let status = ruleset.restrict_self()?;
+    Ok(ruleset)
+}
+
+/// Confines this process by rules; returns the version of the interface that does so. Where the kernel has no Landlock, nothing
+/// happens and there is no version. Nothing is allocated unless it fails.
+pub(super) fn apply(rules: RulesetCreated) -> Result<Option<u32>, landlock::RulesetError> {
+    let status = rules.restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => None,
         (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi as u32),

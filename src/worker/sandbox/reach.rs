@@ -108,11 +108,14 @@ impl Reach {
             tools(&mut map, around, home.as_deref(), &mut homes);
         }
         // What an agent would make on its first day need not be there yet.
-        let readable: Vec<PathBuf> = more.readable.iter().filter_map(|path| map.set(path, Access::Read)).collect();
+        for path in &more.readable {
+            map.set(path, Access::Read);
+        }
         let give = |path: &PathBuf| map.give_whole(path).ok_or_else(|| Missing(path.clone()));
         let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Missing>>()?;
+        let own_home = home.as_ref();
         for home in &homes {
-            secrets_of(&mut map, home, &readable, &writable);
+            secrets_of(&mut map, (home, around.home.as_deref().filter(|_| Some(home) == own_home)), more, &writable);
         }
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
             if map.access(path) == Access::Hidden {
@@ -122,8 +125,11 @@ impl Reach {
         for path in around.git_dirs.iter().chain(&around.never) {
             map.hide(path);
         }
-        for path in &around.objects {
-            map.set(path, Access::Read);
+        let is_own = |folder: &Path| around.git_dirs.iter().any(|git_dir| folder.starts_with(git_dir));
+        for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
+            if is_own(&path) || holds_objects(&path) {
+                map.set(&path, Access::Read);
+            }
         }
         // Below the objects, too: a key is nobody's object.
         for path in &around.never {
@@ -140,20 +146,42 @@ impl Reach {
     }
 }
 
-/// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays.
+/// Whether a folder holds objects and nothing else: whoever may write a repository that ours borrows from can name any folder as one
+/// that it borrows from.
+fn holds_objects(folder: &Path) -> bool {
+    let is_ours = |name: &OsStr| {
+        let name = name.as_bytes();
+        let is_objects = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+        let is_passing = name.starts_with(b"tmp_") || name.starts_with(b"incoming-") || name.ends_with(b".lock");
+        matches!(name, b"pack" | b"info") || is_objects || is_passing
+    };
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
+    entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
+}
+
+/// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
+/// what only a link leads to does not. `called` is what the configuration calls the directory, where that is another name.
 ///
 /// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
 /// for a secret that is not there, because nothing new could be made beside it.
-fn secrets_of(map: &mut Map, home: &Path, readable: &[PathBuf], writable: &[PathBuf]) {
-    let is_asked_for = |path: &PathBuf| readable.contains(path) || writable.contains(path);
-    for (secret, is_there) in SECRETS.iter().filter_map(|name| map.resolve(&home.join(name))).collect::<Vec<_>>() {
+fn secrets_of(map: &mut Map, (home, called): (&Path, Option<&Path>), more: &More, writable: &[PathBuf]) {
+    let below = |path: &PathBuf| {
+        [Some(home), called].iter().flatten().find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned))
+    };
+    let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
+    let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
+        let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
+        unasked.filter_map(|name| map.resolve(&home.join(name))).collect()
+    };
+    let (secrets, started) = (places(&SECRETS), places(&STARTED));
+    for (secret, is_there) in secrets {
         let is_given = writable.iter().any(|folder| secret.starts_with(folder));
-        if !is_asked_for(&secret) && (is_there || !is_given) && map.access(&secret) != Access::Hidden {
+        if (is_there || !is_given) && map.access(&secret) != Access::Hidden {
             map.set(&secret, Access::Hidden);
         }
     }
-    for (started, is_there) in STARTED.iter().filter_map(|name| map.resolve(&home.join(name))).collect::<Vec<_>>() {
-        if !is_asked_for(&started) && map.access(&started) == Access::Write {
+    for (started, is_there) in started {
+        if map.access(&started) == Access::Write {
             map.set(&started, if is_there { Access::Read } else { Access::Hidden });
         }
     }
@@ -287,7 +315,9 @@ pub fn named_in(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
             _ => Some(PathBuf::from(word)).filter(|path| path.is_absolute()),
         }
     };
-    words.filter_map(path).filter(|path| path.is_file()).collect()
+    // What the kernel makes up is each process's own.
+    let made_up = |path: &PathBuf| ["/proc", "/sys", "/dev"].iter().any(|top| path.starts_with(top));
+    words.filter_map(path).filter(|path| !made_up(path) && path.is_file()).collect()
 }
 
 /// Returns the value of `PATH` as folders, without those that are relative to where a program runs.

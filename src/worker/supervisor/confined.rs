@@ -1,5 +1,5 @@
-//! A command that something confines: the thread that starts it, or, below bubblewrap, a process of ours that is told to, and asked
-//! how it went.
+//! A command that is confined: by itself, before it is one, or, below bubblewrap, by a process of ours that is told to, and asked how
+//! it went.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -7,16 +7,17 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use super::watching::Watch;
 use super::{LONGEST_REPORT, Report, serving};
 use crate::model::causes::in_words;
 use crate::model::entry::Exit;
-use crate::worker::sandbox::confine::{self, ARGUMENT, FAILED, READY};
+use crate::worker::agent;
+use crate::worker::sandbox::confine::{ARGUMENT, FAILED, Prepared, READY};
 use crate::worker::sandbox::{Inner, Outer, PROGRAM};
 use crate::worker::survivors;
 
@@ -44,22 +45,28 @@ pub(super) fn run(
     confined(&told.inner, command, driver)
 }
 
-/// Runs a command from a thread that confined itself before: what the command may do is what the thread may, and this process stays free.
-fn confined(inner: &Inner, command: Command, driver: (&UnixStream, Watch)) -> io::Result<Report> {
-    std::thread::scope(|scope| {
-        let (tell, started) = mpsc::channel();
-        let (over, end) = mpsc::channel::<()>();
-        std::thread::Builder::new().spawn_scoped(scope, move || {
-            let confined = confine::confine(inner, false).map_err(|error| Report::Unconfined(in_words(&error)));
-            let _ = tell.send(confined.and_then(|()| serving::start(command)));
-            // The command dies with the thread that started it.
-            let _ = end.recv();
-        })?;
-        let gone = |_| Err(Report::Unconfined("the thread that was to start it ended".into()));
-        let report = serving::run(|| started.recv().unwrap_or_else(gone), driver, serving::group);
-        drop(over);
-        report
-    })
+/// Runs a command that confines itself before it is one, in our child: no process of ours is confined with it, which it could signal.
+fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -> io::Result<Report> {
+    let mut prepared = match Prepared::of(inner, false) {
+        Ok(prepared) => prepared,
+        Err(error) => return Ok(Report::Unconfined(in_words(&error))),
+    };
+    let (mut said, mut say) = io::pipe()?;
+    agent::before(&mut command, move || {
+        prepared.apply().map_err(|error| {
+            // This process has one thread, so that its child may put words together.
+            let _ = say.write_all(in_words(&error).as_bytes());
+            Errno::PERM
+        })
+    });
+    let start = move || {
+        serving::start(command).map_err(|report| {
+            let mut why = String::new();
+            let _ = said.read_to_string(&mut why);
+            if why.is_empty() { report } else { Report::Unconfined(why) }
+        })
+    };
+    serving::run(start, driver, serving::group)
 }
 
 /// Runs a command below bubblewrap, with a process of ours between the two.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit};
 
 use super::cgroup::Cgroup;
+use super::walk;
 use crate::model::limits::{Exceeded, Limits};
 use crate::worker::survivors;
 
@@ -38,6 +39,8 @@ pub(super) struct Watch {
     /// starting a program.
     looked: bool,
     cgroup: Option<Cgroup>,
+    /// The processes that were put into it, or were in it already.
+    gathered: BTreeSet<i32>,
     processes: Instant,
     disk: Instant,
     walking: Option<JoinHandle<(u64, Duration)>>,
@@ -46,11 +49,11 @@ pub(super) struct Watch {
 impl Watch {
     /// Begins, before the command is started: sets what the kernel bounds for each process, on this one and whatever it starts.
     pub(super) fn new(limits: Limits, folders: Vec<OsString>) -> io::Result<Self> {
-        for (resource, most) in [
-            (Resource::Cpu, limits.cpu_time),
-            (Resource::Nofile, limits.open_files),
-            (Resource::Fsize, limits.file_size),
-        ] {
+        // No file is larger than all of them may be, however it is hidden.
+        let file_size = limits.file_size.into_iter().chain(limits.disk).min();
+        for (resource, most) in
+            [(Resource::Cpu, limits.cpu_time), (Resource::Nofile, limits.open_files), (Resource::Fsize, file_size)]
+        {
             if let Some(most) = most {
                 let now = rustix::process::getrlimit(resource);
                 let most = now.maximum.map_or(most, |maximum| maximum.min(most));
@@ -64,6 +67,7 @@ impl Watch {
             folders,
             looked: false,
             cgroup: None,
+            gathered: BTreeSet::new(),
             processes: now + OFTEN,
             disk: now + DISK,
             walking: None,
@@ -94,35 +98,39 @@ impl Watch {
     /// Counts processes and memory, as far as the kernel does not.
     fn count(&mut self) -> Option<Exceeded> {
         let below = all_below_us();
-        if let Some(most) = self.limits.processes.filter(|most| below.len() as u64 > most.saturating_add(OURS)) {
+        // A thread takes the machine as much as a process does, and a number.
+        let number: u64 = below.iter().map(|pid| survivors::threads(*pid).count().max(1) as u64).sum();
+        if let Some(most) = self.limits.processes.filter(|most| number > most.saturating_add(OURS)) {
             return Some(Exceeded::Processes(most));
         }
         if !std::mem::replace(&mut self.looked, true) {
-            self.cgroup = gather(self.limits, &below);
+            self.cgroup = Cgroup::make(self.limits);
         }
         if let Some(cgroup) = &self.cgroup {
+            gather(cgroup, &mut self.gathered, below);
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
-        let sum = |file: &str, words: &[&str]| below.iter().map(|pid| kilobytes(*pid, file, words)).sum::<u64>() << 10;
-        let unnamed = unnamed_files(&below);
-        // What several share counts once, which takes longer to find out; a file without a name counts whether it is mapped or not.
-        let above = sum("status", &["RssAnon:", "RssShmem:"]) + unnamed > most
-            && sum("smaps_rollup", &["Pss_Anon:"]) + sum("smaps_rollup", &["Pss_Shmem:"]).max(unnamed) > most;
+        let (upper, hidden) = (below.iter().map(|pid| memory(*pid, false)).sum::<u64>(), held(&below, is_in_memory));
+        // What several share counts once, which takes longer to find out.
+        let above = upper + hidden > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + hidden > most;
         above.then_some(Exceeded::Memory(most))
     }
 
     fn look_at_disk(&mut self, now: Instant) -> Option<Exceeded> {
         let most = self.limits.disk?;
+        if now < self.disk {
+            return None;
+        }
         if let Some(walk) = self.walking.take_if(|walk| walk.is_finished()) {
             let (size, took) = walk.join().unwrap_or_default();
             self.disk = Instant::now() + DISK.max(took * REST);
             return (size > most).then_some(Exceeded::Disk(most));
         }
-        if self.walking.is_none() && now >= self.disk {
+        if self.walking.is_none() {
             let folders = self.folders.clone();
             // Where no thread is to be had, it is looked at later.
-            self.walking = std::thread::Builder::new().spawn(move || measure(&folders)).ok();
+            self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most)).ok();
         }
         self.disk = Instant::now() + OFTEN;
         None
@@ -133,37 +141,62 @@ fn all_below_us() -> BTreeSet<i32> {
     survivors::all_below(rustix::process::getpid())
 }
 
-/// Puts an attempt's processes into a control group, and those that they start meanwhile.
-fn gather(limits: Limits, first: &BTreeSet<i32>) -> Option<Cgroup> {
-    let cgroup = Cgroup::make(limits)?;
-    let mut known = first.clone();
-    cgroup.take_in(first.iter().copied());
-    // Whoever starts new ones faster than this is found by their number.
+/// Puts an attempt's processes into its control group, and those that they start meanwhile.
+///
+/// Whoever starts new ones faster than this is found by their number, or the next time.
+fn gather(cgroup: &Cgroup, gathered: &mut BTreeSet<i32>, mut below: BTreeSet<i32>) {
     for _ in 0..PASSES {
-        let new: Vec<i32> = all_below_us().difference(&known).copied().collect();
-        if new.is_empty() {
+        let mut new = below.difference(gathered).copied().peekable();
+        if new.peek().is_none() {
             break;
         }
-        cgroup.take_in(new.iter().copied());
-        known.extend(new);
+        cgroup.take_in(new);
+        *gathered = below;
+        below = all_below_us();
     }
-    Some(cgroup)
 }
 
-/// Returns what files that lie in memory and have no name take, of those that processes hold open (`memfd_create`), in bytes.
-fn unnamed_files(processes: &BTreeSet<i32>) -> u64 {
+/// Returns the memory of a process, in bytes: `shared` says that what several have counts for each in part. Where that may not be
+/// seen, it counts whole.
+fn memory(pid: i32, shared: bool) -> u64 {
+    let status = |thread: &i32| fs::read_to_string(format!("/proc/{thread}/status")).ok();
+    // A first thread that ended has no memory, of which the others have all.
+    let found = std::iter::once(pid)
+        .chain(survivors::threads(pid))
+        .find_map(|thread| status(&thread).filter(|status| status.contains("\nVmRSS:")).map(|status| (thread, status)));
+    let Some((thread, status)) = found else { return 0 };
+    let rollup = fs::read_to_string(format!("/proc/{thread}/smaps_rollup")).unwrap_or_default();
+    let tables = kilobytes(&status, &["VmPTE:"]);
+    let pages = if shared && !rollup.is_empty() {
+        kilobytes(&rollup, &["Pss_Anon:", "Pss_Shmem:"])
+    } else {
+        kilobytes(&status, &["RssAnon:", "RssShmem:"])
+    };
+    (tables + pages) << 10
+}
+
+/// Returns what files without a name take that processes hold open, in bytes, of those that are looked for.
+fn held(processes: &BTreeSet<i32>, wanted: fn(&Path, &fs::Metadata) -> bool) -> u64 {
     let mut seen = BTreeSet::new();
-    let handles = processes.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten());
-    let in_memory = handles.flatten().map(|handle| handle.path()).filter(|handle| {
-        fs::read_link(handle).is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"))
+    // Each thread can have its own table.
+    let tasks = processes
+        .iter()
+        .flat_map(|pid| survivors::threads(*pid).map(move |thread| format!("/proc/{pid}/task/{thread}/fd")));
+    let handles = tasks.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let found = handles.filter_map(|handle| {
+        let meta = fs::metadata(handle.path()).ok().filter(|meta| meta.is_file() && meta.nlink() == 0)?;
+        (wanted(&handle.path(), &meta) && seen.insert((meta.dev(), meta.ino()))).then(|| meta.blocks() * 512)
     });
-    let metas = in_memory.filter_map(|handle| fs::metadata(handle).ok());
-    metas.filter(|meta| seen.insert((meta.dev(), meta.ino()))).map(|meta| meta.blocks() * 512).sum()
+    found.sum()
 }
 
-/// Returns the sum of some lines of a process's file; 0 for one that is gone.
-fn kilobytes(pid: i32, file: &str, words: &[&str]) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+/// Whether a handle leads to a file that lies in memory (`memfd_create`).
+fn is_in_memory(handle: &Path, _: &fs::Metadata) -> bool {
+    fs::read_link(handle).is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"))
+}
+
+/// Returns the sum of some lines of a process's file.
+fn kilobytes(text: &str, words: &[&str]) -> u64 {
     let value = |line: &str| {
         let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
         rest.split_whitespace().next()?.parse::<u64>().ok()
@@ -171,27 +204,12 @@ fn kilobytes(pid: i32, file: &str, words: &[&str]) -> u64 {
     text.lines().filter_map(value).sum()
 }
 
-/// Returns what folders take on the disk, and how long it took to find out; links are not followed.
-fn measure(folders: &[PathBuf]) -> (u64, Duration) {
+/// Returns what folders take on the disk, with what is open there and has no name any more, and how long it took to find out. It ends
+/// once that is more than `most`.
+fn measure(folders: &[PathBuf], most: u64) -> (u64, Duration) {
     let began = Instant::now();
-    let mut sum = 0;
-    let mut seen = BTreeSet::new();
-    let mut next: Vec<PathBuf> = folders.to_vec();
-    while let Some(folder) = next.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(meta) = entry.metadata() else { continue };
-            if meta.nlink() < 2 || meta.is_dir() || seen.insert((meta.dev(), meta.ino())) {
-                sum += meta.blocks() * 512;
-            }
-            if meta.is_dir() && is_same_disk(&folder, &meta) {
-                next.push(entry.path());
-            }
-        }
-    }
-    (sum, began.elapsed())
-}
-
-/// Whether a folder lies on the disk of the one that it is in.
-fn is_same_disk(above: &Path, meta: &fs::Metadata) -> bool {
-    fs::symlink_metadata(above).is_ok_and(|above| above.dev() == meta.dev())
+    let on_disk = |handle: &Path, meta: &fs::Metadata| !is_in_memory(handle, meta);
+    let nameless = held(&all_below_us(), on_disk);
+    let named = most.checked_sub(nameless).map_or(0, |left| walk::size(folders, left));
+    (nameless.saturating_add(named), began.elapsed())
 }

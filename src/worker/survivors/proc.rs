@@ -140,7 +140,8 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     // The name in parentheses can hold anything, so the fields are counted from its end.
     let after = stat.iter().rposition(|byte| *byte == b')')? + 2;
     let mut fields = stat.get(after..)?.split(|byte| *byte == b' ').map(String::from_utf8_lossy);
-    let zombie = matches!(fields.next()?.as_ref(), "Z" | "X");
+    let zombie =
+        is_over(&fields.next()?) && threads(pid).all(|thread| state(pid, thread).is_none_or(|state| is_over(&state)));
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -152,6 +153,24 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let elsewhere =
         variables().any(|variable| variable.starts_with(MARK)) || all.is_some_and(|all| cwd.starts_with(all));
     Some(Process { parent, group, zombie, marked, elsewhere: elsewhere && !marked })
+}
+
+/// Whether a thread in this state runs no more. Of a process the kernel tells that of the first thread, which others outlive.
+fn is_over(state: &str) -> bool {
+    matches!(state, "Z" | "X")
+}
+
+/// Returns the numbers of a process's threads.
+pub(in crate::worker) fn threads(pid: i32) -> impl Iterator<Item = i32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok())
+}
+
+fn state(pid: i32, thread: i32) -> Option<String> {
+    let stat = fs::read(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
+    let after = stat.iter().rposition(|byte| *byte == b')')? + 2;
+    let state = stat.get(after..)?.split(|byte| *byte == b' ').next()?;
+    Some(String::from_utf8_lossy(state).into_owned())
 }
 
 /// Picks the processes that belong to the attempt, and the zombies that fell to us.

@@ -9,6 +9,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::RenameFlags;
@@ -205,10 +206,10 @@ pub fn sweep(root: &Path) -> io::Result<()> {
 impl Workspace {
     /// Gives a folder that is of no more use back to the pool, where this costs nothing; else it is to be removed.
     ///
-    /// To be called when the worker's processes are gone and its work is recorded. The run's folder stays, for the next attempt, until
+    /// To be called when the worker's processes are gone and its work is recorded; what is in doubt is never used again. The run's folder stays, for the next attempt, until
     /// [`Host::leave`].
     pub fn recycle(self, host: &Host) -> Result<(), Box<Self>> {
-        if self.private.remove().is_err() {
+        if self.doubtful.load(Ordering::Relaxed) || self.private.remove().is_err() {
             return Err(Box::new(self));
         }
         host.pool.put(host, Box::new(self))
