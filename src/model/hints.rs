@@ -43,6 +43,10 @@ macro_rules! hints {
 hints! {
     /// What is to confine workers is not there.
     sandbox() => "apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce";
+    /// What is to keep workers from the network is not asked for.
+    confine() => "git config handoff.sandbox auto   # or leave the network open: git config handoff.network any";
+    /// What a worker is to write is not there.
+    make_folder(path) => "mkdir -p {path}   # or, for a file: touch";
     /// No run, or no settled one, is called so.
     runs() => "git handoff runs";
     /// No thread is called so.

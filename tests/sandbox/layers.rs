@@ -117,6 +117,7 @@ fn paths_are_given_below_a_private_home_too() {
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         let output = scene.drive("missing", &[item]).exit(1);
         assert!(output.stderr.contains(".missing is to be writable"), "{output}");
+        assert!(output.stderr.contains("hint: mkdir -p "), "{output}");
     }
 }
 
@@ -157,4 +158,33 @@ fn what_a_worker_reads_reaches_it_through_all_layers() {
         scene.drive("reads", &[item]).ends(0);
         assert!(scene.handoff(&["cat", "reads/a:outputs/task"]).stdout.contains(&long));
     }
+}
+
+#[test]
+fn strict_gives_of_files_only_what_programs_need() {
+    if !has_bubblewrap("the strict sandbox") {
+        return;
+    }
+    let scene = Scene::new(Layers::All);
+    scene.ground.env.write("home/.cargo/config.toml", "settings");
+    let file = scene.ground.path("home/.cargo/config.toml");
+    let script = format!("ls /usr/bin >/dev/null && git log --oneline && cat {} || echo nothing", file.display());
+    assert!(scene.says("auto", &script).contains("settings"));
+    scene.ground.config("handoff.sandbox", "strict");
+    let said = scene.says("strict", &script);
+    assert!(!said.contains("settings") && said.contains("nothing"), "{said}");
+}
+
+#[test]
+fn a_network_of_its_own_has_nobody_else_in_it() {
+    if !has_bubblewrap("a network of a worker's own") {
+        return;
+    }
+    let scene = Scene::new(Layers::All);
+    scene.ground.config("handoff.network", "loopback");
+    let script = "python3 -c 'import socket\nserver = socket.create_server((\"127.0.0.1\", 0))\nclient = socket.create_connection(server.getsockname())\nprint(\"inside\")\ntry:\n    socket.create_connection((\"127.0.0.1\", {port}), 2)\n    print(\"outside\")\nexcept OSError: pass\nwith socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:\n    try:\n        s.sendto(b\"x\", (\"192.0.2.1\", 9))\n        print(\"outside\")\n    except OSError: pass'";
+    let port = scene.tcp.local_addr().unwrap().port().to_string();
+    assert_eq!(scene.says("loopback", &script.replace("{port}", &port)), "inside\n");
+    assert_eq!(scene.manifest("loopback/a")["network"], "loopback");
+    assert_eq!(scene.tcp.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

@@ -2,6 +2,7 @@
 
 use git_handoff::engine::operations;
 use git_handoff::model::hints;
+use git_handoff::worker::sandbox::Refused;
 
 use super::Failure;
 
@@ -11,7 +12,14 @@ impl From<operations::Error> for Failure {
             operations::Error::Schema { ref why, .. } => {
                 Self::of("schema-unreadable", &error).hint(hints::set_file(&why.place.key))
             }
-            operations::Error::Sandbox(_) => Self::of("sandbox-unenforceable", &error).hint(hints::sandbox()),
+            operations::Error::Sandbox(ref refused) => {
+                let hint = match refused {
+                    Refused::Writable(missing) => hints::make_folder(missing.path().display()),
+                    Refused::Unconfined(_) => hints::confine(),
+                    Refused::Missing(..) | Refused::Network(..) => hints::sandbox(),
+                };
+                Self::of("sandbox-unenforceable", &error).hint(hint)
+            }
             operations::Error::NoCache(inner) => inner.into(),
             operations::Error::Denied(inner) => inner.into(),
             operations::Error::Drive(inner) => inner.into(),

@@ -330,3 +330,10 @@ pub fn folders(path: Option<&OsString>) -> Vec<PathBuf> {
 #[derive(Debug, thiserror::Error)]
 #[error("{} is to be writable for it and is not there; make it first", .0.display())]
 pub struct Missing(PathBuf);
+
+impl Missing {
+    /// Where it would be.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
