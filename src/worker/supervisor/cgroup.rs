@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::watching::OURS;
 use crate::model::limits::{Exceeded, Limits};
 
 /// Where control groups are found.
@@ -99,9 +100,6 @@ impl Cgroup {
         memory.map(Exceeded::Memory).or(processes.map(Exceeded::Processes))
     }
 }
-
-/// The processes of ours that are counted too: bubblewrap's two, and the one that confines itself.
-const OURS: u64 = 3;
 
 impl Group {
     fn has_happened(&self) -> bool {

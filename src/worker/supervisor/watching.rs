@@ -29,7 +29,7 @@ const REST: u32 = 10;
 const PASSES: usize = 20;
 
 /// The processes between the supervisor and the command: bubblewrap's two, and the one that confines itself.
-const OURS: u64 = 3;
+pub(super) const OURS: u64 = 3;
 
 /// Looks at what an attempt uses.
 pub(super) struct Watch {
