@@ -158,7 +158,7 @@ fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
         scene.ground.config("handoff.subagent.first.writable", "~/.tool");
         scene.ground.config("handoff.subagent.first.command", "ln -s ../.ssh ~/.tool/x");
         scene.ground.config("handoff.subagent.second.readable", "~/.tool/x");
-        scene.ground.config("handoff.subagent.second.command", "cat ~/.tool/x/* ~/.ssh/*; true");
+        scene.ground.config("handoff.subagent.second.command", "cat ~/.tool/x/id_ed25519 ~/.tool/x/* ~/.ssh/*; true");
         let item =
             |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1 });
         scene.drive("one", &[item("first")]).ends(0);

@@ -117,9 +117,11 @@ impl Reach {
         for home in &homes {
             secrets_of(&mut map, (home, around.home.as_deref().filter(|_| Some(home) == own_home)), more, &writable);
         }
+        // By where it leads to as well: a link can be whoever's.
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
-            if map.access(path) == Access::Hidden {
-                map.set(path, Access::Read);
+            let Some((real, true)) = map.resolve(path) else { continue };
+            if !is_secret(&real, &homes) && map.access(&real) == Access::Hidden {
+                map.set(&real, Access::Read);
             }
         }
         for path in around.git_dirs.iter().chain(&around.never) {
