@@ -19,6 +19,9 @@ use crate::worker::survivors;
 /// How often processes are looked at; a look that takes long is followed by a longer rest.
 const OFTEN: Duration = Duration::from_millis(100);
 
+/// How often at least, however long a look takes: a worker can make it long.
+const SELDOM: Duration = Duration::from_secs(1);
+
 /// How often the disk is looked at, at most.
 const DISK: Duration = Duration::from_secs(1);
 
@@ -85,7 +88,7 @@ impl Watch {
         let mut found = None;
         if now >= self.processes {
             found = self.count();
-            self.processes = Instant::now() + OFTEN.max(now.elapsed() * REST);
+            self.processes = Instant::now() + (now.elapsed() * REST).clamp(OFTEN, SELDOM);
         }
         found.or_else(|| self.look_at_disk(now))
     }
