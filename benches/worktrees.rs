@@ -100,6 +100,8 @@ impl Bench {
         let bench = Self { folder, repository };
         let dir = &bench.repository;
         git(dir, &["init", "-q", "-b", "main"]);
+        // What git would do behind our backs is not what is measured.
+        git(dir, &["config", "gc.auto", "0"]);
         git(dir, &["config", "user.name", "Bench"]);
         git(dir, &["config", "user.email", "bench@localhost"]);
         for n in 0..FILES {

@@ -61,7 +61,9 @@ pub(crate) fn drive(
     repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // The driver waits for the disk on this thread; attempts go on meanwhile, on the other.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|e| Failure::io("the runtime could not be started", &e))?;

@@ -3,6 +3,7 @@
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
 mod ending;
+mod spent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,6 @@ use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::refs;
 use crate::git::stop::Stop;
-use crate::model::causes::in_words;
 use crate::model::entry::{Event, RunSealed};
 use crate::model::format;
 use crate::model::state::Phase;
@@ -59,6 +59,8 @@ struct Driver<'a> {
     /// How many revisions of documents there were when the rules were looked at.
     judged: Option<usize>,
     running: BTreeMap<usize, Running>,
+    /// Attempts whose end is staged: their worktrees wait until it is recorded.
+    ended: Vec<Finished>,
     /// How long it took to record something last.
     append: Duration,
     reports: mpsc::UnboundedSender<Finished>,
@@ -99,10 +101,20 @@ pub async fn drive(
     let steady = Steady::new(clock);
     let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
     let generation = run.generation();
-    let (running, append) = (BTreeMap::new(), Duration::ZERO);
-    let removals = JoinSet::new();
-    let mut driver =
-        Driver { run, machine, schedule, steady, generation, judged: None, running, append, reports, removals, tell };
+    let mut driver = Driver {
+        run,
+        machine,
+        schedule,
+        steady,
+        generation,
+        judged: None,
+        running: BTreeMap::new(),
+        ended: Vec::new(),
+        append: Duration::ZERO,
+        reports,
+        removals: JoinSet::new(),
+        tell,
+    };
     driver.recover()?;
     let result = driver.turn(&mut finished, &mut interrupt).await;
     if result.is_err() {
@@ -182,6 +194,7 @@ impl Driver<'_> {
         if self.run.state.rules.is_empty() || self.judged == revisions {
             return Ok(());
         }
+        self.record(&[])?;
         let links = coordinate::apply(self.run, self.machine.config.max_items)?;
         self.judged = Some(self.run.state.documents.count());
         self.schedule.grow(&self.run.state);
@@ -191,12 +204,17 @@ impl Driver<'_> {
         if links.is_empty() { Ok(()) } else { self.sweep() }
     }
 
-    /// Dispatches what may run now; returns when to look again.
+    /// Dispatches what may run now, and records that together with what is staged; returns when to look again.
     fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
         let limits = command::limits(&self.run.state.submitted.queue, &self.machine.config);
         loop {
             let decision = self.schedule.decide(&self.run.state, limits, self.now());
             if decision.fire.is_empty() {
+                // Taking in what others appended may let more be fired.
+                if self.run.has_staged() {
+                    self.record(&[])?;
+                    continue;
+                }
                 return Ok(decision.wake);
             }
             let mut batch = Batch::default();
@@ -240,7 +258,7 @@ impl Driver<'_> {
         });
     }
 
-    /// Records what came of attempts.
+    /// Stages what came of attempts: it is recorded with what is dispatched next, before anything is.
     ///
     /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
     fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
@@ -259,67 +277,43 @@ impl Driver<'_> {
             }
         }
         // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        let filed = retain::file(self.run, &reports).map_err(Error::Keep);
-        let is_filed = filed.is_ok();
-        let recorded = filed.and_then(|()| self.record(&batch.entries));
-        for finished in reports {
-            self.dispose(finished, recorded.is_ok(), is_filed);
+        if let Err(error) = retain::file(self.run, &reports) {
+            self.dispose(reports, false, false);
+            return Err(error.into());
         }
-        recorded
-    }
-
-    /// Sees that spent worktrees do not take more room than they may.
-    fn measure(&mut self) {
-        let host = self.machine.host.clone();
-        self.removals.spawn_blocking(move || {
-            let used = match host.bound() {
-                Ok(used) => used?,
-                Err(error) => return Some(in_words(&error)),
-            };
-            let (root, cap) = (host.root.display(), host.cap);
-            Some(format!("the worktrees in {root} take {used} bytes, more than the {cap} of handoff.workspace.cap"))
-        });
+        self.ended.extend(reports);
+        self.stage(&batch.entries)?;
+        // What others had ended already leaves nothing to record.
+        if self.run.has_staged() { Ok(()) } else { self.record(&[]) }
     }
 
     fn tell_notes(&mut self, finished: &Finished) {
         finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
-    /// Keeps an attempt's worktree for another attempt, or removes it, unless that would lose work that is neither recorded nor salvaged.
-    fn dispose(&mut self, finished: Finished, recorded: bool, filed: bool) {
-        let Some(workspace) = finished.spent else { return };
-        if recorded || (filed && finished.saved) {
-            // At once, so that what is dispatched next finds it.
-            if let Err(workspace) = workspace.recycle(&self.machine.host) {
-                self.removals.spawn_blocking(move || attempt::remove(*workspace));
+    /// Takes entries into the state, and the schedule, to be recorded with the next.
+    fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
+        self.run.stage(entries)?;
+        for item in entries.iter().filter_map(NewEntry::item) {
+            let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
+            if self.run.state.items[at].phase != Phase::Running {
+                self.schedule.ended(&self.run.state, at);
             }
-        } else {
-            let note = format!(
-                "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
-                finished.item,
-                finished.attempt,
-                workspace.dir.display()
-            );
-            (self.tell)(Progress::Note(note));
         }
+        Ok(())
     }
 
+    /// Records entries, behind what is staged.
     fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        if entries.is_empty() {
-            return Ok(());
-        }
         let started = Instant::now();
-        let links = self.run.record(entries)?;
-        self.append = started.elapsed();
-        for link in &links {
-            if let Some((item, _)) = link.entry.event.item() {
-                let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
-                if self.run.state.items[at].phase != Phase::Running {
-                    self.schedule.ended(&self.run.state, at);
-                }
-            }
-            (self.tell)(Progress::Recorded(link));
+        let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
+        let ended = std::mem::take(&mut self.ended);
+        self.dispose(ended, recorded.is_ok(), true);
+        let links = recorded?;
+        if !links.is_empty() {
+            self.append = started.elapsed();
         }
+        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link)));
         self.catch_up()
     }
 

@@ -64,8 +64,7 @@ impl Kept {
     pub(super) fn install(store: &Store, finished: Finished) -> io::Result<Self> {
         let folder = folder(store)?;
         if store.durability() == Durability::Strict {
-            pack::force(finished.pack.as_file())?;
-            pack::force(finished.index.as_file())?;
+            force_both(&finished)?;
         }
         WRITTEN.fetch_add(1, Ordering::Relaxed);
         let length = store.hash_kind().len_in_hex();
@@ -148,6 +147,20 @@ impl Drop for Pack {
     fn drop(&mut self) {
         unkeep(&self.stem);
     }
+}
+
+/// Forces a pack and its index to disk at the same time: one commit of the file system's journal is for both.
+fn force_both(finished: &Finished) -> io::Result<()> {
+    let index = || pack::force(finished.index.as_file());
+    std::thread::scope(|scope| {
+        let forcing = std::thread::Builder::new().spawn_scoped(scope, index);
+        pack::force(finished.pack.as_file())?;
+        match forcing {
+            Ok(forcing) => forcing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Where there is no thread to be had, one after the other.
+            Err(_) => index(),
+        }
+    })
 }
 
 /// Lets git have a pack; a file that cannot be removed now is found by `doctor`.

@@ -17,6 +17,7 @@ mod watch;
 mod watched;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use git_handoff::repository::{Environment, Repository};
 use lines::Lines;
@@ -34,6 +35,9 @@ const ACTOR: &str = "agent:mcp";
 
 /// How many threads there are besides those of calls that work: for standard input and output, and for looking at what is watched.
 const OTHER_THREADS: usize = 16;
+
+/// How long a thread that has nothing to do is kept.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Serve the tools of agents to a client of the Model Context Protocol
 ///
@@ -60,6 +64,8 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(AT_WORK + OTHER_THREADS)
+        // Whoever looks at the refs now and then gives each idle thread its turn, so that with more patience none would ever end.
+        .thread_keep_alive(IDLE)
         .build()
         .map_err(|e| Failure::io("no server could be started", &e))?;
     let served = runtime.block_on(async {

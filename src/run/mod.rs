@@ -13,12 +13,14 @@ pub mod submission;
 pub mod submit;
 pub mod target;
 
+mod new_entry;
 mod open;
 mod proven;
 mod vetted;
 mod view;
 
-pub use open::{Error, NewEntry, OpenRun, closed};
+pub use new_entry::NewEntry;
+pub use open::{Error, OpenRun, closed};
 pub use proven::{Denied, unfinished_marks};
 pub use target::Target;
 pub use vetted::{Blob, Vetted};

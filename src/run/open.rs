@@ -10,13 +10,12 @@ use crate::ledger::log::{self, Record};
 use crate::ledger::merkle::Frontier;
 use crate::ledger::sign;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Cause, Event, RunEnded, RunExtended, RunSealed};
-use crate::model::manifest::Manifest;
+use crate::model::entry::{Event, RunEnded, RunSealed};
 use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::plan::{Item, Selector, Source};
 use crate::model::state::{Illegal, RunState};
 use crate::model::{extension, format};
 
+use super::new_entry::NewEntry;
 use super::submit;
 use super::view::view;
 
@@ -29,6 +28,8 @@ pub struct OpenRun {
     /// The leaf hash of entry 0.
     first: Digest,
     artifacts: BTreeMap<FilePath, Oid>,
+    /// What the state holds already and the chain does not yet.
+    staged: Staged,
     generation: u64,
     /// The turns that were lost to others since something was recorded.
     race: Race,
@@ -36,45 +37,11 @@ pub struct OpenRun {
     pub state: RunState,
 }
 
-/// An event with what it brings along besides its own fields.
-#[derive(Clone, Debug)]
-pub enum NewEntry {
-    /// An event that needs nothing else.
-    Plain(Event),
-    /// A dispatch with its manifest.
-    Fired(Event, Box<Manifest>),
-    /// Items that are added to the run, in the order of their ids.
-    Extended(Cause, Vec<Item>),
-}
-
-impl NewEntry {
-    /// Takes the event into the state, and returns it.
-    fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
-        match self {
-            Self::Plain(event) | Self::Fired(event, _) => state.apply(event).map(|()| event.clone()),
-            Self::Extended(cause, items) => {
-                let event = RunExtended::of(cause.clone(), items);
-                state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))
-            }
-        }
-    }
-
-    /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
-    fn is_bound(&self, state: &RunState) -> bool {
-        let (Self::Plain(Event::ItemFired(fired)) | Self::Fired(Event::ItemFired(fired), _)) = self else {
-            return true;
-        };
-        fired.input_refs.values().all(|input| match (&input.from, &input.select) {
-            (Source::Documents, Selector::Document { name, schema }) => {
-                let latest = state.documents.latest(name);
-                latest.is_some_and(|latest| {
-                    let admitted = schema.as_ref().is_none_or(|wanted| wanted.admits(latest.schema.as_ref()));
-                    latest.product.sha256 == input.digest && admitted
-                })
-            }
-            _ => true,
-        })
-    }
+/// Events that wait for the next swap of the ref, with what becomes of them.
+#[derive(Default)]
+struct Staged {
+    entries: Vec<NewEntry>,
+    drafts: Vec<Draft>,
 }
 
 impl OpenRun {
@@ -98,7 +65,8 @@ impl OpenRun {
         (first, artifacts): (Digest, BTreeMap<FilePath, Oid>),
         (head, frontier, state): (Head, Frontier, RunState),
     ) -> Self {
-        Self { run, writer, head, frontier, first, artifacts, generation: 0, race: Race::default(), state }
+        let (staged, race) = (Staged::default(), Race::default());
+        Self { run, writer, head, frontier, first, artifacts, staged, generation: 0, race, state }
     }
 
     /// Returns the run's id.
@@ -136,13 +104,14 @@ impl OpenRun {
         Ok(submit::register(&self.writer, &self.run, self.state.submitted.base, self.first)?)
     }
 
-    /// Takes in what others appended; returns whether there was anything.
+    /// Takes in what others appended, after recording what is staged; returns whether there was anything.
     pub fn refresh(&mut self) -> Result<bool, Error> {
-        if refs::read(&self.writer.store, &self.head.name)? == self.head.commit {
-            return Ok(false);
+        let generation = self.generation;
+        self.publish()?;
+        if refs::read(&self.writer.store, &self.head.name)? != self.head.commit {
+            self.reload()?;
         }
-        self.reload()?;
-        Ok(true)
+        Ok(self.generation != generation)
     }
 
     /// Reads the state anew, after others appended or an attempt to record failed.
@@ -167,32 +136,63 @@ impl OpenRun {
         Ok(())
     }
 
-    /// Records events in order with one swap of the ref, and returns their entries.
+    /// Records events in order with one swap of the ref, together with what is staged, and returns the entries of both.
     ///
     /// If somebody else appended first, their entries are taken in and the events are tried again; those that the new state
     /// no longer allows, such as the end of an attempt that was cancelled meanwhile, are left out. After any error the state
-    /// is what the ref says.
+    /// is what the ref says, and nothing is staged.
     pub fn record(&mut self, entries: &[NewEntry]) -> Result<Vec<Link>, Error> {
-        let mut raced = false;
+        self.stage(entries)?;
+        self.publish()
+    }
+
+    /// Takes events into the state, to be recorded together with those of the next [`OpenRun::record`]: one swap costs as much for
+    /// both. Nobody else sees them before, and a crash forgets them. After an error the state is what the ref says, and nothing is staged.
+    pub fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
+        let staged = self.take_in(entries, false);
+        staged.or_else(|error| self.forget().and(Err(error)))
+    }
+
+    /// Returns whether the state holds what the chain does not yet.
+    pub fn has_staged(&self) -> bool {
+        !self.staged.entries.is_empty()
+    }
+
+    /// Records what is staged.
+    pub fn publish(&mut self) -> Result<Vec<Link>, Error> {
+        if !self.has_staged() {
+            return Ok(Vec::new());
+        }
         loop {
-            match self.record_once(entries, raced)? {
+            let entries = std::mem::take(&mut self.staged.entries);
+            match self.publish_once()? {
                 Some(links) => return Ok(links),
-                None => raced = true,
+                None => self.take_in(&entries, true).or_else(|error| self.forget().and(Err(error)))?,
             }
         }
     }
 
     /// Records events that follow from the state as it is, or nothing at all if somebody else appended first: then their
-    /// entries are taken in, and none is returned. After any error the state is what the ref says.
+    /// entries are taken in, and none is returned. After any error the state is what the ref says. What is staged is recorded before.
     pub fn propose(&mut self, entries: &[NewEntry]) -> Result<Option<Vec<Link>>, Error> {
-        self.record_once(entries, false)
+        let generation = self.generation;
+        self.publish()?;
+        if self.generation != generation {
+            return Ok(None);
+        }
+        self.stage(entries)?;
+        self.publish_once()
     }
 
-    /// Records events with one swap; none where somebody else was quicker and there is another turn. After an error and where none is
-    /// returned, the state is what the ref says.
-    fn record_once(&mut self, entries: &[NewEntry], raced: bool) -> Result<Option<Vec<Link>>, Error> {
-        match self.try_record(entries, raced) {
-            Ok(links) => {
+    /// Records what is staged with one swap; none where somebody else was quicker and there is another turn. After an error and where
+    /// none is returned, the state is what the ref says, and nothing is staged.
+    fn publish_once(&mut self) -> Result<Option<Vec<Link>>, Error> {
+        let drafts = std::mem::take(&mut self.staged).drafts;
+        let published = self.writer.append(&self.head, drafts).and_then(chain::Appended::publish);
+        match published {
+            Ok((head, links)) => {
+                self.head = head;
+                links.iter().for_each(|link| self.frontier.push(link.hash));
                 self.race = Race::default();
                 Ok(Some(links))
             }
@@ -200,28 +200,35 @@ impl OpenRun {
                 // Others are read after the pause, so that the next turn goes by what is there then.
                 let again = error.is_lost() && self.race.again();
                 self.reload()?;
-                if again { Ok(None) } else { Err(error) }
+                if again { Ok(None) } else { Err(error.into()) }
             }
         }
     }
 
-    fn try_record(&mut self, entries: &[NewEntry], raced: bool) -> Result<Vec<Link>, Error> {
-        let mut drafts = Vec::with_capacity(entries.len());
+    /// Takes events into the state; where a race was lost, those that it allows.
+    fn take_in(&mut self, entries: &[NewEntry], raced: bool) -> Result<(), Error> {
         for new in entries {
             // What was resolved before others wrote may be bound to a revision that is not the highest any more.
             if raced && !new.is_bound(&self.state) {
                 continue;
             }
             match new.apply(&mut self.state) {
-                Ok(event) => drafts.push(self.draft(new, event)),
+                Ok(event) => {
+                    let draft = self.draft(new, event);
+                    self.staged.drafts.push(draft);
+                    self.staged.entries.push(new.clone());
+                }
                 Err(_) if raced => {}
                 Err(why) => return Err(Error::Illegal(why)),
             }
         }
-        let (head, links) = self.writer.append(&self.head, drafts)?.publish()?;
-        self.head = head;
-        links.iter().for_each(|link| self.frontier.push(link.hash));
-        Ok(links)
+        Ok(())
+    }
+
+    /// Goes back to what the ref says.
+    fn forget(&mut self) -> Result<(), Error> {
+        self.staged = Staged::default();
+        self.reload()
     }
 
     /// Seals the run, after recording `before` if the run was not ended yet.
@@ -230,9 +237,7 @@ impl OpenRun {
     /// sealed by somebody else in between, their seal is returned, whatever became of `before`. A run with rules that nobody
     /// ended is sealed only as it was when the rules were looked at: what comes in between is [`chain::Error::LostRace`].
     pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
-        if let Some(event) = before {
-            self.record(&[NewEntry::Plain(event)])?;
-        }
+        self.record(before.map(NewEntry::Plain).as_slice())?;
         loop {
             if self.state.sealed
                 && let Some(sealed) = self.mend_seal()?
@@ -241,7 +246,7 @@ impl OpenRun {
             }
             let sealed =
                 RunSealed { root: self.frontier.root(), entries: self.frontier.len(), counts: self.state.counts() };
-            if let Some(links) = self.record_once(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))], false)? {
+            if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
                 let seal = links.first().expect("one event makes one entry");
                 // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
                 self.log_seal(&sealed, seal)?;

@@ -23,6 +23,7 @@ impl Driver<'_> {
     ) -> Result<Settled, Error> {
         let batch = self.collect(finished).await;
         self.reconcile(batch)?;
+        self.record(&[])?;
         Ok(Settled { interrupted: true, sealed: None })
     }
 
@@ -34,10 +35,10 @@ impl Driver<'_> {
         let reports = self.collect(finished).await;
         // The error that led here is the one to tell.
         let filed = retain::file(self.run, &reports).is_ok();
-        for finished in reports {
-            self.tell_notes(&finished);
-            self.dispose(finished, false, filed);
-        }
+        reports.iter().for_each(|finished| self.tell_notes(finished));
+        self.dispose(reports, false, filed);
+        let ended = std::mem::take(&mut self.ended);
+        self.dispose(ended, false, true);
     }
 
     /// Waits for the worktrees that are being removed, and removes those that were kept to be used again.

@@ -1,0 +1,56 @@
+//! An event on its way into the chain.
+
+use crate::model::entry::{Cause, Event, RunExtended};
+use crate::model::manifest::Manifest;
+use crate::model::name::ItemId;
+use crate::model::plan::{Item, Selector, Source};
+use crate::model::state::{Illegal, RunState};
+
+/// An event with what it brings along besides its own fields.
+#[derive(Clone, Debug)]
+pub enum NewEntry {
+    /// An event that needs nothing else.
+    Plain(Event),
+    /// A dispatch with its manifest.
+    Fired(Event, Box<Manifest>),
+    /// Items that are added to the run, in the order of their ids.
+    Extended(Cause, Vec<Item>),
+}
+
+impl NewEntry {
+    /// Returns the item that it is about, if it is about one.
+    pub fn item(&self) -> Option<&ItemId> {
+        match self {
+            Self::Plain(event) | Self::Fired(event, _) => event.item().map(|(item, _)| item),
+            Self::Extended(..) => None,
+        }
+    }
+
+    /// Takes the event into the state, and returns it.
+    pub(super) fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
+        match self {
+            Self::Plain(event) | Self::Fired(event, _) => state.apply(event).map(|()| event.clone()),
+            Self::Extended(cause, items) => {
+                let event = RunExtended::of(cause.clone(), items);
+                state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))
+            }
+        }
+    }
+
+    /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
+    pub(super) fn is_bound(&self, state: &RunState) -> bool {
+        let (Self::Plain(Event::ItemFired(fired)) | Self::Fired(Event::ItemFired(fired), _)) = self else {
+            return true;
+        };
+        fired.input_refs.values().all(|input| match (&input.from, &input.select) {
+            (Source::Documents, Selector::Document { name, schema }) => {
+                let latest = state.documents.latest(name);
+                latest.is_some_and(|latest| {
+                    let admitted = schema.as_ref().is_none_or(|wanted| wanted.admits(latest.schema.as_ref()));
+                    latest.product.sha256 == input.digest && admitted
+                })
+            }
+            _ => true,
+        })
+    }
+}
