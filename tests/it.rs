@@ -8,6 +8,7 @@
 //! Then what is about no room but about a bad day, or an attack, on all of them:
 //!
 //! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
+//! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
 //! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at random;
 //! - `tamper`: everything that can be done to what is recorded, with the tables of `docs/tamper.md`; `fuzz`: parsers and mutated bytes;
@@ -44,6 +45,7 @@ mod chaos;
 mod crash;
 mod fuzz;
 mod race;
+mod red;
 mod secrets;
 mod tamper;
 mod vectors;

@@ -93,6 +93,7 @@ fn check(vector: &Vector, env: &Environment) -> Value {
         "refs": told,
         "rows": rows,
         "failure": report["failure"],
+        "outcome": report["outcome"],
         "exit": said.status,
     })
 }

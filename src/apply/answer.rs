@@ -36,6 +36,9 @@ pub struct AppliedItem<'a> {
     pub changed: bool,
     /// The commit that was made for it.
     pub commit: Option<Oid>,
+    /// Whether its check did not pass; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub red: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -47,6 +50,7 @@ impl<'a> Answer<'a> {
             product: step.product,
             changed: step.changed,
             commit: step.commit,
+            red: step.red,
         };
         Self {
             schema: "git-handoff.apply/1",

@@ -26,6 +26,8 @@ pub struct Request {
     pub item: Option<usize>,
     /// Where it goes.
     pub onto: Onto,
+    /// Whether it may be an item whose check did not pass.
+    pub allow_red: bool,
 }
 
 /// Where changes go.
@@ -55,6 +57,8 @@ pub struct Step {
     pub folded: bool,
     /// The commit made for it.
     pub commit: Option<Oid>,
+    /// Whether its check did not pass.
+    pub red: bool,
 }
 
 /// An item that could not be merged.
@@ -83,6 +87,12 @@ pub struct Applied {
 pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
     let chosen = parts::chosen(view, request.item)?;
+    if !request.allow_red {
+        let red = parts::red(view, &chosen);
+        if !red.is_empty() {
+            return Err(Error::Red(red));
+        }
+    }
     let base = view.state.submitted.base;
     if !store.contains(base) {
         return Err(Error::NoBase(base));
@@ -195,6 +205,12 @@ fn message(run: &RunId, steps: &[Step]) -> String {
     message
 }
 
+/// Names items, as what a sentence is about.
+fn are(items: &[ItemId]) -> String {
+    let named: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
+    format!("{} {}", named.join(", "), if items.len() == 1 { "is" } else { "are" })
+}
+
 /// Why a run's patches could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -207,6 +223,9 @@ pub enum Error {
     /// The item is not done.
     #[error("the item {0:?} is {1}; only what is done can be applied")]
     NotDone(ItemId, &'static str),
+    /// The check of items did not pass.
+    #[error("{} red: the check did not pass; nothing was changed", are(.0))]
+    Red(Vec<ItemId>),
     /// The bytes of a patch are not those that were recorded.
     #[error("the patch of {0:?} in the object database is not the one that its entry names")]
     Altered(ItemId, #[source] Box<checked::Error>),

@@ -41,6 +41,14 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
     Ok(state.graph.order().into_iter().filter(done).collect())
 }
 
+/// Returns the red ones of the chosen items and of those whose patches they were given: what was built on one contains it.
+pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
+    let given = chosen.iter().flat_map(|at| given(view, *at));
+    let all: BTreeSet<usize> = given.chain(chosen.iter().copied()).collect();
+    let red = all.into_iter().filter(|at| view.state.items[*at].red);
+    red.map(|at| view.state.graph.item(at).id.clone()).collect()
+}
+
 /// Reads the patches of the chosen items, and of those whose patches they were given.
 pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usize]) -> Result<Parts, Error> {
     let given: BTreeSet<usize> = chosen.iter().flat_map(|at| given(run, *at)).collect();
@@ -87,7 +95,8 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
             Ok(merged) => {
                 let (item, product) = (part.item.clone(), part.product);
                 let changed = merged != tree;
-                applied.steps.push(Step { item, product, tree: merged, changed, folded: false, commit: None });
+                let red = view.state.items[*at].red;
+                applied.steps.push(Step { item, product, tree: merged, changed, folded: false, commit: None, red });
                 tree = merged;
             }
             Err(paths) => {

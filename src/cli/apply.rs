@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// Commit onto HEAD as well, one commit for each item
     #[arg(long)]
     commit: bool,
+    /// Apply items that are red as well: done, and their check did not pass
+    #[arg(long)]
+    allow_red: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
@@ -39,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let applied = stage::apply(&repository.store, &view, &Request { item, onto })?;
+    let applied = stage::apply(&repository.store, &view, &Request { item, onto, allow_red: arguments.allow_red })?;
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
     } else {
@@ -80,7 +83,8 @@ fn print(view: &View, applied: &Applied, output: &mut Output) {
             (true, Some(commit)) => format!("committed as {commit}"),
             (true, None) => "applied".to_owned(),
         };
-        output.line(&format!("{}: {what}", step.item));
+        let red = if step.red { ", red" } else { "" };
+        output.line(&format!("{}: {what}{red}", step.item));
     }
     if applied.steps.is_empty() {
         output.note("no item that is done has a patch; there is nothing to apply");

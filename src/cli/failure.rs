@@ -333,6 +333,7 @@ impl From<apply::Error> for Failure {
         match &error {
             apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
             apply::Error::NoPatch(_) => Self { code: "no-patch", ..failure },
+            apply::Error::Red(_) => Self { code: "red", ..failure }.hint(hints::allow_red()),
             apply::Error::NotDone(..) => Self { code: "not-done", ..failure },
             apply::Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
             apply::Error::BadBranch(_) => Self { code: "bad-branch", ..failure },

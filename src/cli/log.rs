@@ -1,6 +1,7 @@
 //! `git handoff log`
 
 use git_handoff::model::entry::Event;
+use git_handoff::model::outcomes::VERIFY_FAILED;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 
@@ -18,7 +19,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
     if output.json {
         for link in &view.links {
-            output.value(&link.to_json());
+            let mut value = link.to_json();
+            if link.entry.event.is_red() {
+                value["red"] = true.into();
+            }
+            output.value(&value);
         }
         return Ok(Ending::Done);
     }
@@ -29,11 +34,23 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             let entry = &link.entry;
             let about = match &entry.event {
                 Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
-                _ => entry.subject(),
+                event => format!("{}{}", entry.subject(), fell_short(event)),
             };
             vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
         })
         .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
+}
+
+/// Returns what is said of an attempt whose check did not pass; nothing of any other.
+fn fell_short(event: &Event) -> String {
+    let (red, reason) = match event {
+        Event::ItemReconciled(e) => (e.is_red(), e.reason.as_deref()),
+        Event::ItemRetried(e) => (false, e.detail.as_deref()),
+        _ => return String::new(),
+    };
+    let reason = reason.filter(|reason| red || reason.starts_with(VERIFY_FAILED));
+    let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    if red { format!(", red{said}") } else { said }
 }

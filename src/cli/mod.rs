@@ -132,7 +132,7 @@ pub(crate) enum Ending {
     Refused,
     /// A check did not pass.
     CheckFailed,
-    /// A run settled, but not every item is done.
+    /// A run settled, or is intact, but not every item is done and green.
     NotAllDone,
     /// There is nothing to resume from.
     Critical,
@@ -141,6 +141,14 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
+    /// Returns how two checks ended together: that one did not pass outdoes that a run is not all done.
+    fn or_worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Done, other) | (Self::NotAllDone, other @ Self::CheckFailed) => other,
+            (before, _) => before,
+        }
+    }
+
     fn code(self) -> u8 {
         match self {
             Self::Done => 0,

@@ -23,8 +23,17 @@ pub(crate) struct Display {
     terminal: Option<Terminal>,
     items: usize,
     done: usize,
+    red: usize,
     lost: usize,
-    ended: HashMap<ItemId, bool>,
+    ended: HashMap<ItemId, End>,
+}
+
+/// How an item ended.
+#[derive(Clone, Copy)]
+enum End {
+    Done,
+    Red,
+    Lost,
 }
 
 struct Terminal {
@@ -41,11 +50,17 @@ impl Display {
             terminal: live.then(Terminal::new),
             items: state.items.len(),
             done: 0,
+            red: 0,
             lost: 0,
             ended: HashMap::new(),
         };
         for (at, item) in state.items.iter().enumerate().filter(|(_, item)| item.phase.is_terminal()) {
-            display.count(&state.graph.item(at).id, Some(item.phase == Phase::Done));
+            let end = match item.phase {
+                Phase::Done if item.red => End::Red,
+                Phase::Done => End::Done,
+                _ => End::Lost,
+            };
+            display.count(&state.graph.item(at).id, Some(end));
         }
         display.show_counts();
         display
@@ -78,8 +93,9 @@ impl Display {
         }
         if let Some((item, _)) = entry.event.item() {
             let outcome = match &entry.event {
-                Event::ItemReconciled(e) => Some(e.status == Outcome::Done),
-                Event::ItemSkipped(_) | Event::ItemCancelled(_) => Some(false),
+                Event::ItemReconciled(e) if e.is_red() => Some(End::Red),
+                Event::ItemReconciled(e) if e.status == Outcome::Done => Some(End::Done),
+                Event::ItemReconciled(_) | Event::ItemSkipped(_) | Event::ItemCancelled(_) => Some(End::Lost),
                 _ => None,
             };
             self.count(item, outcome);
@@ -91,20 +107,24 @@ impl Display {
         self.show_counts();
     }
 
-    fn count(&mut self, item: &ItemId, outcome: Option<bool>) {
-        let before = match outcome {
-            Some(done) => self.ended.insert(item.clone(), done),
+    fn count(&mut self, item: &ItemId, end: Option<End>) {
+        let before = match end {
+            Some(end) => self.ended.insert(item.clone(), end),
             None => self.ended.remove(item),
         };
-        match before {
-            Some(true) => self.done -= 1,
-            Some(false) => self.lost -= 1,
-            None => {}
+        if let Some(before) = before {
+            *self.counted(before) -= 1;
         }
-        match outcome {
-            Some(true) => self.done += 1,
-            Some(false) => self.lost += 1,
-            None => {}
+        if let Some(end) = end {
+            *self.counted(end) += 1;
+        }
+    }
+
+    fn counted(&mut self, end: End) -> &mut usize {
+        match end {
+            End::Done => &mut self.done,
+            End::Red => &mut self.red,
+            End::Lost => &mut self.lost,
         }
     }
 
@@ -119,8 +139,9 @@ impl Display {
 
     fn show_counts(&self) {
         if let Some(terminal) = &self.terminal {
-            let lost = if self.lost == 0 { String::new() } else { format!(", {} not", self.lost) };
-            terminal.counts.set_message(format!("{} of {} done{lost}", self.done, self.items));
+            let also = |count: usize, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
+            let (red, lost) = (also(self.red, "red"), also(self.lost, "not"));
+            terminal.counts.set_message(format!("{} of {} done{red}{lost}", self.done, self.items));
         }
     }
 }
@@ -173,7 +194,14 @@ fn describe(entry: &Entry) -> String {
                 1 => ", 1 product".into(),
                 count => format!(", {count} products"),
             };
-            line("✓", &e.item, format!("done in {}{products}", table::duration(e.duration_ms)))
+            let took = table::duration(e.duration_ms);
+            match &e.reason {
+                reason if e.is_red() => {
+                    let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                    line("!", &e.item, format!("done in {took}{products}, red{why}"))
+                }
+                _ => line("✓", &e.item, format!("done in {took}{products}")),
+            }
         }
         Event::ItemReconciled(e) => {
             line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))

@@ -131,18 +131,21 @@ async fn drive_one(
         output.hint(&hints::run(run));
         return Ok(Ending::Interrupted);
     }
-    if state.is_done() {
-        if !state.sealed {
-            output.hint(&hints::extend_or_close(run));
-        }
+    if state.is_done() && !state.sealed {
+        output.hint(&hints::extend_or_close(run));
+    }
+    if state.outcomes().is_green() {
         return Ok(Ending::Done);
     }
     advise(&driven.view, repository, output);
     Ok(Ending::NotAllDone)
 }
 
-/// Says what can be done about items that did not get done.
+/// Says what can be done about items that did not get done, or that are red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
+    if let Some(at) = view.state.items.iter().position(|item| item.red) {
+        output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
+    }
     let failed = view.state.items.iter().position(|item| item.phase == Phase::Failed);
     if let Some(at) = failed {
         let item = view.state.graph.item(at);

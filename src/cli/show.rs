@@ -80,6 +80,7 @@ fn row(step: &Step<'_>) -> Vec<String> {
     };
     let kind = match &step.link.entry.event {
         Event::ItemReconciled(e) if e.status == Outcome::Failed => "failed",
+        event if event.is_red() => status::RED,
         Event::ItemReconciled(_) => "done",
         other => other.kind().rsplit('.').next().unwrap_or_default(),
     };
@@ -110,7 +111,7 @@ impl Shown<'_> {
         };
         let mut lines = vec![
             format!("item       {}/{}", self.record.view.run, item.id),
-            format!("status     {}{reason}", self.record.view.state.status(self.record.at)),
+            format!("status     {}{reason}", status::word(self.record.view, self.record.at)),
             format!("attempts   {}", state.attempts),
             format!("executor   {}", item.executor),
         ];

@@ -6,6 +6,9 @@ use git_handoff::run::{Target, View};
 
 use super::{Ending, Failure, Output, table};
 
+/// What people read of an item that is done although its check did not pass.
+pub(crate) const RED: &str = "done, red";
+
 /// Show where each item of a run stands
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -30,6 +33,7 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
     for (at, state) in view.state.items.iter().enumerate() {
         let status = view.state.status(at);
         let mark = match status {
+            "done" if state.red => "!",
             "done" => "✓",
             "failed" => "✗",
             "running" => "▶",
@@ -45,10 +49,16 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
             Some(reason) => reason.clone(),
             None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         };
-        rows.push(vec![format!("{mark} {}", view.state.graph.item(at).id), status.to_owned(), attempts, said]);
+        rows.push(vec![format!("{mark} {}", view.state.graph.item(at).id), word(view, at).to_owned(), attempts, said]);
     }
     table::lines(&rows).iter().for_each(|line| output.line(line));
     let sealed = if view.state.sealed { ", sealed" } else { "" };
-    let done = view.state.counts().get("done").copied().unwrap_or(0);
-    output.line(&format!("{}: {done} of {} done{sealed}", view.run, view.state.items.len()));
+    let outcomes = view.state.outcomes();
+    let red = if outcomes.red == 0 { String::new() } else { format!(", {} red", outcomes.red) };
+    output.line(&format!("{}: {} of {} done{red}{sealed}", view.run, outcomes.done, outcomes.total));
+}
+
+/// Returns the status of an item as people are shown it: one that is red is never just done.
+pub(crate) fn word(view: &View, at: usize) -> &'static str {
+    if view.state.items[at].red { RED } else { view.state.status(at) }
 }

@@ -40,6 +40,8 @@ pub struct Executor {
     pub setup: Option<String>,
     /// The command line run after it.
     pub verify: Option<String>,
+    /// What it means that this does not pass.
+    pub on_verify_fail: Option<OnVerifyFail>,
     /// Seconds after which an attempt is ended.
     pub timeout: Option<u64>,
     /// How many attempts an item gets.
@@ -62,6 +64,16 @@ pub struct Executor {
     pub writable: Vec<PathBuf>,
     /// How much of this machine one attempt may use.
     pub limits: Limits,
+}
+
+/// What it means for an attempt that its verify command does not pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnVerifyFail {
+    /// It failed.
+    #[default]
+    Fail,
+    /// It is done, and its item is red.
+    Keep,
 }
 
 impl Executor {

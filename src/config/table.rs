@@ -3,6 +3,7 @@
 //! This is the one place that a setting is added to, besides the field that it fills. `docs/settings.md` and the manual page are
 //! written from it.
 
+use super::OnVerifyFail;
 use super::entry::{Entry, Group};
 use super::kind::{
     Boolean, Choice, Credential, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text, Variable,
@@ -20,6 +21,9 @@ const SANDBOXES: Choice<Asked> =
 /// The words for whom they may speak to.
 const NETWORKS: Choice<Network> =
     Choice(&[("any", Network::Any), ("loopback", Network::Loopback), ("none", Network::None)]);
+
+/// The words for what a verify command means that does not pass.
+const CHECKS: Choice<OnVerifyFail> = Choice(&[("fail", OnVerifyFail::Fail), ("keep", OnVerifyFail::Keep)]);
 
 /// Makes the table. An entry reads: what it does, its names, the kind of its value, its default; `outside` where it decides whom
 /// or what to trust, so that it does not count in a file inside the work tree, unless its value is one of those named behind it; and how
@@ -71,10 +75,14 @@ settings! {
         /// The command line that runs before it; where it fails, the attempt fails.
         "handoff.executor.<name>.setup" | "handoff.subagent.<name>.setup": Text("command"), "none"
             => |config, given, line| config.executor(given).setup = Some(line);
-        /// The command line that runs after it; its end is recorded as `verify.passed`.
+        /// The command line that runs after it; its end is recorded as `verify.passed`. Where it does not pass, the attempt fails.
         "handoff.executor.<name>.verify" | "handoff.subagent.<name>.verify": Text("command"),
             "none: what the worker says of itself"
             => |config, given, line| config.executor(given).verify = Some(line);
+        /// What it means that this does not pass: `fail` fails the attempt, which is tried again like any other; `keep` keeps the
+        /// product and marks the item red.
+        "handoff.executor.<name>.onVerifyFail" | "handoff.subagent.<name>.onVerifyFail": CHECKS, "`fail`"
+            => |config, given, meaning| config.executor(given).on_verify_fail = Some(meaning);
         /// After how long an attempt is ended; what the item says counts before it.
         "handoff.executor.<name>.timeout" | "handoff.subagent.<name>.timeout": Seconds, "`7200`"
             => |config, given, seconds| config.executor(given).timeout = Some(seconds);

@@ -1,5 +1,6 @@
 //! One attempt from its worktree to its products, and what of it is kept beside the chain.
 
+mod checked;
 mod step;
 
 use std::collections::BTreeMap;
@@ -124,6 +125,8 @@ pub(super) struct Finished {
     pub(super) duration_ms: u64,
     pub(super) products: BTreeMap<ProductKey, Product>,
     pub(super) verify: Option<Verified>,
+    /// Why it is red, if it is done.
+    pub(super) red: Option<String>,
     pub(super) transcript: Option<Kept>,
     /// The work of an attempt without products, as a tree.
     pub(super) salvaged: Option<Salvaged>,
@@ -149,6 +152,7 @@ impl Finished {
             duration_ms: 0,
             products: BTreeMap::new(),
             verify: None,
+            red: None,
             transcript: None,
             salvaged: None,
             spent: None,
@@ -248,7 +252,6 @@ async fn work(
     finished: &mut Finished,
 ) -> Verdict {
     let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
-    let task = || Stdin::Bytes(job.task.clone());
     if let Some(setup) = &job.command.setup {
         let ended = step(workspace, job, setup, Stdin::Null, deadline, transcript, &cancel).await;
         if let Err(verdict) = judge("setup ", &ended, job) {
@@ -256,20 +259,15 @@ async fn work(
             return verdict;
         }
     }
-    let ended = step(workspace, job, &job.command.argv, task(), deadline, transcript, &cancel).await;
+    let ended =
+        step(workspace, job, &job.command.argv, Stdin::Bytes(job.task.clone()), deadline, transcript, &cancel).await;
     finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
     if let Err(verdict) = judge("", &ended, job) {
         return verdict;
     }
     finished.verify = claimed(workspace, transcript);
-    if let Some(verify) = &job.command.verify {
-        let ended = step(workspace, job, verify, task(), deadline, transcript, &cancel).await;
-        match judge("verify ", &ended, job) {
-            Err(Verdict::Interrupted) => return Verdict::Interrupted,
-            judged => finished.verify = Some(Verified { passed: judged.is_ok(), by: VerifiedBy::Command }),
-        }
-    }
-    Verdict::Done
+    let checked = checked::verify(workspace, job, deadline, transcript, &cancel, finished).await;
+    checked.err().unwrap_or(Verdict::Done)
 }
 
 /// The file that an executor may write.

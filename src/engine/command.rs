@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use crate::config::{Config, Executor};
+use crate::config::{Config, Executor, OnVerifyFail};
 use crate::model::plan::Item;
 use crate::model::state::RunState;
 
@@ -35,6 +35,8 @@ pub struct Resolved {
     pub setup: Option<Vec<String>>,
     /// What runs after it.
     pub verify: Option<Vec<String>>,
+    /// What it means that that does not pass.
+    pub on_verify_fail: OnVerifyFail,
     /// Seconds after which the attempt is ended.
     pub timeout: u64,
     /// The settings it comes from.
@@ -62,9 +64,17 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
         argv,
         setup: settings.setup.as_deref().map(shell),
         verify: settings.verify.as_deref().map(shell),
+        on_verify_fail: on_verify_fail(&settings),
         timeout: item.timeout.or(settings.timeout).unwrap_or(TIMEOUT),
         settings,
     })
+}
+
+/// Says what it means for an item that its verify command does not pass: that the attempt failed, or that the item is done and red.
+///
+/// This is the one place that decides it.
+fn on_verify_fail(settings: &Executor) -> OnVerifyFail {
+    settings.on_verify_fail.unwrap_or_default()
 }
 
 /// Returns how many attempts an item gets: its own word counts before its executor's, and that before its queue's.

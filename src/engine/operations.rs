@@ -11,13 +11,14 @@ use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
 use crate::model::entry::RunSealed;
 use crate::model::name::RunId;
+use crate::model::outcomes::Outcomes;
 use crate::model::plan::Item;
 use crate::model::registered::Unreadable;
 use crate::model::schema::Schema;
 use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
 use crate::repository::{self, Repository};
-use crate::run::list::ItemStatus;
+use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, own_runs};
 use crate::run::{Denied, OpenRun, Target, View};
 use crate::worker::sandbox::Refused;
@@ -60,8 +61,10 @@ pub struct DrivenShown<'a> {
     pub interrupted: bool,
     /// Its root, if it was sealed now.
     pub root: Option<Digest>,
-    /// The number of items per status that is recorded.
-    pub counts: BTreeMap<String, u64>,
+    /// The number of items per status, red ones apart from those that are done.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// How its items came out.
+    pub outcome: Outcomes,
     /// Its items.
     pub items: Vec<ItemStatus>,
 }
@@ -166,7 +169,8 @@ impl Driven {
             sealed: state.sealed,
             interrupted: self.interrupted,
             root: self.sealed.as_ref().map(|sealed| sealed.root),
-            counts: state.counts(),
+            counts: list::counts(&self.view),
+            outcome: state.outcomes(),
             items: ItemStatus::all(&self.view),
         }
     }

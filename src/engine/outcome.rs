@@ -48,7 +48,7 @@ impl Batch {
                     item: finished.item.clone(),
                     attempt: finished.attempt,
                     status: if done { Outcome::Done } else { Outcome::Failed },
-                    reason: verdict.reason().map(str::to_owned),
+                    reason: verdict.reason().or(finished.red.as_deref()).map(str::to_owned),
                     exit: finished.exit,
                     duration_ms: finished.duration_ms,
                     products: finished.products.clone(),

@@ -53,6 +53,9 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
         json!({ "name": "entry item.fired", "digest": sha256(&done.fired.0.hash) }),
         json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
     ];
+    if done.reconciled.1.is_red() {
+        byproducts[1]["annotations"] = json!({ "red": true, "verify": done.reconciled.1.verify });
+    }
     if let Some(transcript) = &done.reconciled.1.transcript {
         byproducts.push(json!({ "name": "transcript", "digest": sha256(&transcript.sha256) }));
     }

@@ -83,6 +83,8 @@ hints! {
     refs() => "git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say";
     /// Where a setting stands, in all files.
     setting(key) => "git config --show-origin --get-all {key}";
+    /// Items whose check did not pass are in the way.
+    allow_red() => "git handoff show RUN/ITEM   # to apply it all the same: --allow-red";
     /// The bytes of a product, a manifest or a transcript.
     cat(what) => "git handoff cat {what}";
     /// The bytes of a file of a commit, by stock git.

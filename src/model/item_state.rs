@@ -64,6 +64,8 @@ pub struct ItemState {
     pub not_before: Option<Moment>,
     /// Why it stands where it stands.
     pub reason: Option<String>,
+    /// Whether it is done although its check did not pass. No part of `state.json`: the entry that ends the item says so.
+    pub red: bool,
     /// What it hands over, once done.
     pub products: BTreeMap<ProductKey, Product>,
     /// What its latest attempt consumed.
@@ -93,6 +95,7 @@ impl ItemState {
             crashes: 0,
             not_before: None,
             reason: None,
+            red: false,
             products: BTreeMap::new(),
             inputs: BTreeMap::new(),
             touched: false,

@@ -26,6 +26,7 @@ pub mod log_record;
 pub mod manifest;
 pub mod name;
 pub mod order;
+pub mod outcomes;
 pub mod packet;
 pub mod place;
 pub mod plan;

@@ -12,6 +12,7 @@ use super::graph::Graph;
 pub use super::illegal::Illegal;
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
+use super::outcomes::Outcomes;
 use super::plan::{Item, ProductKey};
 use super::rule::Rule;
 
@@ -93,7 +94,14 @@ impl RunState {
         self.is_done() && !self.submitted.open_ended
     }
 
-    /// Returns the number of items per stored status.
+    /// Returns how the items came out so far.
+    pub fn outcomes(&self) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        self.items.iter().for_each(|item| outcomes.add(item.phase, item.red));
+        outcomes
+    }
+
+    /// Returns the number of items per stored status, as a seal has it: red ones are done.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for status in self.items.iter().filter_map(|item| item.phase.stored()) {
@@ -226,6 +234,7 @@ impl RunState {
         }
         self.settle(at, if done { Phase::Done } else { Phase::Failed }, e.reason.clone());
         self.items[at].products.clone_from(&e.products);
+        self.items[at].red = e.is_red();
         Ok(())
     }
 

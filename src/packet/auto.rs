@@ -33,15 +33,12 @@ pub struct Surroundings {
 pub fn packet(run: &Vetted, around: &Surroundings, now: Moment) -> Draft {
     let view: &View = run;
     let run = view.run.as_str();
-    let of = |phase: Phase| view.state.items.iter().filter(move |item| item.phase == phase).count();
-    let (done, all) = (of(Phase::Done), view.state.items.len());
+    let (done, all) = ((0..view.state.items.len()).filter(|at| is_green(view, *at)).count(), view.state.items.len());
     let base = view.state.submitted.base;
-    let items: Vec<String> = ids(view, |at| view.state.items[at].phase == Phase::Done).take(NAMED).collect();
+    let items: Vec<String> = ids(view, |at| is_green(view, at)).take(NAMED).collect();
     Draft {
         objective: format!("Bring the run \"{run}\" to its end with all {all} of its items done"),
-        completed: or_none(listed(ids(view, |at| view.state.items[at].phase == Phase::Done), done, |id| {
-            format!("item \"{id}\"")
-        })),
+        completed: or_none(listed(ids(view, |at| is_green(view, at)), done, |id| format!("item \"{id}\""))),
         unresolved: or_none(unresolved(view)),
         assumptions: vec![format!("the work of every item begins at the commit {base}")],
         next_action: next_action(view),
@@ -53,6 +50,17 @@ pub fn packet(run: &Vetted, around: &Surroundings, now: Moment) -> Draft {
         items,
         documents: around.documents.iter().take(NAMED).cloned().collect(),
     }
+}
+
+/// Returns whether an item is done and its check, if there was one, passed: what is red waits for somebody.
+fn is_green(view: &View, at: usize) -> bool {
+    let item = &view.state.items[at];
+    item.phase == Phase::Done && !item.red
+}
+
+/// Returns what is said of where an item stands.
+fn standing(view: &View, at: usize) -> &'static str {
+    if view.state.items[at].red { "done and red" } else { view.state.status(at) }
 }
 
 /// Returns the commits that a packet names: where the work began, if that is here, and where `HEAD` is.
@@ -88,8 +96,7 @@ fn or_none(entries: Vec<String>) -> Vec<String> {
 }
 
 fn unresolved(view: &View) -> Vec<String> {
-    let open: Vec<usize> =
-        (0..view.state.items.len()).filter(|at| view.state.items[*at].phase != Phase::Done).collect();
+    let open: Vec<usize> = (0..view.state.items.len()).filter(|at| !is_green(view, *at)).collect();
     let mut entries: Vec<String> = open.iter().take(NAMED).map(|at| entry(view, *at)).collect();
     if open.len() > entries.len() {
         entries.push(format!("{} items more that are open and not named here", open.len() - entries.len()));
@@ -99,7 +106,7 @@ fn unresolved(view: &View) -> Vec<String> {
 
 fn entry(view: &View, at: usize) -> String {
     let id = &view.state.graph.item(at).id;
-    let said = format!("item \"{id}\" is {}", view.state.status(at));
+    let said = format!("item \"{id}\" is {}", standing(view, at));
     let blocked: Vec<String> =
         view.state.blocked_by(at).take(3).map(|on| format!("\"{}\"", view.state.graph.item(on).id)).collect();
     let why = match &view.state.items[at].reason {
@@ -109,7 +116,7 @@ fn entry(view: &View, at: usize) -> String {
     };
     let said = why.map_or_else(|| said.clone(), |why| format!("{said}: {why}"));
     // A reason may repeat what a worker said; it is not handed on if it reads like an order.
-    if is_suspect(&said) { format!("item {} of the plan is {}", at + 1, view.state.status(at)) } else { said }
+    if is_suspect(&said) { format!("item {} of the plan is {}", at + 1, standing(view, at)) } else { said }
 }
 
 /// Returns the one command that brings the run on.
@@ -117,10 +124,11 @@ fn next_action(view: &View) -> String {
     let run = shell(view.run.as_str());
     let state = &view.state;
     if state.sealed || state.closed.is_some() || state.cancelled.is_some() {
-        return if state.is_done() {
+        return if state.outcomes().is_green() {
             format!("Run `git handoff verify {run}` and, when it is intact, `git handoff apply {run}`")
         } else {
-            format!("Run `git handoff show {run}` and submit a new plan for the items that are not done")
+            let what = if state.is_done() { "red" } else { "not done" };
+            format!("Run `git handoff show {run}` and submit a new plan for the items that are {what}")
         };
     }
     let failed = (0..state.items.len()).find(|at| state.items[*at].phase == Phase::Failed);
@@ -143,6 +151,11 @@ fn risks(view: &View, around: &Surroundings) -> Vec<String> {
     if failed > 0 {
         let s = if failed == 1 { "" } else { "s" };
         risks.push(format!("{failed} item{s} failed and may fail again for the same reason"));
+    }
+    let red = view.state.outcomes().red;
+    if red > 0 {
+        let s = if red == 1 { " is" } else { "s are" };
+        risks.push(format!("{red} item{s} red, so the check did not pass, and other items may build on it"));
     }
     risks
 }

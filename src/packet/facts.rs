@@ -230,7 +230,12 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
     if found.fails.len() == before {
         let done = items.values().all(|status| status == "done");
         let s = if items.len() == 1 { " is" } else { "s are" };
-        found.holds.push(format!("{} item{s} {}", items.len(), if done { "done" } else { "as stated" }));
+        let is_red = |id: &&String| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red);
+        let red = match items.keys().filter(is_red).count() {
+            0 => String::new(),
+            red => format!(", {red} of them red"),
+        };
+        found.holds.push(format!("{} item{s} {}{red}", items.len(), if done { "done" } else { "as stated" }));
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::outcomes::Outcomes;
 use crate::model::plan::ProductKey;
 use crate::repository::Repository;
 
@@ -30,7 +31,7 @@ pub struct RunSummary {
     pub queue: Option<String>,
     /// Whether it is sealed.
     pub sealed: bool,
-    /// The number of items per status, `pending` and `ready` included.
+    /// The number of items per status, `pending` and `ready` included; red ones apart from those that are done.
     pub counts: BTreeMap<&'static str, u64>,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +48,8 @@ pub struct Status {
     pub queue: String,
     /// Whether it is sealed.
     pub sealed: bool,
+    /// How its items came out.
+    pub outcome: Outcomes,
     /// Its items, in the order of the plan.
     pub items: Vec<ItemStatus>,
 }
@@ -76,6 +79,9 @@ pub struct ItemStatus {
     /// How often a driver was gone in the middle of an attempt.
     #[serde(skip_serializing_if = "is_zero")]
     pub crashes: u32,
+    /// Whether it is done although its check did not pass; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub red: bool,
     /// Why it ended as it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -115,11 +121,12 @@ fn summary(store: &Store, run: RunId) -> RunSummary {
     }
 }
 
-/// Returns the number of items per status, `pending` and `ready` included.
+/// Returns the number of items per status, `pending` and `ready` included; red ones are counted as `red` and not as `done`.
 pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
-    for at in 0..view.state.items.len() {
-        *counts.entry(view.state.status(at)).or_default() += 1;
+    for (at, item) in view.state.items.iter().enumerate() {
+        let what = if item.red { "red" } else { view.state.status(at) };
+        *counts.entry(what).or_default() += 1;
     }
     counts
 }
@@ -132,6 +139,7 @@ impl Status {
             run: view.run.clone(),
             queue: view.state.submitted.queue.clone(),
             sealed: view.state.sealed,
+            outcome: view.state.outcomes(),
             items: ItemStatus::all(view),
         }
     }
@@ -158,6 +166,7 @@ impl ItemStatus {
             output_refs: BTreeMap::new(),
             document_refs: BTreeMap::new(),
             crashes: state.crashes,
+            red: state.red,
             reason: state.reason.clone(),
         };
         for (key, product) in &state.products {

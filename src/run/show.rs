@@ -16,6 +16,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Cause, Event, Exit, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy};
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::outcomes::Outcomes;
 use crate::model::plan::{Item, ProductKey};
 use crate::model::time::Moment;
 
@@ -64,6 +65,8 @@ pub struct RunShown<'a> {
     pub cancelled: Option<&'a str>,
     /// Its documents, each at its highest revision.
     pub documents: Vec<DocumentShown>,
+    /// How its items came out.
+    pub outcome: Outcomes,
     /// Its items.
     pub items: Vec<ItemStatus>,
 }
@@ -93,6 +96,7 @@ impl<'a> RunShown<'a> {
             closed: state.closed.as_deref(),
             cancelled: state.cancelled.as_deref(),
             documents: document::list(view).iter().map(DocumentShown::of).collect(),
+            outcome: state.outcomes(),
             items: ItemStatus::all(view),
         }
     }
@@ -278,6 +282,9 @@ pub struct StepShown<'a> {
     pub kind: &'static str,
     /// The attempt.
     pub attempt: u32,
+    /// Whether it leaves the item done although its check did not pass; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub red: bool,
     /// Why, or what the check came to.
     pub reason: Option<&'a str>,
     /// How the command ended.
@@ -326,6 +333,7 @@ impl<'a> StepShown<'a> {
             actor: &entry.actor,
             kind: entry.event.kind(),
             attempt: step.attempt,
+            red: entry.event.is_red(),
             reason: step.said.as_deref(),
             exit: step.exit,
             duration_ms: step.duration_ms,

@@ -88,6 +88,7 @@ pub fn verify_bundle_json(
         anchored: Vec::new(),
         times: Vec::new(),
         sandbox: BTreeMap::new(),
+        outcome: Some(judged.outcomes),
     };
     Ok(Report { uncovered, ..judged.report(facts, distrust) })
 }

@@ -124,6 +124,7 @@ fn examine(
 /// Reports without the rows that say nothing about whether a chain may grow: that it is not sealed is no fault here.
 fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
+    let outcome = evidence.outcome();
     let Evidence { signature, handoff, plan, manifest, .. } = evidence;
     let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
     let rows = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
@@ -134,6 +135,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         anchored: anchor.anchored,
         times: anchor.times,
         sandbox: evidence.sandbox,
+        outcome,
     };
     judged.report(super::report::Facts::of(case), evidence.distrust)
 }

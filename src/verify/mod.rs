@@ -65,6 +65,8 @@ use crate::git::{history, packed};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
+use crate::model::outcomes::Outcomes;
+use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 use anchor::Anchor;
@@ -188,7 +190,7 @@ struct Evidence {
     plan: Verdict,
     manifest: Verdict,
     sandbox: BTreeMap<String, u64>,
-    state: Option<crate::model::state::RunState>,
+    state: Option<RunState>,
 }
 
 impl Evidence {
@@ -211,6 +213,7 @@ impl Evidence {
 
     /// Puts the rows together.
     fn judged(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Verdicts {
+        let outcome = self.outcome();
         let rows = Rows {
             chain: chain::row(case),
             root: root::row(case, anchor.verdict.state),
@@ -228,7 +231,13 @@ impl Evidence {
             anchored: anchor.anchored,
             times: anchor.times,
             sandbox: self.sandbox,
+            outcome,
         }
+    }
+
+    /// Returns how the items came out.
+    fn outcome(&self) -> Option<Outcomes> {
+        self.state.as_ref().map(RunState::outcomes)
     }
 }
 

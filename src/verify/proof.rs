@@ -10,7 +10,9 @@ use crate::git::codec::Decoded;
 use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Outcome};
+use crate::model::item_state::Phase;
 use crate::model::name::ItemId;
+use crate::model::outcomes::Outcomes;
 use crate::model::plan::ProductKey;
 use crate::model::proof::{Proof, SCHEMA};
 use crate::model::time::Moment;
@@ -57,6 +59,7 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
         anchored: anchor.anchored,
         times: anchor.times,
         sandbox: BTreeMap::new(),
+        outcome: evidence.outcome(),
     };
     let report = judged.report(evidence.facts(), signature.distrust);
     let headline = match report.headline {
@@ -104,6 +107,18 @@ impl<'p> Revealed<'p> {
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
         }
+    }
+
+    /// Returns how the item came out that the proof is about; the end of its attempt says it.
+    fn outcome(&self) -> Option<Outcomes> {
+        let ends = self.shown.iter().flatten().find_map(|shown| match &shown.entry.event {
+            Event::ItemReconciled(end) => Some(end),
+            _ => None,
+        });
+        let end = ends.filter(|_| self.proof.item.is_some())?;
+        let mut outcome = Outcomes::default();
+        outcome.add(if end.status == Outcome::Done { Phase::Done } else { Phase::Failed }, end.is_red());
+        Some(outcome)
     }
 
     /// What is shown is what the proof says it is.

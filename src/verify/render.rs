@@ -12,6 +12,9 @@ use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen,
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
 
+/// What a headline says after the claim of something that is not all done and green.
+const PARTIAL: &str = "PARTIAL";
+
 /// More of what nothing vouches for is counted, not shown to people.
 const UNCOVERED: usize = 20;
 
@@ -26,6 +29,7 @@ impl Report {
             "claim": self.claim.as_str(),
             "guarantee": self.guarantee.as_str(),
             "failure": self.failure.map(Failure::as_str),
+            "outcome": self.outcome,
             "entries": self.entries,
             "root": self.root,
             "plan": self.plan,
@@ -65,8 +69,14 @@ impl Report {
     pub fn painted(&self, color: bool) -> Painted {
         let paint = |state| color.then(|| shade(state));
         let title = line(&format!("git handoff verify · {}", self.run));
-        let text = headed(&title, self.intact, self.headline, color).end();
-        let mut text = self.rows.iter().fold(text, |text, row| row_line(text, row, color));
+        let text = headed(&title, self.intact, self.headline, color);
+        let text =
+            if self.is_partial() { text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow)) } else { text };
+        let mut text = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
+        if let Some(outcome) = self.outcome {
+            let state = if outcome.is_green() { State::Ok } else { State::Failed };
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {outcome}", "outcome")).end();
+        }
         for timed in &self.times {
             let (state, said) = match &timed.at {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),

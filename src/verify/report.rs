@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::ledger::merkle::TreeHead;
 use crate::model::confinement::missing;
 use crate::model::digest::{Digest, Oid};
+use crate::model::outcomes::Outcomes;
 
 use super::findings::Verdict;
 use super::rows::Rows;
@@ -93,6 +94,13 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Returns whether the evidence holds of something that is not all done and green.
+    pub fn is_partial(&self) -> bool {
+        self.intact && self.outcome.is_some_and(|outcome| !outcome.is_green())
+    }
+}
+
 /// A key that signed entries of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignerSeen {
@@ -131,6 +139,9 @@ pub struct Report {
     pub sealed: bool,
     /// Whether nothing failed and nothing was missing.
     pub intact: bool,
+    /// How the items came out, as the entries tell it: of a run all of them, of a proof the one that it is about. None where that
+    /// cannot be read, and of a proof that is about no item.
+    pub outcome: Option<Outcomes>,
     /// What may be said of the run if it is intact.
     pub claim: Claim,
     /// How strong the strongest anchor is that holds the run.
@@ -177,6 +188,7 @@ pub(super) struct Verdicts {
     pub(super) anchored: Vec<Anchored>,
     pub(super) times: Vec<Timed>,
     pub(super) sandbox: BTreeMap<String, u64>,
+    pub(super) outcome: Option<Outcomes>,
 }
 
 /// What a report repeats of the run, verdicts aside.
@@ -241,6 +253,7 @@ impl Verdicts {
             run: facts.run,
             sealed: facts.sealed,
             intact: failure.is_none(),
+            outcome: self.outcome,
             claim,
             guarantee,
             failure,

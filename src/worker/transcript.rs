@@ -11,6 +11,9 @@ use crate::model::entry::Transcript;
 /// Room for the line that tells of dropped bytes.
 const MARKER: u64 = 64;
 
+/// How much of the end of what is followed is kept.
+const FOLLOWED: usize = 8 << 10;
+
 /// Which stream of a command bytes came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
@@ -32,6 +35,8 @@ pub struct TranscriptWriter {
     hasher: Hasher,
     room: u64,
     dropped: u64,
+    /// The end of what was written since it was followed, as redacted; beyond the limit, too.
+    followed: Option<Vec<u8>>,
 }
 
 impl TranscriptWriter {
@@ -46,12 +51,13 @@ impl TranscriptWriter {
             hasher: Hasher::default(),
             room: limit.saturating_sub(MARKER),
             dropped: 0,
+            followed: None,
         })
     }
 
     /// Takes in bytes of a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), Error> {
-        if self.dropped > 0 {
+        if self.dropped > 0 && self.followed.is_none() {
             // What will not be kept need not be redacted.
             self.dropped += bytes.len() as u64;
             return Ok(());
@@ -71,6 +77,16 @@ impl TranscriptWriter {
         Ok(())
     }
 
+    /// Begins to keep the end of what is written.
+    pub fn follow(&mut self) {
+        self.followed = Some(Vec::new());
+    }
+
+    /// Returns the end of what was written since [`TranscriptWriter::follow`], redacted, in whole lines where they are not very long.
+    pub fn followed(&mut self) -> Vec<u8> {
+        self.followed.take().unwrap_or_default()
+    }
+
     /// Ends the transcript and returns its digest and size, and the complete file, to be read from its beginning.
     pub fn finish(mut self) -> Result<(Transcript, File), Error> {
         self.flush()?;
@@ -84,6 +100,10 @@ impl TranscriptWriter {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if let Some(followed) = &mut self.followed {
+            followed.extend_from_slice(bytes);
+            followed.drain(..followed.len().saturating_sub(FOLLOWED));
+        }
         let kept = usize::try_from(self.room).map_or(bytes.len(), |room| room.min(bytes.len()));
         let kept = if self.dropped > 0 { 0 } else { kept };
         self.room -= kept as u64;

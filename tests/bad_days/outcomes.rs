@@ -82,7 +82,7 @@ fn everything_that_waits_for_a_failure_is_skipped_at_once() {
 }
 
 #[test]
-fn a_red_check_does_not_undo_what_is_done_and_says_by_whom() {
+fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
     let ground = Ground::new();
     for (name, verify) in [("red", "exit 1"), ("green", "true")] {
         ground.config(
@@ -91,6 +91,7 @@ fn a_red_check_does_not_undo_what_is_done_and_says_by_whom() {
         );
         ground.config(&format!("handoff.executor.{name}.verify"), verify);
     }
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
     ground.config("handoff.executor.broken.command", "echo ran >\"$HOME/../ran\"");
     ground.config("handoff.executor.broken.setup", "exit 7");
     let claims = |claim: &str| format!("printf '%s' '{claim}' >\"$HANDOFF_RESULT\"");

@@ -150,7 +150,7 @@ fn a_run_that_did_not_get_done_can_be_closed() {
     env.git(["config", "handoff.subagent.code-edit.maxAttempts", "1"]).success();
     let _ = env.handoff(["run", "plan.json"]).exit(4);
     assert_output!(env.handoff(["close", "handoff-dag-1"]).exit(0), @"handoff-dag-1: 2 entries, sealed");
-    assert_output!("close_verify", env.handoff(["verify", "handoff-dag-1"]).exit(0));
+    assert_output!("close_verify", env.handoff(["verify", "handoff-dag-1"]).exit(4));
     assert_output!(env.handoff(["retry", "handoff-dag-1/edit-a"]).exit(1), @r#"
     ------- stderr -------
     error: the run "handoff-dag-1" is sealed; nothing can follow

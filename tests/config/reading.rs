@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use git_handoff::anchor;
-use git_handoff::config::{Config, Executor, Queue, SETTINGS};
+use git_handoff::config::{Config, Executor, OnVerifyFail, Queue, SETTINGS};
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 use git_handoff::model::confinement::{Asked, Home, Network};
@@ -26,6 +26,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
     ("handoff.executor.<name>.setup", "lay out", |c| executor(c).setup.as_deref() == Some("lay out")),
     ("handoff.executor.<name>.verify", "look", |c| executor(c).verify.as_deref() == Some("look")),
+    ("handoff.executor.<name>.onVerifyFail", "keep", |c| executor(c).on_verify_fail == Some(OnVerifyFail::Keep)),
     ("handoff.executor.<name>.timeout", "2k", |c| executor(c).timeout == Some(2048)),
     ("handoff.executor.<name>.maxAttempts", "100", |c| executor(c).max_attempts == Some(100)),
     ("handoff.executor.<name>.env", "A=b=c", |c| executor(c).env["A"] == "b=c"),
@@ -67,6 +68,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.subagent.<name>.command", "do it", |c| subagent(c).command.as_deref() == Some("do it")),
     ("handoff.subagent.<name>.setup", "lay out", |c| subagent(c).setup.as_deref() == Some("lay out")),
     ("handoff.subagent.<name>.verify", "look", |c| subagent(c).verify.as_deref() == Some("look")),
+    ("handoff.subagent.<name>.onVerifyFail", "keep", |c| subagent(c).on_verify_fail == Some(OnVerifyFail::Keep)),
     ("handoff.subagent.<name>.timeout", "90", |c| subagent(c).timeout == Some(90)),
     ("handoff.subagent.<name>.maxAttempts", "1", |c| subagent(c).max_attempts == Some(1)),
     ("handoff.subagent.<name>.env", "A=", |c| subagent(c).env["A"].is_empty()),

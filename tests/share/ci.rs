@@ -14,8 +14,12 @@ fn snippets() -> Vec<String> {
 }
 
 fn gate(env: &Environment, signers: &str, base: &str) -> Option<i32> {
+    gate_of(env, RUN, signers, base)
+}
+
+fn gate_of(env: &Environment, run: &str, signers: &str, base: &str) -> Option<i32> {
     let mut command = env.command("sh", "clone");
-    command.env("HANDOFF_SIGNERS", signers).env("RUN", RUN).env("BASE", base).env("RUNNER_TEMP", env.path());
+    command.env("HANDOFF_SIGNERS", signers).env("RUN", run).env("BASE", base).env("RUNNER_TEMP", env.path());
     command.args(["-e", "-c", &snippets().concat()]).output().unwrap().status.code()
 }
 
@@ -36,4 +40,22 @@ fn the_gate_opens_for_an_intact_run_by_a_trusted_key_only() {
     assert_eq!(gate(&env, signers.trim_end(), later.trim()), Some(3));
     env.git_in("hub", ["update-ref", super::RUN_REF, &format!("{}^", super::RUN_REF)]).success();
     assert_eq!(gate(&env, signers.trim_end(), base.trim()), Some(1));
+}
+
+#[test]
+fn the_gate_stays_shut_for_a_run_that_is_red_or_not_all_done() {
+    let env = pushed();
+    let (signers, base) = (env.handoff(["key"]).success(), env.git(["rev-parse", "main"]).success());
+    env.git(["config", "handoff.executor.red.command", "echo x >new.txt"]).success();
+    env.git(["config", "handoff.executor.red.verify", "false"]).success();
+    env.git(["config", "handoff.executor.red.onVerifyFail", "keep"]).success();
+    for (run, executor) in [("red", "red"), ("failed", "command")] {
+        let item = serde_json::json!({ "id": "a", "executor": executor, "inputs": { "command": "false" } });
+        env.write("p.json", &serde_json::json!({ "id": run, "items": [item] }).to_string());
+        env.handoff(["run", "--close", "../p.json"]).ends(4);
+        env.handoff(["push"]).success();
+        assert_eq!(gate_of(&env, run, signers.trim_end(), base.trim()), Some(4), "{run}");
+        let answer = fs::read_to_string(env.path().join("verify.json")).unwrap();
+        assert!(answer.contains(r#""intact":true"#) && answer.contains(&format!(r#""{run}":1"#)), "{answer}");
+    }
 }

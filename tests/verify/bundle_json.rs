@@ -168,7 +168,9 @@ fn ours_are_read_back() {
     let changed = env.handoff(["verify", "--json", "--bundle-json", "../changed.json"]).exit(3).stdout;
     assert!(changed.contains(r#""failure":"chain""#), "{changed}");
     // No repository is needed.
-    env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json", "--signers", "../signers"]).success();
+    let foreign = ["verify", "--bundle-json", "../foreign.json", "--signers", "../signers"];
+    env.handoff_in("home", foreign).ends(4);
+    env.handoff_in("home", [&foreign[..], &["--allow-partial"]].concat()).ends(0);
     let unknown = env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json"]).exit(3);
     assert!(unknown.stdout.contains("✗ INCOMPLETE"), "{unknown}");
     assert_output!(env.handoff(["verify", "--bundle-json", "../nothing.json"]), @r"

@@ -28,9 +28,7 @@ pub(super) fn run(
             ChainReport::Thread(report) => thread::print(&report, at, output),
         };
         at += 1;
-        if found != Ending::Done {
-            ending = found;
-        }
+        ending = ending.or_worse(found);
     })?;
     Ok(ending)
 }

@@ -2,7 +2,6 @@
 
 use super::{Surroundings, commits, or_none, past_base, unresolved};
 use crate::model::entry::Event;
-use crate::model::item_state::Phase;
 use crate::model::name::RunId;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
@@ -41,8 +40,7 @@ pub fn tie(trail: &Trail) -> Option<&RunId> {
 pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft {
     let Source { name, trail, latest, .. } = *source;
     let run: Option<&View> = source.run.map(|run| &**run);
-    let done = |view: &View, at: &usize| view.state.items[*at].phase == Phase::Done;
-    let items = run.map(|view| super::ids(view, |at| done(view, &at)).take(super::NAMED).collect());
+    let items = run.map(|view| super::ids(view, |at| super::is_green(view, at)).take(super::NAMED).collect());
     let mut open = vec![since(latest)];
     open.extend(run.into_iter().flat_map(unresolved));
     let mut assumptions =

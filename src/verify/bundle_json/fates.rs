@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::item_state::Phase;
+use crate::model::outcomes::Outcomes;
 use crate::verify::Options;
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::report::{State, Uncovered};
@@ -12,6 +14,8 @@ use super::reading::{AuditBundle, ItemShown, Record, Refs};
 pub(super) struct Fates {
     pub(super) verdict: Verdict,
     pub(super) unsaid: Vec<Uncovered>,
+    /// How the items came out, as the entries tell it and else as they are shown.
+    pub(super) outcomes: Outcomes,
 }
 
 /// What the entries tell of one item.
@@ -61,7 +65,27 @@ pub(super) fn judge(bundle: &AuditBundle<'_>, options: &Options) -> Fates {
     });
     // What holds here is not what the row means elsewhere.
     let verdict = if verdict.state == State::Ok { Verdict::not_applicable(verdict.detail) } else { verdict };
-    Fates { verdict, unsaid }
+    Fates { verdict, unsaid, outcomes: outcomes(bundle, &fates) }
+}
+
+/// Counts how the items came out; only the display knows of those that are red.
+fn outcomes(bundle: &AuditBundle<'_>, fates: &BTreeMap<&str, Fate<'_>>) -> Outcomes {
+    let phase = |status: &str| match status {
+        "done" => Phase::Done,
+        "failed" | "denied" => Phase::Failed,
+        "skipped" => Phase::Skipped,
+        "cancelled" => Phase::Cancelled,
+        "running" => Phase::Running,
+        _ => Phase::Waiting,
+    };
+    let shown: BTreeMap<&str, &ItemShown<'_>> = bundle.items.iter().map(|item| (item.id, item)).collect();
+    let mut outcomes = Outcomes::default();
+    for item in shown.keys().chain(fates.keys()).copied().collect::<BTreeSet<&str>>() {
+        let told = fates.get(item).and_then(|fate| fate.status).map(Status::as_str);
+        let (status, red) = shown.get(item).map_or(("pending", false), |item| (item.status, item.red));
+        outcomes.add(phase(told.unwrap_or(status)), red);
+    }
+    outcomes
 }
 
 impl<'v> Fate<'v> {

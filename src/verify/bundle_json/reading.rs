@@ -26,6 +26,8 @@ pub(super) struct AuditBundle<'v> {
 pub(super) struct ItemShown<'v> {
     pub(super) id: &'v str,
     pub(super) status: &'v str,
+    /// Whether it is shown as done although its check did not pass; nothing vouches for it.
+    pub(super) red: bool,
     pub(super) refs: Refs<'v>,
 }
 
@@ -226,7 +228,8 @@ impl Reader {
     fn item<'v>(&mut self, value: &'v Value, at: &JsonPath) -> Option<ItemShown<'v>> {
         let fields = Fields::open(self.map(value, at)?, at.clone());
         let (id, status) = (self.text(&fields, "id"), self.text(&fields, "status"));
-        Some(ItemShown { id: id?, status: status?, refs: self.item_refs(&fields) })
+        let red = fields.get("verify").is_some_and(|verify| verify["passed"] == false);
+        Some(ItemShown { id: id?, status: status?, red, refs: self.item_refs(&fields) })
     }
 
     fn item_refs<'v>(&mut self, fields: &Fields<'v>) -> Refs<'v> {

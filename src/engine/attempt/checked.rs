@@ -1,0 +1,95 @@
+//! The verify command of an attempt, and what it means that it did not pass.
+
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use super::{Finished, Job, Verdict};
+use crate::config::OnVerifyFail;
+use crate::model::credential;
+use crate::model::entry::{Verified, VerifiedBy};
+use crate::model::outcomes::VERIFY_FAILED;
+use crate::model::printable;
+use crate::worker::agent::Stdin;
+use crate::worker::transcript::TranscriptWriter;
+use crate::worker::workspace::Workspace;
+
+use super::step::{judge, step};
+
+/// How many lines of its output are repeated, and how many letters of them together.
+const LINES: usize = 5;
+const LETTERS: usize = 400;
+
+/// Runs the verify command, if there is one; an error is how the attempt ends because of it.
+///
+/// A worker's own word against its result stands, whatever the command says.
+pub(super) async fn verify(
+    workspace: &Workspace,
+    job: &Job,
+    deadline: Instant,
+    transcript: &mut TranscriptWriter,
+    cancel: &watch::Receiver<bool>,
+    finished: &mut Finished,
+) -> Result<(), Verdict> {
+    let denies_itself = finished.verify.is_some_and(|claim| !claim.passed);
+    if denies_itself {
+        finished.red = Some(format!("{VERIFY_FAILED}by the worker's own word"));
+    }
+    let Some(verify) = &job.command.verify else { return Ok(()) };
+    transcript.follow();
+    let ended = step(workspace, job, verify, Stdin::Bytes(job.task.clone()), deadline, transcript, cancel).await;
+    let said = last_lines(&transcript.followed());
+    let passed = |passed| Some(Verified { passed, by: VerifiedBy::Command });
+    let reason = match judge(VERIFY_FAILED, &ended, job) {
+        Ok(()) => {
+            if !denies_itself {
+                finished.verify = passed(true);
+            }
+            return Ok(());
+        }
+        Err(Verdict::Failed { reason, .. }) if !said.is_empty() => format!("{reason}: {said}"),
+        Err(Verdict::Failed { reason, .. }) => reason,
+        Err(other) => return Err(other),
+    };
+    // What could not be run has not judged anything.
+    let Ok(ended) = ended else { return Err(Verdict::failed(reason)) };
+    finished.verify = passed(false);
+    match job.command.on_verify_fail {
+        OnVerifyFail::Keep => {
+            finished.red = Some(reason);
+            Ok(())
+        }
+        OnVerifyFail::Fail => {
+            finished.exit = ended.exit;
+            Err(Verdict::failed(reason))
+        }
+    }
+}
+
+/// Returns the last lines of an output on one line, without credentials and with nothing that may not be printed.
+fn last_lines(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.drain(..lines.len().saturating_sub(LINES));
+    let said = printable::line(&credential::without(&lines.join(" | ")));
+    match said.char_indices().rev().nth(LETTERS) {
+        Some((at, letter)) => format!("…{}", &said[at + letter.len_utf8()..]),
+        None => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_check_said_last_is_repeated_in_bounds() {
+        assert_eq!(last_lines(b""), "");
+        assert_eq!(last_lines(b"1\n2\n\n3\n 4 \n5\n6\n"), "2 | 3 | 4 | 5 | 6");
+        let long = last_lines("ä".repeat(4_000).as_bytes());
+        assert_eq!((long.chars().count(), long.starts_with('…')), (LETTERS + 1, true));
+        assert!(!last_lines(b"a\x1b[31mb\r\nc").contains('\x1b'));
+        let token = format!("token ghp_{}", "a1B2".repeat(9));
+        assert!(last_lines(token.as_bytes()).contains("[redacted:"), "{}", last_lines(token.as_bytes()));
+    }
+}

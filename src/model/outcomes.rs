@@ -1,0 +1,87 @@
+//! How the items of a run came out, counted. Pure.
+//!
+//! A **red** item is one that is done and whose check did not pass. That is no status of its own: it follows from the entry that ends
+//! the item, and from nothing else.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::entry::{Event, ItemReconciled, Outcome};
+use super::item_state::Phase;
+
+/// How a reason begins that says of a check that it did not pass.
+pub const VERIFY_FAILED: &str = "verify-failed: ";
+
+/// How many items there are, and how many came out how: each is counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcomes {
+    /// All of them.
+    pub total: u64,
+    /// Those that are done, but for the red ones.
+    pub done: u64,
+    /// Those that are done and whose check did not pass.
+    pub red: u64,
+    /// Those that failed for good.
+    pub failed: u64,
+    /// Those that were left out because of others.
+    pub skipped: u64,
+    /// Those that were cancelled.
+    pub cancelled: u64,
+    /// Those that wait, ready or not.
+    pub pending: u64,
+    /// Those that are running.
+    pub running: u64,
+}
+
+impl Outcomes {
+    /// Counts one item.
+    pub fn add(&mut self, phase: Phase, red: bool) {
+        let count = match phase {
+            Phase::Done if red => &mut self.red,
+            Phase::Done => &mut self.done,
+            Phase::Failed => &mut self.failed,
+            Phase::Skipped => &mut self.skipped,
+            Phase::Cancelled => &mut self.cancelled,
+            Phase::Waiting => &mut self.pending,
+            Phase::Running => &mut self.running,
+        };
+        *count += 1;
+        self.total += 1;
+    }
+
+    /// Returns whether every item is done and none is red.
+    pub fn is_green(&self) -> bool {
+        self.done == self.total
+    }
+}
+
+/// Writes `4 of 6 done, 1 red, 1 failed`.
+impl fmt::Display for Outcomes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} done", self.done, self.total)?;
+        let others = [
+            (self.red, "red"),
+            (self.failed, "failed"),
+            (self.skipped, "skipped"),
+            (self.cancelled, "cancelled"),
+            (self.running, "running"),
+            (self.pending, "pending"),
+        ];
+        others.iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| write!(f, ", {count} {what}"))
+    }
+}
+
+impl ItemReconciled {
+    /// Returns whether the item is done although its check did not pass.
+    pub fn is_red(&self) -> bool {
+        self.status == Outcome::Done && self.verify.is_some_and(|verify| !verify.passed)
+    }
+}
+
+impl Event {
+    /// Returns whether it ends an item as done although its check did not pass.
+    pub fn is_red(&self) -> bool {
+        matches!(self, Self::ItemReconciled(e) if e.is_red())
+    }
+}

@@ -1,0 +1,231 @@
+//! Checks that do not pass, and runs of which not everything is done and green: every screen, every answer, every exit code.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod evidence;
+
+use serde_json::{Value, json};
+
+use crate::common::assert_output;
+use crate::common::ground::Ground;
+
+/// What a worker does that changes a file.
+const EDIT: &str = "sed -i s/two/TWO/ a.txt";
+
+/// A check that says why it does not pass.
+const CHECK: &str = "echo 'running 3 tests'; echo 'test greets ... FAILED'; exit 1";
+
+fn item(id: &str, executor: &str) -> Value {
+    json!({ "id": id, "executor": executor })
+}
+
+fn command(id: &str, line: &str) -> Value {
+    json!({ "id": id, "executor": "command", "inputs": { "command": line } })
+}
+
+/// A repository in which the executor `red` leaves red items, `fails` fails for its check, and `green` passes.
+fn ground() -> Ground {
+    let ground = Ground::new();
+    for (name, check) in [("red", CHECK), ("fails", CHECK), ("green", "true")] {
+        ground.config(&format!("handoff.executor.{name}.command"), EDIT);
+        ground.config(&format!("handoff.executor.{name}.verify"), check);
+    }
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    // One after the other, so that the same run gives the same entries.
+    ground.config("handoff.queue.default.concurrency", "1");
+    ground.config("handoff.executor.fails.maxAttempts", "1");
+    ground
+}
+
+/// A run with a red item, one that needs its patch, and one that is green.
+fn red() -> Ground {
+    let ground = ground();
+    let mut builds = command("builds", "git apply --index inputs/patch && echo more >>a.txt");
+    builds["needs"] = json!({ "patch": { "from": "a", "select": { "kind": "patch" } } });
+    ground.drive("r", &[item("a", "red"), builds, command("free", "echo free >new.txt")]).ends(4);
+    ground
+}
+
+fn answer(ground: &Ground, args: &[&str], code: i32) -> Value {
+    let output = ground.env.handoff([&["--json"][..], args].concat()).exit(code);
+    serde_json::from_str(output.stdout.lines().next().unwrap()).unwrap()
+}
+
+fn outcome(report: &Value) -> Value {
+    report["outcome"].clone()
+}
+
+#[test]
+fn a_check_that_fails_fails_the_attempt_which_is_tried_again() {
+    let ground = ground();
+    // Red the first time, green the second.
+    ground.config("handoff.executor.flaky.command", EDIT);
+    ground.config("handoff.executor.flaky.verify", "echo attempt $HANDOFF_ATTEMPT; test $HANDOFF_ATTEMPT = 2");
+    let output = ground.drive("r", &[item("a", "flaky")]).exit(0);
+    assert_output!("red_flaky", output);
+    let entries = ground.entries("r");
+    let kinds: Vec<&str> = entries.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds[1..5], ["item.fired", "item.retried", "item.fired", "item.reconciled"]);
+    assert_eq!(entries[2]["detail"], "verify-failed: exited with 1: attempt 1");
+    assert_eq!(entries[4]["verify"], json!({ "passed": true, "by": "command" }));
+    assert_eq!(ground.item("r", "a").attempts, 2);
+    assert_output!("red_flaky_log", ground.env.handoff(["log", "r"]));
+    ground.env.handoff(["verify", "r"]).ends(0);
+
+    ground.drive("f", &[item("a", "fails")]).ends(4);
+    let failed = ground.item("f", "a");
+    let reason = "verify-failed: exited with 1: running 3 tests | test greets ... FAILED";
+    assert_eq!((failed.status.as_str(), failed.reason.as_str()), ("failed", reason));
+    let end = ground.entries("f").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
+    assert_eq!((&end["verify"], &end["products"]), (&json!({ "passed": false, "by": "command" }), &json!({})));
+    assert_eq!((&end["exit"], end.get("red")), (&json!({ "code": 1 }), None));
+    ground.is_clean();
+    ground.ends_intact("f");
+}
+
+#[test]
+fn every_screen_shows_a_red_item_as_red() {
+    let ground = ground();
+    let mut after = command("b", "true");
+    after["depends_on"] = json!(["a"]);
+    let output = ground.drive("r", &[item("a", "red"), after]).exit(4);
+    assert_output!("red_run", output);
+    assert!(ground.is_sealed("r"), "it is done: nothing is left to do");
+    assert_output!("red_status", ground.env.handoff(["status", "r"]));
+    assert_output!("red_runs", ground.env.handoff(["runs"]));
+    assert_output!("red_log", ground.env.handoff(["log", "r"]));
+    assert_output!("red_show", ground.env.handoff(["show", "r/a"]));
+    assert_output!("red_verify", ground.env.handoff(["verify", "r"]));
+    let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
+    let mut packet: Value = serde_json::from_str(&packet).unwrap();
+    packet["items"] = json!(["a"]);
+    ground.env.write("red.json", &packet.to_string());
+    let row = ground.env.handoff(["check", "../red.json"]).stdout;
+    assert!(row.contains("1 item is done, 1 of them red"), "{row}");
+    assert_output!("red_packet", ground.env.handoff(["packet", "auto", "--run", "r"]));
+    ground.is_clean();
+}
+
+#[test]
+fn every_answer_says_red_where_it_is_so_and_only_there() {
+    let ground = red();
+    let counted = json!({ "total": 3, "done": 2, "red": 1, "failed": 0, "skipped": 0, "cancelled": 0, "pending": 0, "running": 0 });
+    let status = answer(&ground, &["status", "r"], 0);
+    assert_eq!(outcome(&status), counted);
+    let red: Vec<Option<bool>> = status["items"].as_array().unwrap().iter().map(|it| it["red"].as_bool()).collect();
+    assert_eq!(red, [Some(true), None, None], "{status}");
+    assert!(status["items"].as_array().unwrap().iter().all(|item| item["status"] == "done"), "{status}");
+    assert_eq!(outcome(&answer(&ground, &["show", "r"], 0)), counted);
+    let shown = answer(&ground, &["show", "r/a"], 0);
+    assert_eq!((&shown["red"], &shown["entries"][1]["red"]), (&json!(true), &json!(true)), "{shown}");
+    assert_eq!(answer(&ground, &["runs"], 0)["runs"][0]["counts"], json!({ "done": 2, "red": 1 }));
+    let run = answer(&ground, &["run", "r"], 4);
+    assert_eq!((&run["counts"], outcome(&run)), (&json!({ "done": 2, "red": 1 }), counted.clone()));
+    let said: Vec<Value> = ground.entries("r").into_iter().filter(|entry| entry["red"] == true).collect();
+    assert_eq!((said.len(), &said[0]["item"]), (1, &json!("a")));
+    let report = answer(&ground, &["verify", "r"], 4);
+    assert_eq!((&report["intact"], &report["failure"], outcome(&report)), (&json!(true), &Value::Null, counted));
+    assert_eq!(answer(&ground, &["verify", "--allow-partial", "r"], 0)["intact"], true);
+}
+
+#[test]
+fn what_is_red_is_applied_only_by_who_says_so() {
+    let ground = red();
+    let tip = || ground.env.git(["for-each-ref", "refs/heads"]).success();
+    let before = tip();
+    for target in ["r", "r/a", "r/builds"] {
+        let refused = ground.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
+        let why: Value = serde_json::from_str(&refused.stderr).unwrap();
+        assert_eq!((&why["code"], tip()), (&json!("red"), before.clone()), "{target}");
+    }
+    assert_output!("red_apply_refused", ground.env.handoff(["apply", "r"]));
+    let applied = answer(&ground, &["apply", "r/free", "--branch", "free"], 0);
+    assert_eq!(applied["items"][0].get("red"), None, "what does not build on it is not concerned");
+    let applied = answer(&ground, &["apply", "r", "--branch", "result", "--allow-red"], 0);
+    assert_eq!(applied["items"][0]["red"], true, "{applied}");
+    assert!(ground.env.git(["show", "result:a.txt"]).success().contains("TWO\nmore"));
+}
+
+#[test]
+fn a_workers_own_word_makes_it_red_and_never_fails_it() {
+    let ground = ground();
+    let denies = "printf '{\"verify\":{\"passed\":false}}' >\"$HANDOFF_RESULT\"";
+    for (name, check) in [("denied", "true"), ("both", "false")] {
+        ground.config(&format!("handoff.executor.{name}.command"), denies);
+        ground.config(&format!("handoff.executor.{name}.verify"), check);
+        ground.config(&format!("handoff.executor.{name}.onVerifyFail"), "keep");
+    }
+    ground.drive("r", &[command("own", denies), item("denied", "denied"), item("both", "both")]).ends(4);
+    let seen = ground.items("r");
+    assert!(seen.values().all(|item| item.status == "done" && item.attempts == 1), "{seen:?}");
+    let reasons = ["own", "denied", "both"].map(|id| seen[id].reason.clone());
+    let own = "verify-failed: by the worker's own word";
+    assert_eq!(reasons, [own, own, "verify-failed: exited with 1"]);
+    assert_eq!(outcome(&ground.status("r"))["red"], 3);
+    ground.ends_intact("r");
+}
+
+#[test]
+fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
+    let ground = ground();
+    ground.config("handoff.executor.leaks.command", EDIT);
+    let check = "head -c 100000 /dev/zero | tr '\\0' x; echo; echo token=$TOKEN; printf 'red \\033[31mfail\\n'; exit 2";
+    ground.config("handoff.executor.leaks.verify", check);
+    ground.config("handoff.executor.leaks.maxAttempts", "1");
+    ground.config("handoff.executor.leaks.secretEnv", "TOKEN=!echo hunter2hunter2");
+    ground.drive("r", &[item("a", "leaks")]).ends(4);
+    let reason = ground.item("r", "a").reason;
+    assert!(reason.starts_with("verify-failed: exited with 2: …x"), "{reason}");
+    assert!(reason.contains("token=[redacted:") && !reason.contains("hunter2") && !reason.contains('\x1b'), "{reason}");
+    assert!(reason.chars().count() < 450, "{reason}");
+}
+
+#[test]
+fn three_beats_four_and_partial_is_said_of_what_is_intact_only() {
+    let ground = ground();
+    ground.drive("done", &[command("a", "true")]).ends(0);
+    let failing = command("b", "exit 1");
+    let mut waits = command("c", "true");
+    waits["depends_on"] = json!(["b"]);
+    ground.drive("part", &[item("a", "red"), failing, waits, command("d", "true")]).ends(4);
+    let open = ground.env.handoff(["verify", "part"]).exit(3).stdout;
+    assert!(
+        open.contains("✗ NOT SEALED\n") && open.contains("outcome    1 of 4 done, 1 red, 1 failed, 1 skipped"),
+        "{open}"
+    );
+    ground.env.handoff(["verify", "done", "part"]).ends(3);
+    ground.env.handoff(["close", "part"]).success();
+    assert_output!("red_verify_partial", ground.env.handoff(["verify", "part"]));
+    for (args, code) in [
+        (&["verify", "done"][..], 0),
+        (&["verify", "part"], 4),
+        (&["verify", "part", "--allow-partial"], 0),
+        (&["verify", "done", "part"], 4),
+        (&["verify", "--all"], 4),
+        (&["verify", "--all", "--allow-partial"], 0),
+        (&["verify", "part", "--require", "tamper-evident"], 3),
+        (&["verify", "part", "--require-sandbox", "--allow-partial"], 3),
+        (&["run", "part"], 4),
+    ] {
+        if args.contains(&"--require-sandbox") && !ground.env.handoff(["show", "part/a"]).success().contains("none") {
+            continue;
+        }
+        ground.env.handoff(args).ends(code);
+    }
+    ground.env.git(["update-ref", "refs/handoff/runs/done", "refs/handoff/runs/done^"]).success();
+    for order in [["done", "part"], ["part", "done"]] {
+        ground.env.handoff([&["verify"][..], &order].concat()).ends(3);
+    }
+    ground.env.handoff(["verify", "--all", "--allow-partial"]).ends(3);
+}
+
+#[test]
+fn a_run_that_is_open_ended_and_red_ends_with_four_and_can_go_on() {
+    let ground = ground();
+    ground.env.write("r.json", &json!({ "id": "r", "openEnded": true, "items": [item("a", "red")] }).to_string());
+    ground.env.handoff(["submit", "../r.json"]).success();
+    let said = ground.env.handoff(["run", "r"]).exit(4);
+    assert!(said.stderr.contains("close r") && said.stderr.contains("cat r/a:transcript"), "{}", said.stderr);
+    ground.ends_intact("r");
+    ground.env.handoff(["verify", "r"]).ends(4);
+}

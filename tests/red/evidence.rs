@@ -1,0 +1,85 @@
+//! That a red item is red wherever its evidence goes: in proofs, bundles and exports, and in a chain that tells it plainly.
+
+use git_handoff::ledger::prove;
+use git_handoff::model::entry::{Event, Verified, VerifiedBy};
+use git_handoff::verify::{AtHand, Beside, Logs, verify_proof};
+use serde_json::{Value, json};
+
+use super::{answer, outcome, red};
+use crate::common::lab::{Lab, assert_intact};
+use crate::common::teller::Teller;
+use crate::tamper::run::RUN;
+
+/// Tells an honest run, but for a check of its first item that did not pass.
+fn told(by: VerifiedBy) -> Lab {
+    let lab = Lab::new();
+    let mut run = Teller::honest(&lab);
+    let first = run.drafts.iter_mut().find_map(|draft| match &mut draft.event {
+        Event::ItemReconciled(e) => Some(e),
+        _ => None,
+    });
+    first.unwrap().verify = Some(Verified { passed: false, by });
+    lab.finish(run);
+    lab
+}
+
+#[test]
+fn a_chain_that_says_so_is_red_to_every_verifier() {
+    for by in [VerifiedBy::Command, VerifiedBy::Itself] {
+        let lab = told(by);
+        let report = lab.verify();
+        assert_intact(&report);
+        let outcome = report.outcome.unwrap();
+        assert_eq!((outcome.red, outcome.is_green(), report.is_partial()), (1, false, true));
+        assert!(report.to_text(false).lines().next().unwrap().ends_with(" PARTIAL"), "{}", report.to_text(false));
+    }
+    let lab = Lab::new();
+    lab.honest();
+    let report = lab.verify();
+    assert!(!report.is_partial() && !report.to_text(false).contains("PARTIAL"), "{}", report.to_text(false));
+}
+
+#[test]
+fn a_proof_of_a_red_item_says_so() {
+    let lab = told(VerifiedBy::Command);
+    let red = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
+    let green = prove::item(&lab.store, RUN, &"edit-b".parse().unwrap(), None).unwrap();
+    let check = |proof| verify_proof(proof, Beside::default(), &lab.options(), &AtHand::logs(&Logs::default()));
+    let (red, green) = (check(&red), check(&green));
+    assert!(red.intact && red.is_partial() && green.intact && !green.is_partial());
+    let text = red.to_text(false);
+    assert!(text.contains("PROVEN PARTIAL") && text.contains("outcome    0 of 1 done, 1 red"), "{text}");
+    assert!(green.to_text(false).contains("outcome    1 of 1 done"), "{}", green.to_text(false));
+}
+
+#[test]
+fn files_that_hold_a_red_run_say_so_to_who_has_nothing_else() {
+    let ground = red();
+    let save = |name: &str, bytes: &str| ground.env.write(name, bytes);
+    save("a.proof", &ground.env.handoff(["prove", "r/a"]).success());
+    save("free.proof", &ground.env.handoff(["prove", "r/free"]).success());
+    ground.env.handoff(["verify", "--proof", "../free.proof"]).ends(0);
+    ground.env.handoff(["verify", "--proof", "../a.proof", "--allow-partial"]).ends(0);
+    assert_eq!(outcome(&answer(&ground, &["verify", "--proof", "../a.proof"], 4))["red"], 1);
+    ground.env.handoff(["bundle", "r", "--output", "../r.bundle"]).success();
+    assert_eq!(outcome(&answer(&ground, &["verify", "--bundle", "../r.bundle"], 4))["red"], 1);
+    ground.env.handoff(["verify", "--bundle", "../r.bundle", "--allow-partial"]).ends(0);
+
+    save("r.json", &ground.env.handoff(["export", "r", "--format", "bundle-json"]).success());
+    let report = answer(&ground, &["verify", "--bundle-json", "../r.json"], 4);
+    let uncovered: Vec<&str> =
+        report["uncovered"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+    assert_eq!(outcome(&report)["red"], 1, "{report}");
+    assert!(uncovered.contains(&"items[].verify"), "{report}");
+    let envelopes = ground.env.handoff(["export", "r/a", "--format", "in-toto"]).success();
+    let envelope: Value = serde_json::from_str(envelopes.lines().next().unwrap()).unwrap();
+    let payload = base64(envelope["payload"].as_str().unwrap());
+    let statement: Value = serde_json::from_slice(&payload).unwrap();
+    let annotations = &statement["predicate"]["runDetails"]["byproducts"][1]["annotations"];
+    assert_eq!(*annotations, json!({ "red": true, "verify": { "passed": false, "by": "command" } }), "{statement}");
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    use base64ct::Encoding as _;
+    base64ct::Base64::decode_vec(text).unwrap()
+}
