@@ -112,16 +112,16 @@ impl Aside {
         merge::bare_commit(self.store(), tree, parent)
     }
 
-    /// Returns who brought some lines of a file of a commit, of all commits that lead from `since` to it.
+    /// Returns who brought some stretches of lines of a file of a commit, of all commits that lead from `since` to it.
     pub fn blame(
         &self,
         (since, tip): (Option<Oid>, Oid),
         path: &BStr,
-        lines: &RangeInclusive<u64>,
+        lines: &[RangeInclusive<u64>],
     ) -> Result<Vec<Blamed>, program::Error> {
         let since = since.map(|since| format!("^{since}"));
         let revisions = since.into_iter().chain([tip.to_string()]).collect::<Vec<_>>();
-        blame(self.git(), &revisions, path, Some(lines))
+        blame(self.git(), &revisions, path, lines)
     }
 }
 
@@ -140,17 +140,17 @@ pub fn lines(
         _ => git,
     };
     let revisions: Vec<String> = commit.iter().map(Oid::to_string).collect();
-    blame(git, &revisions, path, lines)
+    blame(git, &revisions, path, lines.map_or(&[], std::slice::from_ref))
 }
 
 fn blame(
     git: Git,
     revisions: &[String],
     path: &BStr,
-    lines: Option<&RangeInclusive<u64>>,
+    lines: &[RangeInclusive<u64>],
 ) -> Result<Vec<Blamed>, program::Error> {
     let options = ["--incremental", "--no-textconv", "--ignore-revs-file="];
-    let some = lines.map(|lines| format!("-L{},{}", lines.start(), lines.end()));
+    let some = lines.iter().map(|lines| format!("-L{},{}", lines.start(), lines.end()));
     let call = git.config("core.quotePath=true").arg("blame").args(options).args(some).args(revisions);
     let told = call.arg("--").arg(path.to_os_str_lossy()).run()?;
     let mut blamed = read(&told);

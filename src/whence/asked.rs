@@ -28,7 +28,7 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error>
     let store = &repository.store;
     if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
         match range(store, text) {
-            Err(Error::NoCommit(_)) => {}
+            Err(Error::NoCommit(_) | Error::NoRange(_)) => {}
             other => return other.map(Asked::Range),
         }
     }

@@ -25,6 +25,9 @@ const LARGEST: usize = 64 << 20;
 /// The largest patch of which every line is remembered.
 const REMEMBERED: usize = 1 << 20;
 
+/// The most bytes of patches of which every line is remembered, all together.
+const REMEMBERED_IN_ALL: usize = 128 << 20;
+
 /// The most bytes of patches that git is given at once.
 const AT_ONCE: usize = 32 << 20;
 
@@ -134,10 +137,12 @@ fn read(store: &Store, aside: &Aside, users: &BTreeMap<Oid, Vec<Patch>>) -> Resu
     let mut contents = Contents::default();
     let mut ids: BTreeSet<(Oid, String)> = BTreeSet::new();
     let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);
+    let mut remembered = 0;
     for (oid, users) in users {
         // One that is elsewhere, or is no patch of a size to look at, is found by its name alone.
         let Ok(patch) = store.read_blob_of(*oid, LARGEST as u64) else { continue };
-        if patch.len() <= REMEMBERED {
+        if patch.len() <= REMEMBERED && remembered + patch.len() <= REMEMBERED_IN_ALL {
+            remembered += patch.len();
             let diff = Rc::new(Diff::read(&patch));
             contents.known.extend(users.iter().map(|user| (user.clone(), Rc::clone(&diff))));
         }

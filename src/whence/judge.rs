@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::git::aside::Aside;
+use crate::git::history;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::verify::Gate;
@@ -15,7 +16,7 @@ use super::Error;
 use super::commit::{Claim, Commit};
 use super::diff::Diff;
 use super::index::{Index, Patch};
-use super::known::{Placed, Runs, Standing};
+use super::known::{Fit, Placed, Runs, Standing};
 
 /// The largest change of a commit that is looked at line by line.
 const LARGEST: usize = 64 << 20;
@@ -104,7 +105,15 @@ impl<'a> Judge<'a> {
         if let Some(found) = self.found.get(&oid) {
             return Ok(Rc::clone(found));
         }
-        let found = Rc::new(self.look(Commit::read(self.store, oid)?)?);
+        let commit = Commit::read(self.store, oid)?;
+        let found = match self.look(commit.clone()) {
+            // Whatever git says of it, in a partial clone that is for want of objects.
+            Err(Error::Git(_)) if history::is_partial(self.store) => {
+                Finding::plain(commit, Verdict::Unclear, "what it changes is not in this partial clone")
+            }
+            other => other?,
+        };
+        let found = Rc::new(found);
         self.found.insert(oid, Rc::clone(&found));
         Ok(found)
     }
@@ -152,7 +161,7 @@ impl<'a> Judge<'a> {
             return Ok(Finding::plain(case.commit.clone(), Verdict::Changed, why));
         }
         let patches: Vec<Patch> = makers.iter().map(|maker| maker.patch.clone()).collect();
-        let placed = self.runs.onto(&self.aside, &patches, case.before)?;
+        let fit = self.runs.onto(&self.aside, &patches, case.before)?;
         for maker in &mut makers {
             maker.standing = self.runs.known(&maker.patch.told.at).standing.clone();
         }
@@ -161,9 +170,8 @@ impl<'a> Judge<'a> {
             let found = Finding::plain(case.commit.clone(), Verdict::Unproven, &detail);
             return Ok(Finding { makers, ..found });
         }
-        let made = placed.as_ref().and_then(|placed| placed.last()).map(|last| last.step.tree);
-        if made == Some(case.commit.tree) {
-            return Ok(Finding::made(case, &makers, placed.unwrap_or_default()));
+        if fit.tree() == Some(case.commit.tree) {
+            return Ok(Finding::made(case, &makers, fit.placed()));
         }
         if let [maker] = makers.as_slice()
             && self.is_like(case, &maker.patch)? == Some(true)
@@ -178,11 +186,13 @@ impl<'a> Judge<'a> {
         }
         let names: Vec<String> = makers.iter().map(Maker::name).collect();
         let mut detail = format!("it says that it is what {} handed over, and ", names.join(" and "));
-        match made {
-            None => detail.push_str("that does not fit its parent"),
-            Some(tree) => detail.push_str(&self.differing(tree, case.commit.tree)?),
+        let verdict = if matches!(fit, Fit::Unable(_)) { Verdict::Unclear } else { Verdict::Changed };
+        match (&fit, fit.tree()) {
+            (Fit::Unable(why), _) => detail.push_str(why),
+            (_, None) => detail.push_str("that does not fit its parent"),
+            (_, Some(tree)) => detail.push_str(&self.differing(tree, case.commit.tree)?),
         }
-        let found = Finding::plain(case.commit.clone(), Verdict::Changed, &detail);
+        let found = Finding::plain(case.commit.clone(), verdict, &detail);
         Ok(Finding { makers, ..found })
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::apply::compose::Composer;
 use crate::apply::{self, Step};
 use crate::git::aside::Aside;
-use crate::git::checked;
+use crate::git::{checked, history, store};
 use crate::model::causes;
 use crate::model::digest::Oid;
 use crate::run::{Vetted, target};
@@ -40,7 +40,7 @@ pub(super) struct Known {
 pub(super) struct Runs<'g> {
     gate: &'g Gate<'g>,
     known: BTreeMap<String, Rc<Known>>,
-    composers: BTreeMap<String, Option<Composer>>,
+    composers: BTreeMap<String, Result<Composer, String>>,
 }
 
 impl<'g> Runs<'g> {
@@ -61,12 +61,12 @@ impl<'g> Runs<'g> {
         Rc::clone(self.known.entry(lying.reference.clone()).or_insert_with(ask))
     }
 
-    /// Puts patches onto a tree, run by run in the order in which they are named; none where they do not fit, or cannot be put anywhere.
-    pub(super) fn onto(&mut self, aside: &Aside, patches: &[Patch], tree: Oid) -> Result<Option<Vec<Placed>>, Error> {
+    /// Puts patches onto a tree, run by run in the order in which they are named.
+    pub(super) fn onto(&mut self, aside: &Aside, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
         let mut groups: Vec<(&Lying, BTreeSet<usize>)> = Vec::new();
         for patch in patches {
             let lying = &patch.told.at;
-            let Some(run) = &self.known(lying).run else { return Ok(None) };
+            let Some(run) = &self.known(lying).run else { return Ok(Fit::Not) };
             let at = target::item(run, patch.item.as_str())?;
             match groups.iter_mut().find(|(one, _)| one.reference == lying.reference) {
                 Some((_, items)) => drop(items.insert(at)),
@@ -75,40 +75,50 @@ impl<'g> Runs<'g> {
         }
         let (mut placed, mut now) = (Vec::new(), tree);
         for (lying, items) in groups {
-            let Some(composer) = self.composer(aside, lying)? else { return Ok(None) };
+            let composer = match self.composer(aside, lying)? {
+                Ok(composer) => composer,
+                Err(why) => return Ok(Fit::Unable(why)),
+            };
             let steps = match composer.onto(&items, now) {
                 Ok(Some(steps)) => steps,
-                Ok(None) => return Ok(None),
-                Err(error) => return self.missing(lying, error),
+                Ok(None) => return Ok(Fit::Not),
+                Err(error) => return self.failed(lying, error),
             };
             now = steps.last().map_or(now, |step| step.tree);
             let known = self.known(lying);
             placed.extend(steps.into_iter().map(|step| Placed { known: Rc::clone(&known), step }));
         }
-        Ok(Some(placed))
+        Ok(Fit::Placed(placed))
     }
 
-    /// Returns what puts the items of a run onto trees; none where its base is not here.
-    pub(super) fn composer(&mut self, aside: &Aside, lying: &Lying) -> Result<Option<&mut Composer>, Error> {
+    /// Returns what puts the items of a run onto trees, or why nothing can.
+    pub(super) fn composer(&mut self, aside: &Aside, lying: &Lying) -> Result<Result<&mut Composer, String>, Error> {
         if !self.composers.contains_key(&lying.reference) {
-            let run = self.known(lying).run.clone();
-            let composer = match run.map(|run| Composer::new(aside.store(), run)) {
-                None => None,
-                Some(Ok(composer)) => Some(composer),
-                Some(Err(error)) => self.missing(lying, error)?,
+            let composer = match self.known(lying).run.clone() {
+                None => Err("the run does not verify".to_owned()),
+                Some(run) => match Composer::new(aside.store(), run) {
+                    Ok(composer) => Ok(composer),
+                    Err(error) => Err(self.failed(lying, error)?.why()),
+                },
             };
             self.composers.insert(lying.reference.clone(), composer);
         }
-        Ok(self.composers.get_mut(&lying.reference).and_then(Option::as_mut))
+        let composer = self.composers.get_mut(&lying.reference).expect("it was put there, if it was not there");
+        Ok(composer.as_mut().map_err(|why| why.clone()))
     }
 
-    /// What is only not here is nothing to hold a commit against; a run whose bytes are not those that it recorded is barred.
-    fn missing<T>(&mut self, lying: &Lying, error: apply::Error) -> Result<Option<T>, Error> {
+    /// What is not here is nothing to hold a commit against; a run whose bytes are not those that it recorded is barred.
+    fn failed(&mut self, lying: &Lying, error: apply::Error) -> Result<Fit, Error> {
+        let partial = history::is_partial(self.gate.store);
         match error {
-            apply::Error::NoBase(_) | apply::Error::NoPatch(_) | apply::Error::Patch(..) => Ok(None),
+            apply::Error::NoBase(_) | apply::Error::Store(store::Error::Missing(_)) => Ok(Fit::Unable(chain(&error))),
+            apply::Error::Patch(..) | apply::Error::Git(_) | apply::Error::Merge(_) if partial => {
+                Ok(Fit::Unable("what it is made of is not in this partial clone".to_owned()))
+            }
+            apply::Error::NoPatch(_) | apply::Error::Patch(..) => Ok(Fit::Not),
             apply::Error::Altered(..) => {
                 self.bar(lying, chain(&error));
-                Ok(None)
+                Ok(Fit::Not)
             }
             other => Err(other.into()),
         }
@@ -131,6 +141,41 @@ impl<'g> Runs<'g> {
                 self.bar(lying, chain(&altered));
                 None
             }
+        }
+    }
+}
+
+/// Whether patches fit onto a tree.
+pub(super) enum Fit {
+    /// What came of each, in order.
+    Placed(Vec<Placed>),
+    /// They do not fit.
+    Not,
+    /// It cannot be told, because something is not here.
+    Unable(String),
+}
+
+impl Fit {
+    /// Returns the tree in the end.
+    pub(super) fn tree(&self) -> Option<Oid> {
+        match self {
+            Self::Placed(placed) => placed.last().map(|last| last.step.tree),
+            Self::Not | Self::Unable(_) => None,
+        }
+    }
+
+    /// Returns what came of each patch; nothing where they do not fit.
+    pub(super) fn placed(self) -> Vec<Placed> {
+        match self {
+            Self::Placed(placed) => placed,
+            Self::Not | Self::Unable(_) => Vec::new(),
+        }
+    }
+
+    fn why(self) -> String {
+        match self {
+            Self::Unable(why) => why,
+            Self::Placed(_) | Self::Not => "it does not fit".to_owned(),
         }
     }
 }

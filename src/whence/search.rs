@@ -44,15 +44,17 @@ impl Judge<'_> {
         let alike = change.id.as_ref().and_then(|id| contents.by_id.get(id));
         let (mut exact, mut nearly): (Vec<Finding>, Option<Maker>) = (Vec::new(), None);
         for maker in self.makers(alike.into_iter().flatten().take(ALIKE).cloned()) {
-            let placed = self.runs.onto(&self.aside, std::slice::from_ref(&maker.patch), case.before)?;
+            let fit = self.runs.onto(&self.aside, std::slice::from_ref(&maker.patch), case.before)?;
             let maker = self.maker(maker.patch);
-            let made = placed.as_ref().and_then(|placed| placed.last()).map(|last| last.step.tree);
-            if made == Some(case.commit.tree) {
-                exact.push(Finding::made(case, &[maker], placed.unwrap_or_default()));
-            } else if self.is_like(case, &maker.patch)? == Some(true) {
-                exact.push(Finding::like(case, vec![maker]));
-            } else {
-                nearly = nearly.or(Some(maker));
+            if fit.tree() == Some(case.commit.tree) {
+                exact.push(Finding::made(case, &[maker], fit.placed()));
+                continue;
+            }
+            match self.is_like(case, &maker.patch)? {
+                Some(true) => exact.push(Finding::like(case, vec![maker])),
+                // On the word of somebody unknown, nothing is said against a person's commit.
+                Some(false) if maker.standing == Standing::Proven => nearly = nearly.or(Some(maker)),
+                _ => {}
             }
         }
         // What is proven comes before what is only said.
@@ -97,9 +99,9 @@ impl Judge<'_> {
         let makers = self.makers(patches).into_iter().filter(|maker| !matches!(maker.standing, Standing::Barred(_)));
         for together in sets(makers.collect()) {
             let patches: Vec<Patch> = together.iter().map(|maker| maker.patch.clone()).collect();
-            let Some(placed) = self.runs.onto(&self.aside, &patches, case.before)? else { continue };
-            if placed.last().map(|last| last.step.tree) == Some(case.commit.tree) {
-                return Ok(Some(Finding::made(case, &together, placed)));
+            let fit = self.runs.onto(&self.aside, &patches, case.before)?;
+            if fit.tree() == Some(case.commit.tree) {
+                return Ok(Some(Finding::made(case, &together, fit.placed())));
             }
         }
         Ok(None)

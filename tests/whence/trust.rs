@@ -186,3 +186,51 @@ fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
     assert!(found == 1 && said.contains("its parent is not in this repository"), "{said}");
     assert_eq!(code(&place, &clone, &["whence", "main.txt:1"]).0, 1);
 }
+
+#[test]
+fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
+    let place = applied();
+    place.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = place.home().join("partial");
+    let url = format!("file://{}", place.root().display());
+    let path = clone.to_str().unwrap();
+    place.git(&["clone", "--quiet", "--filter=blob:none", "--no-checkout", &url, path]);
+    let key = place.root().join(".git/handoff/signing_key");
+    place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
+    assert_eq!(code(&place, &clone, &["fetch"]).0, 0);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert!(found == 1 && said.contains("unknown: "), "{said}");
+    assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~1.."]).0, 3);
+    // With everything here, it is proven.
+    assert_eq!(code(&place, &clone, &["fetch", "--content"]).0, 0);
+    place.git(&["-C", path, "log", "-p"]);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert_eq!(found, 0, "{said}");
+}
+
+#[test]
+fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
+    let place = Place::new();
+    place.git(&["checkout", "--quiet", "-b", "begun"]);
+    place.git(&["commit", "--quiet", "--allow-empty", "-m", "Gone soon"]);
+    place.done("r", &[LAST]);
+    place.git(&["checkout", "--quiet", "main"]);
+    assert_eq!(place.handoff(&["apply", "r", "--commit"]).0, 0);
+    let hub = place.home().join("hub");
+    let path = hub.to_str().unwrap();
+    place.git(&["init", "--quiet", "--bare", path]);
+    place.git(&["push", "--quiet", path, "main", "refs/handoff/runs/r", "refs/handoff/logs/*"]);
+    place.git(&["-C", path, "symbolic-ref", "HEAD", "refs/heads/main"]);
+    let key = place.root().join(".git/handoff/signing_key");
+    place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
+    let (found, said) = code(&place, &hub, &["whence", "main"]);
+    assert!(found == 0 && said.contains("patch id"), "{said}");
+    let (found, said) = code(&place, &hub, &["whence", "new.txt:1"]);
+    assert_eq!(found, 0, "{said}");
+    // What has another one cannot be told.
+    place.write("new.txt", "another\n");
+    place.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
+    place.git(&["push", "--quiet", "--force", path, "main"]);
+    let (found, said) = code(&place, &hub, &["verify", "--commits", "main~1..main"]);
+    assert!(found == 3 && said.contains("unclear") && said.contains("is not in this repository"), "{said}");
+}
