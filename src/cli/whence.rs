@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 /// Prints what was found.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let with = repository.verification(VerifyRequest::default(), &mut |text| output.warn(text))?;
-    let found = repository.whence(&arguments.asked, &with)?;
+    let found = repository.whence(&arguments.asked, &with, &mut |text| output.warn(text))?;
     if output.json {
         output.value(&found);
     } else {
@@ -154,11 +154,15 @@ fn color(output: &Output, color: Color) -> Option<Color> {
 
 fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![format!("  {name}"), value];
-    let mut rows = vec![row("run", format!("{}  {}", item.run, item.reference))];
     let Some(made) = &item.made else {
-        rows.push(row("item", item.item.to_string()));
-        return rows;
+        return vec![
+            row("run", format!("{}  {}", item.run, item.reference)),
+            row("item", item.item.to_string()),
+            row("product", item.product.to_string()),
+        ];
     };
+    let state = if made.sealed { "sealed" } else { "open" };
+    let mut rows = vec![row("run", format!("{}, {state}  {}", item.run, item.reference))];
     let when = format!("{}, attempt {}, done {}, by {}", item.item, made.attempt, made.at, made.actor);
     rows.push(row("item", when));
     rows.push(row("agent", agent(made)));

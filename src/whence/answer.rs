@@ -195,7 +195,7 @@ impl Whence {
 impl CommitsVerified {
     pub(super) fn of(range: &str, found: &[Rc<Finding>], judge: &mut Judge<'_>) -> Result<Self, Error> {
         let commits = found.iter().map(|finding| CommitShown::of(finding, judge)).collect::<Result<Vec<_>, _>>()?;
-        let passed = commits.iter().all(|commit| matches!(commit.verdict, Verdict::Product | Verdict::Person));
+        let passed = commits.iter().all(|commit| commit.verdict.passes());
         Ok(Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, commits })
     }
 }
@@ -309,6 +309,11 @@ impl Prompt {
 }
 
 impl Verdict {
+    /// Returns whether such a commit is what it says: an item's, or a person's who says nothing else.
+    pub fn passes(self) -> bool {
+        matches!(self, Self::Product | Self::Person)
+    }
+
     /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {

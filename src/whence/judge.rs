@@ -100,6 +100,11 @@ impl<'a> Judge<'a> {
         Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
     }
 
+    /// Says what some commits are.
+    pub(super) fn all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
+        commits.iter().map(|commit| self.judge(*commit)).collect()
+    }
+
     /// Says what a commit is.
     pub(super) fn judge(&mut self, oid: Oid) -> Result<Rc<Finding>, Error> {
         if let Some(found) = self.found.get(&oid) {

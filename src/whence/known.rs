@@ -34,6 +34,8 @@ pub(super) struct Known {
     pub(super) standing: Standing,
     /// The run, unless it is barred.
     pub(super) run: Option<Rc<Vetted>>,
+    /// What a reader should know of it.
+    cautions: Vec<String>,
 }
 
 /// All of them.
@@ -51,13 +53,7 @@ impl<'g> Runs<'g> {
     /// Takes a run through the gate.
     pub(super) fn known(&mut self, lying: &Lying) -> Rc<Known> {
         let gate = self.gate;
-        let ask = || {
-            let (standing, run) = match judged(gate, lying) {
-                Ok((standing, run)) => (standing, Some(Rc::new(run))),
-                Err(why) => (Standing::Barred(why), None),
-            };
-            Rc::new(Known { at: lying.clone(), standing, run })
-        };
+        let ask = || Rc::new(judged(gate, lying).unwrap_or_else(|why| Known::barred(lying, why)));
         Rc::clone(self.known.entry(lying.reference.clone()).or_insert_with(ask))
     }
 
@@ -126,8 +122,13 @@ impl<'g> Runs<'g> {
 
     /// Takes back what was said for a run.
     fn bar(&mut self, lying: &Lying, why: String) {
-        let barred = Known { at: lying.clone(), standing: Standing::Barred(why), run: None };
-        self.known.insert(lying.reference.clone(), Rc::new(barred));
+        self.known.insert(lying.reference.clone(), Rc::new(Known::barred(lying, why)));
+    }
+
+    /// Returns what a reader should know of the runs on whose word something is said.
+    pub(super) fn cautions(&self) -> impl Iterator<Item = &str> {
+        let proven = self.known.values().filter(|known| known.standing == Standing::Proven);
+        proven.flat_map(|known| &known.cautions).map(String::as_str)
     }
 
     /// Returns the bytes of a patch, as the run that is let through recorded them; none where they are not here.
@@ -188,13 +189,21 @@ pub(super) struct Placed {
     pub(super) step: Step,
 }
 
-fn judged(gate: &Gate<'_>, lying: &Lying) -> Result<(Standing, Vetted), String> {
+fn judged(gate: &Gate<'_>, lying: &Lying) -> Result<Known, String> {
     let admitted = gate.admit(&lying.run, &lying.reference).map_err(|barred| chain(&barred))?;
     let standing = match admitted.strangers() {
         [] => Standing::Proven,
         keys => Standing::Stranger(keys.join(", ")),
     };
-    Ok((standing, Vetted::read(gate.store, &admitted).map_err(|error| chain(&error))?))
+    let run = Vetted::read(gate.store, &admitted).map_err(|error| chain(&error))?;
+    let cautions = admitted.cautions().to_vec();
+    Ok(Known { at: lying.clone(), standing, run: Some(Rc::new(run)), cautions })
+}
+
+impl Known {
+    fn barred(lying: &Lying, why: String) -> Self {
+        Self { at: lying.clone(), standing: Standing::Barred(why), run: None, cautions: Vec::new() }
+    }
 }
 
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {

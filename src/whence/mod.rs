@@ -32,31 +32,44 @@ use judge::Judge;
 
 impl Repository {
     /// Says whence a commit, the lines of a file, or the commits of a range come.
-    pub fn whence(&self, text: &str, with: &Verification<'_>) -> Result<Whence, Error> {
+    ///
+    /// `warn` is told what a reader of the runs should know.
+    pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, Error> {
         let asked = asked::asked(self, text)?;
         with.open(|gate| {
             let mut judge = Judge::new(&self.store, gate)?;
-            match asked {
+            let answer = match asked {
                 Asked::Commit(commit) => Whence::of(text, &[judge.judge(commit)?], None, &mut judge),
                 Asked::Range(commits) => {
-                    let found = commits.into_iter().map(|commit| judge.judge(commit)).collect::<Result<Vec<_>, _>>()?;
+                    let found = judge.all(&commits)?;
                     Whence::of(text, &found, None, &mut judge)
                 }
                 Asked::Lines { commit, path, lines } => {
                     let found = judge.lines(commit, &path, lines.as_ref())?;
                     Whence::of(text, &[], Some((&path.to_string(), &found)), &mut judge)
                 }
-            }
+            };
+            judge.runs.cautions().for_each(warn);
+            answer
         })?
     }
 
     /// Verifies the commits of `A..B`: that each is exactly what items handed over, or a person's who says nothing else.
-    pub fn verify_commits(&self, range: &str, with: &Verification<'_>) -> Result<CommitsVerified, Error> {
+    ///
+    /// `warn` is told what a reader of the runs should know.
+    pub fn verify_commits(
+        &self,
+        range: &str,
+        with: &Verification<'_>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<CommitsVerified, Error> {
         let commits = asked::range(&self.store, range)?;
         with.open(|gate| {
             let mut judge = Judge::new(&self.store, gate)?;
-            let found = commits.into_iter().map(|commit| judge.judge(commit)).collect::<Result<Vec<_>, _>>()?;
-            CommitsVerified::of(range, &found, &mut judge)
+            let found = judge.all(&commits)?;
+            let answer = CommitsVerified::of(range, &found, &mut judge);
+            judge.runs.cautions().for_each(warn);
+            answer
         })?
     }
 }

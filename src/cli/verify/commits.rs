@@ -12,7 +12,7 @@ pub(super) fn run(
     with: &Verification<'_>,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let verified = repository.verify_commits(range, with)?;
+    let verified = repository.verify_commits(range, with, &mut |text| output.warn(text))?;
     if output.json {
         output.value(&verified);
     } else {
@@ -22,6 +22,9 @@ pub(super) fn run(
         }
         if verified.commits.is_empty() {
             output.note("there are no commits in this range");
+        } else {
+            let pass = verified.commits.iter().filter(|commit| commit.verdict.passes()).count();
+            output.line(format!("{range}: {pass} of {} commits pass", verified.commits.len()).as_str());
         }
     }
     Ok(if verified.passed { Ending::Done } else { Ending::CheckFailed })
