@@ -96,11 +96,13 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => "unknown",
     };
     output.line(format!("  {word}: {}", commit.detail).as_str());
-    if commit.items.is_empty() {
+    // What it only says that it is did not make it.
+    let made = matches!(commit.verdict, Verdict::Product | Verdict::Unproven);
+    if !made || commit.items.is_empty() {
         output.line(format!("  author   {}", commit.author).as_str());
     }
     let own = |item: &&ItemShown| lines.is_none_or(|lines| lines.by_item(item));
-    for item in commit.items.iter().filter(own) {
+    for item in commit.items.iter().filter(|_| made).filter(own) {
         table::lines(&rows(item)).iter().for_each(|line| output.line(line));
     }
     if let Some(lines) = lines.filter(|lines| lines.items.is_empty() && commit.verdict == Verdict::Product) {
@@ -131,21 +133,21 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
         Verdict::Product | Verdict::Person => String::new(),
         _ => format!(": {}", commit.detail),
     };
-    mark_of(commit.verdict == Verdict::Person, commit.verdict, output).words(&format!(" {short}  {what}  {who}{why}"))
+    let (sign, of) = match commit.verdict {
+        Verdict::Product => ("✓", Color::Green),
+        Verdict::Person => ("·", Color::Dim),
+        _ => ("✗", Color::Red),
+    };
+    Painted::default().painted(sign, color(output, of)).words(&format!(" {short}  {what}  {who}{why}"))
 }
 
 fn mark(verdict: Verdict, output: &Output) -> Painted {
-    mark_of(false, verdict, output)
-}
-
-fn mark_of(passes: bool, verdict: Verdict, output: &Output) -> Painted {
-    let (mark, of) = match verdict {
+    let (sign, of) = match verdict {
         Verdict::Product => ("✓", Color::Green),
         Verdict::Unproven | Verdict::Changed => ("✗", Color::Red),
-        _ if passes => ("·", Color::Dim),
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => ("?", Color::Yellow),
     };
-    Painted::default().painted(mark, color(output, of))
+    Painted::default().painted(sign, color(output, of))
 }
 
 fn color(output: &Output, color: Color) -> Option<Color> {
