@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
 mod lines;
+mod random;
 mod screen;
 mod trust;
 

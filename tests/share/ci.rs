@@ -16,13 +16,13 @@ fn snippets() -> Vec<String> {
 fn gate(env: &Environment, signers: &str, base: &str) -> Option<i32> {
     let mut command = env.command("sh", "clone");
     command.env("HANDOFF_SIGNERS", signers).env("RUN", RUN).env("BASE", base).env("RUNNER_TEMP", env.path());
-    command.args(["-e", "-c", &snippets().concat()]).output().unwrap().status.code()
+    command.args(["-e", "-c", &snippets()[..2].concat()]).output().unwrap().status.code()
 }
 
 #[test]
 fn the_gate_opens_for_an_intact_run_by_a_trusted_key_only() {
     let env = pushed();
-    assert_eq!(snippets().len(), 2);
+    assert_eq!(snippets().len(), 3);
     let signers = env.handoff(["key"]).success();
     let base = env.git(["rev-parse", "main"]).success();
     assert_eq!(gate(&env, signers.trim_end(), base.trim()), Some(0));
@@ -36,4 +36,26 @@ fn the_gate_opens_for_an_intact_run_by_a_trusted_key_only() {
     assert_eq!(gate(&env, signers.trim_end(), later.trim()), Some(3));
     env.git_in("hub", ["update-ref", super::RUN_REF, &format!("{}^", super::RUN_REF)]).success();
     assert_eq!(gate(&env, signers.trim_end(), base.trim()), Some(1));
+}
+
+#[test]
+fn the_gate_of_commits_opens_for_what_items_handed_over() {
+    let env = pushed();
+    let signers = env.handoff(["key"]).success();
+    env.handoff(["apply", RUN, "--branch", "feature"]).ends(0);
+    let gate = || {
+        env.git(["push", "--quiet", "--force", "origin", "feature"]).success();
+        env.git_in("clone", ["fetch", "--quiet"]).success();
+        let mut command = env.command("sh", "clone");
+        command.env("HEAD", "origin/feature").env("RUNNER_TEMP", env.path());
+        command.args(["-e", "-c", &snippets()[2]]).output().unwrap().status.code()
+    };
+    env.write("signers", &signers);
+    assert_eq!(gate(), Some(0));
+    assert!(fs::read_to_string(env.path().join("commits.json")).unwrap().contains("git-handoff.verify-commits/1"));
+    env.git(["checkout", "--quiet", "feature"]).success();
+    env.write("repo/more.txt", "more\n");
+    env.git(["add", "more.txt"]).success();
+    env.git(["commit", "--quiet", "--amend", "--no-edit"]).success();
+    assert_eq!(gate(), Some(3));
 }
