@@ -24,6 +24,10 @@ git merge --quiet --squash feature >/dev/null
 git commit --quiet --message 'Greet with a review'
 show git handoff whence src/main.ts:6
 show git handoff whence src/main.test.ts:1
+if show git handoff whence src/main.ts:1; then
+	echo "a person's line was said to be an item's" >&2
+	exit 1
+fi
 
 # A person adds a line to a commit that says that it is an item's.
 git checkout --quiet feature
@@ -33,4 +37,3 @@ if show git handoff verify --commits main~1..feature; then
 	echo "a commit that was changed passed" >&2
 	exit 1
 fi
-show git handoff verify whence-1
