@@ -109,6 +109,14 @@ impl Index {
         named.into_iter().map(|at| self.told(store, at)).collect()
     }
 
+    /// Returns what is to be said of the runs that were looked at and could not be read.
+    pub(super) fn complaints(&self) -> impl Iterator<Item = String> {
+        self.told.values().filter_map(|told| {
+            let why = told.unreadable.as_ref()?;
+            Some(format!("{} cannot be read, so nothing was looked for in it: {why}", told.at.reference))
+        })
+    }
+
     fn told(&mut self, store: &Store, at: usize) -> Rc<Told> {
         let lying = &self.refs[at];
         Rc::clone(self.told.entry(at).or_insert_with(|| Rc::new(tell(store, lying.clone()))))

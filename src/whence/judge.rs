@@ -100,6 +100,11 @@ impl<'a> Judge<'a> {
         Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
     }
 
+    /// Returns what a reader should know of what was looked at.
+    pub(super) fn cautions(&self) -> impl Iterator<Item = String> {
+        self.index.complaints().chain(self.runs.cautions().map(str::to_owned))
+    }
+
     /// Says what some commits are.
     pub(super) fn all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
         commits.iter().map(|commit| self.judge(*commit)).collect()

@@ -49,7 +49,7 @@ impl Repository {
                     Whence::of(text, &[], Some((&path.to_string(), &found)), &mut judge)
                 }
             };
-            judge.runs.cautions().for_each(warn);
+            judge.cautions().for_each(|caution| warn(&caution));
             answer
         })?
     }
@@ -68,7 +68,7 @@ impl Repository {
             let mut judge = Judge::new(&self.store, gate)?;
             let found = judge.all(&commits)?;
             let answer = CommitsVerified::of(range, &found, &mut judge);
-            judge.runs.cautions().for_each(warn);
+            judge.cautions().for_each(|caution| warn(&caution));
             answer
         })?
     }

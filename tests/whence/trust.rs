@@ -33,6 +33,12 @@ fn a_run_that_does_not_verify_proves_nothing() {
         let (code, _, _) = place.handoff(&["whence", "new.txt:1"]);
         assert_eq!(code, 3, "{what}");
     }
+    // Where a run cannot be read, that nothing was found is not all that is said.
+    let place = applied();
+    put_on_top(&place);
+    place.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    let (code, _, stderr) = place.handoff(&["whence", "feature"]);
+    assert!(code == 1 && stderr.contains("cannot be read, so nothing was looked for in it"), "{stderr}");
     // By what it holds, it is not proven either.
     let place = applied();
     place.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
