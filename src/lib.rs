@@ -23,8 +23,9 @@
 //!
 //! [`ledger::prove`] takes from a sealed run what proves one product, or how the run went on, to somebody who has nothing else.
 //!
-//! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`upkeep`] finds and
-//! mends what crashes left half-done, and removes what they left on the disk.
+//! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`whence`] goes the
+//! way back: from a commit or a line to the item that made it. [`upkeep`] finds and mends what crashes left half-done, and removes what
+//! they left on the disk.
 //!
 //! A [`run::document`] is a file on a run with a history of revisions: put there by whoever writes, or handed over by an item; each is
 //! held against its JSON Schema ([`plan::schemas`]), and refused to a reader who wants another version.
@@ -95,6 +96,9 @@ pub mod interop;
 
 #[cfg(feature = "full")]
 pub mod apply;
+
+#[cfg(feature = "full")]
+pub mod whence;
 
 #[cfg(feature = "full")]
 pub mod upkeep;

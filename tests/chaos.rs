@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "what was done is told, and what could not be done here")]
 
-mod dice;
+pub(crate) mod dice;
 mod kills;
 mod losses;
 mod mutations;

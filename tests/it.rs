@@ -38,6 +38,7 @@ mod share;
 mod thread;
 mod upkeep;
 mod verify;
+mod whence;
 mod worker;
 
 mod bad_days;

@@ -41,6 +41,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "verify"]),
     ("interop", &["anchor", "git", "ledger", "model", "repository", "run"]),
     ("apply", &["git", "model", "run"]),
+    // What was applied is held against what is recorded.
+    ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),
     ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"]),
 ];
 

@@ -7,7 +7,7 @@ use crate::model::proof::Proof;
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
-    self, AtHand, Beside, Bundle, BundleError, ChainReport, Logs, Options, Question, Report, Witness,
+    self, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, Logs, Options, Question, Report, Witness,
     verify_bundle_json, verify_proof, verify_with,
 };
 
@@ -112,6 +112,15 @@ impl<'r> Verification<'r> {
     /// Asks the anchors about a run.
     fn ask(&self, question: &Question<'_>) -> Vec<Witness> {
         ask_all(&self.anchors, &self.means, question)
+    }
+
+    /// Opens the gate with the keys and the anchors that this goes by; what is not trusted does not pass.
+    pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, Error> {
+        let logs = Logs::read(&self.repository.store)?;
+        let ask = |question: &Question<'_>| self.ask(question);
+        let at_hand = AtHand { logs: &logs, ask: &ask };
+        let (store, options) = (&self.repository.store, &self.options);
+        Ok(pass(&Gate { store, at_hand: &at_hand, options, accept_untrusted: false }))
     }
 
     /// Verifies a proof, and what is held against it.

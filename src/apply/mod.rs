@@ -5,6 +5,7 @@
 //! What all of them come to is then merged with what stands at the target. Nothing moves before all of it has merged.
 
 pub mod answer;
+pub mod compose;
 mod parts;
 
 use std::fmt::Write as _;
@@ -18,6 +19,15 @@ use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::{ItemId, RunId};
 use crate::run::{Vetted, View};
+
+/// The trailer by which a commit names a run.
+pub const RUN: &str = "Handoff-Run";
+
+/// The trailer by which it names an item of that run.
+pub const ITEM: &str = "Handoff-Item";
+
+/// The trailer by which it names the digest of that item's patch.
+pub const PRODUCT: &str = "Handoff-Product";
 
 /// What to apply, and onto what.
 #[derive(Clone, Debug)]
@@ -197,9 +207,9 @@ fn commits(store: &Store, run: &RunId, steps: &mut [Step], onto: Oid) -> Result<
 fn message(run: &RunId, steps: &[Step]) -> String {
     let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
     let patches = if steps.len() == 1 { "patch" } else { "patches" };
-    let mut message = format!("{}: apply the {patches} of {run}\n\nHandoff-Run: {run}\n", items.join(", "));
+    let mut message = format!("{}: apply the {patches} of {run}\n\n{RUN}: {run}\n", items.join(", "));
     for step in steps {
-        writeln!(message, "Handoff-Item: {}\nHandoff-Product: {}", step.item, step.product)
+        writeln!(message, "{ITEM}: {}\n{PRODUCT}: {}", step.item, step.product)
             .expect("writing to a string does not fail");
     }
     message

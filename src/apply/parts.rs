@@ -14,12 +14,20 @@ use crate::run::{Vetted, View};
 use super::{Applied, Conflict, Error, Step};
 
 /// An item's patch, and the tree that it makes of the base.
+#[derive(Clone)]
 pub(super) struct Part {
     item: ItemId,
     product: Digest,
     result: Oid,
     /// Whether it is to be applied; otherwise it is only here because one that is was given its patch.
     chosen: bool,
+}
+
+impl Part {
+    /// Returns it as one that is to be applied, or is not.
+    pub(super) fn chosen(self, chosen: bool) -> Self {
+        Self { chosen, ..self }
+    }
 }
 
 /// The parts by position, in the order in which they are applied.
@@ -58,7 +66,7 @@ pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usi
 }
 
 /// Returns the positions of the items whose patches an item was given.
-fn given(view: &View, at: usize) -> Vec<usize> {
+pub(super) fn given(view: &View, at: usize) -> Vec<usize> {
     let patches = view.state.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
     let producers = patches.filter_map(|input| match &input.from {
         Source::Item(id) => view.state.graph.position(id),
@@ -67,7 +75,8 @@ fn given(view: &View, at: usize) -> Vec<usize> {
     producers.collect()
 }
 
-fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, chosen: bool) -> Result<Part, Error> {
+/// Reads the patch of an item, and makes its tree.
+pub(super) fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, chosen: bool) -> Result<Part, Error> {
     let item = run.state.graph.item(at).id.clone();
     let missing = || Error::NoPatch(item.clone());
     let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;

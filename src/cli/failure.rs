@@ -12,6 +12,7 @@ mod piece;
 mod share;
 mod target;
 mod thread;
+mod whence;
 
 use std::error::Error;
 use std::io;

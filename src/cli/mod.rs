@@ -42,6 +42,7 @@ mod submit;
 mod thread;
 mod validate;
 mod verify;
+mod whence;
 
 use std::process::ExitCode;
 
@@ -82,6 +83,7 @@ enum Command {
     Show(show::Arguments),
     Cat(cat::Arguments),
     Verify(verify::Arguments),
+    Whence(whence::Arguments),
     Cancel(steer::Cancel),
     Retry(steer::Retry),
     Close(steer::Close),
@@ -214,6 +216,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Show(arguments) => show::run(&arguments, repository, output),
         Command::Cat(arguments) => cat::run(&arguments, repository, output),
         Command::Verify(arguments) => verify::run(&arguments, repository, output),
+        Command::Whence(arguments) => whence::run(&arguments, repository, output),
         Command::Cancel(arguments) => steer::cancel(&arguments, repository, output),
         Command::Retry(arguments) => steer::retry(&arguments, repository, output),
         Command::Close(arguments) => steer::close(&arguments, repository, output),

@@ -1,6 +1,7 @@
 //! `git handoff verify`
 
 mod bundle;
+mod commits;
 
 use std::fs::File;
 use std::io;
@@ -27,6 +28,10 @@ const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
 /// where something stands that it cannot stand beside.
 const NO_PROOF: [&str; 4] = ["runs", "all", "bundle", "bundle_json"];
 
+/// What is asked of runs, and not of commits.
+const NO_COMMITS: [&str; 9] =
+    ["runs", "all", "bundle", "proof", "bundle_json", "require", "require_sandbox", "plan", "base"];
+
 /// The layers that may be required.
 const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 
@@ -36,7 +41,7 @@ const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The runs; of a bundle, threads as well
-    #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json"])]
+    #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json", "commits"])]
     runs: Vec<String>,
     /// Verify every run of this repository
     #[arg(long, conflicts_with_all = ["runs", "bundle"])]
@@ -50,6 +55,9 @@ pub(crate) struct Arguments {
     /// Check an audit bundle of another orchestrator, as `git handoff export --format bundle-json` writes it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     bundle_json: Option<PathBuf>,
+    /// Check that every commit of the range is exactly what items handed over, or a person's: one that was changed after `apply` is not
+    #[arg(long, value_name = "A..B", conflicts_with_all = NO_COMMITS)]
+    commits: Option<String>,
     /// Fail unless this is the root of the audit bundle
     #[arg(long, value_name = "SHA256", requires = "bundle_json", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     root: Option<Digest>,
@@ -142,6 +150,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     if let Some(path) = &arguments.bundle {
         return bundle::run(path, arguments, repository, &with, output);
+    }
+    if let Some(range) = &arguments.commits {
+        return commits::run(range, repository, &with, output);
     }
     if !arguments.all {
         return report(&with.named(&arguments.runs)?, arguments, output);

@@ -103,13 +103,8 @@ impl Scratch {
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged, and before 2.40 only over
-    /// what they both come from.
     fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
-        let who = format!("{} <{}> 0 +0000", format::COMMITTER, format::EMAIL);
-        let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
-        let bytes = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
-        Ok(self.store.write(gix::objs::Kind::Commit, bytes.as_bytes())?)
+        Ok(bare_commit(&self.store, tree, parent)?)
     }
 
     /// Attributes are the base's: neither the caller's folder nor what an item wrote has a say in how things merge.
@@ -117,6 +112,15 @@ impl Scratch {
         let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
         git.env("GIT_ATTR_SOURCE", self.base.to_string())
     }
+}
+
+/// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged, and before 2.40 only over
+/// what they both come from.
+pub(super) fn bare_commit(store: &Store, tree: Oid, parent: Option<Oid>) -> Result<Oid, store::Error> {
+    let who = format!("{} <{}> 0 +0000", format::COMMITTER, format::EMAIL);
+    let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+    let bytes = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
+    store.write(gix::objs::Kind::Commit, bytes.as_bytes())
 }
 
 /// Makes a commit as the user would, by git's own configuration, signed where that says so. Nothing points at it yet.

@@ -3,6 +3,7 @@
 pub mod ahead;
 mod alternates;
 pub mod apart;
+pub mod aside;
 pub mod batch;
 pub mod checked;
 pub mod codec;
@@ -20,6 +21,7 @@ pub mod packed;
 pub mod porcelain;
 pub mod program;
 pub mod quarantine;
+pub mod quoted_path;
 pub mod race;
 mod ref_lock;
 pub mod refs;

@@ -37,6 +37,7 @@ pub struct Admitted {
     reference: String,
     entries: Vec<Seen>,
     cautions: Vec<String>,
+    strangers: Vec<String>,
 }
 
 /// An entry that was verified, and the commit that carries it.
@@ -72,6 +73,12 @@ impl Admitted {
     pub fn cautions(&self) -> &[String] {
         &self.cautions
     }
+
+    /// Returns the fingerprints of the keys that signed it and that the reader does not know: what they sign is consistent, and
+    /// anybody's.
+    pub fn strangers(&self) -> &[String] {
+        &self.strangers
+    }
 }
 
 impl Gate<'_> {
@@ -100,6 +107,8 @@ impl Gate<'_> {
         })?;
         let mut anchor = anchor::row(&case, self.at_hand);
         let evidence = Evidence::gather(&case, anchor.held_since());
+        let strangers = evidence.signers.iter().filter(|signer| !signer.trusted);
+        let strangers = strangers.map(|signer| signer.fingerprint.clone()).collect();
         let mut cautions = Vec::new();
         let of = |standing| anchor.anchored.iter().any(|one| one.standing == standing);
         let logged = anchor.anchored.first().is_some_and(|local| local.standing == Standing::Holds);
@@ -137,7 +146,7 @@ impl Gate<'_> {
         }
         let seen = |Link { commit, tree, hash, entry, .. }| Seen { commit, tree, hash, entry };
         let entries = case.chain.links.into_iter().map(seen).collect();
-        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), entries, cautions }, report))
+        Ok((Admitted { run: run.clone(), reference: reference.to_owned(), entries, cautions, strangers }, report))
     }
 }
 

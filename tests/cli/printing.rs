@@ -93,6 +93,16 @@ impl Hostile {
         env.write("value.json", &json!({ "x": STEERS }).to_string());
         let _ = self.say(&["doc", "put", &format!("open{ODD}"), ODD, "../value.json"]);
         self.say(&["cancel", &format!("open{ODD}/{ODD}"), "--reason", STEERS]).success();
+        self.say(&["apply", &format!("{ODD}/{ODD}"), "--branch", "applied"]).success();
+        let words = format!("{STEERS}\n\nHandoff-Run: {STEERS}\nHandoff-Item: {STEERS}");
+        for (branch, message) in
+            [("odd", words), ("odder", format!("{STEERS}\n\nHandoff-Run: {ODD}\nHandoff-Item: {STEERS}"))]
+        {
+            let tree = env.git(["rev-parse", "applied^{tree}"]).success();
+            let name = format!("user.name={STEERS}");
+            let commit = env.git(["-c", &name, "commit-tree", "-p", "HEAD", "-m", &message, tree.trim()]).success();
+            env.git(["branch", branch, commit.trim()]).success();
+        }
     }
 
     fn threads(&self) {
@@ -137,6 +147,21 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
                 &[STEERS],
                 &["--proof", "../packet.json"],
                 &["--signers", STEERS, ODD],
+                &["--commits", "HEAD..odd"],
+                &["--commits", "HEAD..odder"],
+                &["--commits", STEERS],
+            ]),
+        ),
+        (
+            "whence",
+            all(&[
+                &["applied"],
+                &["odd"],
+                &["odder"],
+                &["HEAD..odd"],
+                &["applied:main.txt"],
+                &["main.txt:1"],
+                &[STEERS],
             ]),
         ),
         ("coordinate", all(&[&[&open, "--explain"], &[ODD, "--explain"], &[&open, "--dry-run"], &[STEERS]])),

@@ -1,0 +1,65 @@
+//! What items of a run come to on any tree, with nothing moved: to hold against it what somebody has committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::git::merge::Scratch;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::run::Vetted;
+
+use super::parts::{self, Part};
+use super::{Error, Step};
+
+/// A run whose items can be put onto trees.
+pub struct Composer {
+    store: Store,
+    run: Rc<Vetted>,
+    scratch: Scratch,
+    known: BTreeMap<usize, Part>,
+}
+
+impl Composer {
+    /// Makes one; `aside` is where trees are written, and sees the objects of the run.
+    pub fn new(aside: &Store, run: Rc<Vetted>) -> Result<Self, Error> {
+        let base = run.state.submitted.base;
+        if !aside.contains(base) {
+            return Err(Error::NoBase(base));
+        }
+        Ok(Self { store: aside.clone(), run, scratch: Scratch::new(aside, base)?, known: BTreeMap::new() })
+    }
+
+    /// Returns the run.
+    pub fn run(&self) -> &Vetted {
+        &self.run
+    }
+
+    /// Puts items, by position, onto a tree, as `apply` does; none where they do not fit.
+    pub fn onto(&mut self, items: &BTreeSet<usize>, onto: Oid) -> Result<Option<Vec<Step>>, Error> {
+        let given: BTreeSet<usize> = items.iter().flat_map(|at| parts::given(&self.run, *at)).collect();
+        let mut together = Vec::new();
+        for at in self.run.state.graph.order().into_iter().filter(|at| items.contains(at) || given.contains(at)) {
+            let part = match self.known.get(&at) {
+                Some(part) => part.clone(),
+                None => parts::part(&self.store, &self.scratch, &self.run, at, true)?,
+            };
+            self.known.insert(at, part.clone());
+            together.push((at, part.chosen(items.contains(&at))));
+        }
+        let joined = parts::join(&self.scratch, &self.run, &together)?;
+        if !joined.conflicts.is_empty() {
+            return Ok(None);
+        }
+        let applied = parts::transplant(&self.scratch, &self.run, &together, joined, onto)?;
+        Ok(Some(applied.steps).filter(|steps| applied.conflicts.is_empty() && !steps.is_empty()))
+    }
+
+    /// Returns the items whose patches an item was given, and those that these were given.
+    pub fn built_upon(&self, item: usize) -> BTreeSet<usize> {
+        let (mut all, mut next) = (BTreeSet::new(), vec![item]);
+        while let Some(at) = next.pop() {
+            next.extend(parts::given(&self.run, at).into_iter().filter(|producer| all.insert(*producer)));
+        }
+        all
+    }
+}

@@ -1,0 +1,31 @@
+//! `git handoff verify --commits`
+
+use git_handoff::anchor::verification::Verification;
+
+use super::super::{Ending, Failure, Output, whence};
+use super::Repository;
+
+/// Prints a line for each commit of a range, and whether each is exactly an item's product or a person's.
+pub(super) fn run(
+    range: &str,
+    repository: &Repository,
+    with: &Verification<'_>,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
+    let verified = repository.verify_commits(range, with, &mut |text| output.warn(text))?;
+    if output.json {
+        output.value(&verified);
+    } else {
+        for commit in &verified.commits {
+            let line = whence::row(commit, output);
+            output.line(line);
+        }
+        if verified.commits.is_empty() {
+            output.note("there are no commits in this range");
+        } else {
+            let pass = verified.commits.iter().filter(|commit| commit.verdict.passes()).count();
+            output.line(format!("{range}: {pass} of {} commits pass", verified.commits.len()).as_str());
+        }
+    }
+    Ok(if verified.passed { Ending::Done } else { Ending::CheckFailed })
+}

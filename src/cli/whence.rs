@@ -1,0 +1,193 @@
+//! `git handoff whence`
+
+use git_handoff::anchor::verification::VerifyRequest;
+use git_handoff::model::entry::{Verified, VerifiedBy};
+use git_handoff::model::hints;
+use git_handoff::model::printable::{Color, Painted};
+use git_handoff::model::quote::quoted;
+use git_handoff::repository::Repository;
+use git_handoff::whence::answer::{CommitShown, ItemShown, LinesShown, Made, Named, Whence};
+use git_handoff::whence::{Standing, Verdict};
+
+use super::{Ending, Failure, Output, table};
+
+/// Say which item of which run made a commit, a line or a range of commits, with proof
+///
+/// What a message names says where to look, and nothing else: a commit is an item's if the patch that the item handed over, taken from
+/// a run that verifies, makes exactly its tree of its parent, or if it has that patch's id and its very lines. So it is found after a
+/// rebase, a squash or a cherry-pick too. What is not found is said to be unknown. Runs that were fetched are looked through as well;
+/// nothing is fetched, and nothing is written.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A commit; a file, or PATH:LINE, as it stands in the work tree (or REV:PATH:LINE); or a range of commits
+    #[arg(value_name = "COMMIT|PATH[:LINE]|A..B")]
+    asked: String,
+}
+
+/// Prints what was found.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let with = repository.verification(VerifyRequest::default(), &mut |text| output.warn(text))?;
+    let found = repository.whence(&arguments.asked, &with, &mut |text| output.warn(text))?;
+    if output.json {
+        output.value(&found);
+    } else {
+        print(&found, output);
+    }
+    let contradicted = |verdict| matches!(verdict, Verdict::Unproven | Verdict::Changed);
+    Ok(match found.proven {
+        true => Ending::Done,
+        false if found.commits.iter().any(|commit| contradicted(commit.verdict)) => Ending::CheckFailed,
+        false => Ending::Refused,
+    })
+}
+
+fn print(found: &Whence, output: &mut Output) {
+    let Some(lines) = &found.lines else {
+        for (at, commit) in found.commits.iter().enumerate() {
+            if at > 0 {
+                output.line("");
+            }
+            print_commit(commit, None, output);
+        }
+        if found.commits.is_empty() {
+            output.note("there are no commits in this range");
+        }
+        return;
+    };
+    for (at, origin) in origins(lines).iter().enumerate() {
+        if at > 0 {
+            output.line("");
+        }
+        let numbers: Vec<String> = origin.iter().map(|line| numbers(line)).collect();
+        output.line(format!("{}:{}", origin[0].path, numbers.join(",")).as_str());
+        match found.commits.iter().find(|commit| Some(commit.commit) == origin[0].commit) {
+            Some(commit) => print_commit(commit, Some(origin[0]), output),
+            None => output.line(Painted::default().painted("?", color(output, Color::Dim)).words(" not committed yet")),
+        }
+    }
+}
+
+/// Returns lines by their origin, in the order in which each is first met.
+fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
+    let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
+    for line in lines {
+        let same = |origin: &&mut Vec<&LinesShown>| origin[0].commit == line.commit && origin[0].items == line.items;
+        match origins.iter_mut().find(same) {
+            Some(origin) => origin.push(line),
+            None => origins.push(vec![line]),
+        }
+    }
+    origins
+}
+
+fn numbers(line: &LinesShown) -> String {
+    if line.from == line.to { line.from.to_string() } else { format!("{}-{}", line.from, line.to) }
+}
+
+/// Prints a commit with the items that it is made of; where lines are asked about, those of them that made these.
+fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut Output) {
+    let short: String = commit.commit.to_string().chars().take(12).collect();
+    let line = mark(commit.verdict, output).words(&format!(" {short}  {}", commit.subject));
+    output.line(line);
+    let word = match commit.verdict {
+        Verdict::Product => "proven",
+        Verdict::Unproven => "not proven",
+        Verdict::Changed => "changed",
+        Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => "unknown",
+    };
+    output.line(format!("  {word}: {}", commit.detail).as_str());
+    // What it only says that it is did not make it.
+    let made = matches!(commit.verdict, Verdict::Product | Verdict::Unproven);
+    if !made || commit.items.is_empty() {
+        output.line(format!("  author   {}", commit.author).as_str());
+    }
+    let own = |item: &&ItemShown| lines.is_none_or(|lines| lines.by_item(item));
+    for item in commit.items.iter().filter(|_| made).filter(own) {
+        table::lines(&rows(item)).iter().for_each(|line| output.line(line));
+    }
+    if let Some(lines) = lines.filter(|lines| lines.items.is_empty() && commit.verdict == Verdict::Product) {
+        output.line(format!("  none of its items made line {}", numbers(lines)).as_str());
+    }
+    for Named { run, item, .. } in &commit.others {
+        output.line(format!("  {run}/{item} handed over the same").as_str());
+    }
+    let barred = commit.items.iter().find(|item| !matches!(item.standing, Standing::Proven));
+    if let Some(item) = barred.filter(|_| commit.verdict == Verdict::Unproven) {
+        output.hint(&hints::verify(item.named().place()));
+    }
+}
+
+/// Returns what a range's commit is in one line: its mark, name, item or author, and why.
+pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
+    let short: String = commit.commit.to_string().chars().take(12).collect();
+    let items: Vec<String> = commit.items.iter().map(|item| format!("{}/{}", item.run, item.item)).collect();
+    let who = match commit.verdict {
+        Verdict::Product | Verdict::Unproven if !items.is_empty() => items.join(" + "),
+        _ => commit.author.clone(),
+    };
+    let what = match commit.verdict {
+        Verdict::Person => "a person's".to_owned(),
+        verdict => verdict.as_str().replace('-', " "),
+    };
+    let why = match commit.verdict {
+        Verdict::Product | Verdict::Person => String::new(),
+        _ => format!(": {}", commit.detail),
+    };
+    let (sign, of) = match commit.verdict {
+        Verdict::Product => ("✓", Color::Green),
+        Verdict::Person => ("·", Color::Dim),
+        _ => ("✗", Color::Red),
+    };
+    Painted::default().painted(sign, color(output, of)).words(&format!(" {short}  {what}  {who}{why}"))
+}
+
+fn mark(verdict: Verdict, output: &Output) -> Painted {
+    let (sign, of) = match verdict {
+        Verdict::Product => ("✓", Color::Green),
+        Verdict::Unproven | Verdict::Changed => ("✗", Color::Red),
+        Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => ("?", Color::Yellow),
+    };
+    Painted::default().painted(sign, color(output, of))
+}
+
+fn color(output: &Output, color: Color) -> Option<Color> {
+    Some(color).filter(|_| output.color)
+}
+
+fn rows(item: &ItemShown) -> Vec<Vec<String>> {
+    let row = |name: &str, value: String| vec![format!("  {name}"), value];
+    let Some(made) = &item.made else {
+        return vec![
+            row("run", format!("{}  {}", item.run, item.reference)),
+            row("item", item.item.to_string()),
+            row("product", item.product.to_string()),
+        ];
+    };
+    let state = if made.sealed { "sealed" } else { "open" };
+    let mut rows = vec![row("run", format!("{}, {state}  {}", item.run, item.reference))];
+    let when = format!("{}, attempt {}, done {}, by {}", item.item, made.attempt, made.at, made.actor);
+    rows.push(row("item", when));
+    rows.push(row("agent", agent(made)));
+    rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
+    rows.push(row("check", check(made.check)));
+    rows.push(row("product", item.product.to_string()));
+    rows
+}
+
+fn agent(made: &Made) -> String {
+    let who =
+        made.subagent.as_ref().map_or_else(|| made.executor.clone(), |name| format!("{name} ({})", made.executor));
+    match &made.argv {
+        Some(argv) => format!("{who}: {}", argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+        None => who,
+    }
+}
+
+fn check(check: Option<Verified>) -> String {
+    let Some(check) = check else { return "none".to_owned() };
+    let by = match check.by {
+        VerifiedBy::Command => "the verify command",
+        VerifiedBy::Itself => "the item's own word",
+    };
+    format!("{}, by {by}", if check.passed { "passed" } else { "did not pass" })
+}

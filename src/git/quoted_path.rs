@@ -1,0 +1,71 @@
+//! Paths as git writes them for programs: in quotes, with escapes, where a byte of them is not plain. Pure.
+
+use gix::bstr::BString;
+
+/// Returns the path that git wrote.
+pub fn unquoted(text: &[u8]) -> BString {
+    match read(text) {
+        Some((path, [])) => path,
+        _ => text.into(),
+    }
+}
+
+/// Reads a path in quotes at the beginning of a text; returns it and what follows.
+pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
+    let mut rest = text.strip_prefix(b"\"")?;
+    let mut path = BString::default();
+    loop {
+        let (byte, after) = rest.split_first()?;
+        rest = after;
+        match byte {
+            b'"' => return Some((path, rest)),
+            b'\\' => {
+                let (escaped, after) = rest.split_first()?;
+                rest = after;
+                path.push(match escaped {
+                    b'a' => 7,
+                    b'b' => 8,
+                    b't' => b'\t',
+                    b'n' => b'\n',
+                    b'v' => 11,
+                    b'f' => 12,
+                    b'r' => b'\r',
+                    b'"' | b'\\' => *escaped,
+                    b'0'..=b'3' => {
+                        let (digits, after) = rest.split_at_checked(2)?;
+                        rest = after;
+                        octal([*escaped, digits[0], digits[1]])?
+                    }
+                    _ => return None,
+                });
+            }
+            plain => path.push(*plain),
+        }
+    }
+}
+
+fn octal(digits: [u8; 3]) -> Option<u8> {
+    let value = |digit: u8| matches!(digit, b'0'..=b'7').then(|| u16::from(digit - b'0'));
+    let [a, b, c] = digits.map(value);
+    u8::try_from(a? * 64 + b? * 8 + c?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read_and_what_is_none_stays() {
+        for (written, meant) in [
+            (r"plain name", "plain name"),
+            (r#""a\tb\\\"""#, "a\tb\\\""),
+            (r#""\303\274""#, "ü"),
+            (r#""open"#, r#""open"#),
+            (r#""a" b"#, r#""a" b"#),
+            (r#""\9""#, r#""\9""#),
+        ] {
+            assert_eq!(unquoted(written.as_bytes()), meant, "{written}");
+        }
+        assert_eq!(read(br#""a" rest"#), Some(("a".into(), &b" rest"[..])));
+    }
+}

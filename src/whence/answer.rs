@@ -1,0 +1,353 @@
+//! What `whence` and `verify --commits` answer, as JSON has it.
+
+use std::rc::Rc;
+
+use serde::{Serialize, Serializer};
+
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, Outcome, Verified};
+use crate::model::format;
+use crate::model::manifest::Manifest;
+use crate::model::name::{ItemId, RunId};
+use crate::model::place::Place;
+use crate::model::plan::Item;
+use crate::model::printable;
+use crate::model::time::Moment;
+use crate::run::Vetted;
+
+use super::Error;
+use super::judge::{Finding, How, Judge, Maker, Verdict};
+use super::known::{Known, Standing};
+use super::lines::Line;
+
+/// The most letters of a prompt that are repeated.
+const PROMPT: usize = 200;
+
+/// Whence something comes: what `whence --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Whence {
+    schema: &'static str,
+    /// What was asked about.
+    pub asked: String,
+    /// Whether all of it is found, and proven.
+    pub proven: bool,
+    /// The commits, the oldest first; of lines, those that brought them, in the order of the lines.
+    pub commits: Vec<CommitShown>,
+    /// The lines, where a file was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Vec<LinesShown>>,
+}
+
+/// What the commits of a range are: what `verify --commits --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommitsVerified {
+    schema: &'static str,
+    /// The range.
+    pub range: String,
+    /// Whether every commit is exactly what items handed over, or a person's.
+    pub passed: bool,
+    /// The commits, the oldest first.
+    pub commits: Vec<CommitShown>,
+}
+
+/// A commit, and what it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommitShown {
+    /// The commit.
+    pub commit: Oid,
+    /// The first line of its message.
+    pub subject: String,
+    /// Its author, which is a claim.
+    pub author: String,
+    /// What it is.
+    pub verdict: Verdict,
+    /// By what that was found; none where it is no item's.
+    pub by: Option<How>,
+    /// Why, in a line.
+    pub detail: String,
+    /// The items that handed over what it is made of, in order; of one that was changed, those that it names.
+    pub items: Vec<ItemShown>,
+    /// Other items, each of which handed over the same by itself.
+    pub others: Vec<Named>,
+}
+
+/// Lines that stand together and are of one origin.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinesShown {
+    /// The file, from the top of the repository.
+    pub path: String,
+    /// The first line.
+    pub from: u64,
+    /// The last line.
+    pub to: u64,
+    /// The commit that brought them; none of what is not committed yet.
+    pub commit: Option<Oid>,
+    /// The items that made them: more than one where each of them added the line.
+    pub items: Vec<Named>,
+    /// Whether that is proven.
+    pub proven: bool,
+}
+
+/// An item, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// The run.
+    pub run: RunId,
+    /// The ref that holds it.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The item.
+    pub item: ItemId,
+}
+
+/// An item, with what its run says of how its patch was made.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemShown {
+    /// The run.
+    pub run: RunId,
+    /// The ref that holds it.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The item.
+    pub item: ItemId,
+    /// The digest of its patch.
+    pub product: Digest,
+    /// What the run's word is worth.
+    pub standing: Standing,
+    /// How it was made; none where the run does not verify.
+    pub made: Option<Made>,
+}
+
+/// How a patch was made, as its run recorded it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Made {
+    /// The attempt that made it.
+    pub attempt: u32,
+    /// When it was recorded.
+    pub at: Moment,
+    /// By whom: a claim.
+    pub actor: String,
+    /// What ran it.
+    pub executor: String,
+    /// Which subagent, where the executor hands the item to one.
+    pub subagent: Option<String>,
+    /// The command; none where the manifest is elsewhere.
+    pub argv: Option<Vec<String>>,
+    /// What confined it; none where the manifest is elsewhere.
+    pub sandbox: Option<String>,
+    /// What it was asked to do.
+    pub prompt: Prompt,
+    /// What a check of the result came to; none where there was none.
+    pub check: Option<Verified>,
+    /// Whether the run is sealed.
+    pub sealed: bool,
+}
+
+/// What an item was asked to do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prompt {
+    /// The digest of the item's inputs in canonical form, as the manifest names it.
+    pub digest: Digest,
+    /// Their beginning.
+    pub text: String,
+}
+
+impl Whence {
+    pub(super) fn of(
+        asked: &str,
+        found: &[Rc<Finding>],
+        lines: Option<(&str, &[Line])>,
+        judge: &mut Judge<'_>,
+    ) -> Result<Self, Error> {
+        let mut commits = Vec::new();
+        for finding in found {
+            commits.push(CommitShown::of(finding, judge)?);
+        }
+        let mut shown = None;
+        if let Some((path, lines)) = lines {
+            for line in lines {
+                let Some(finding) = &line.finding else { continue };
+                if !commits.iter().any(|commit: &CommitShown| commit.commit == finding.commit.oid) {
+                    commits.push(CommitShown::of(finding, judge)?);
+                }
+                // An item whose patch came in with another's is told of as well.
+                let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
+                for maker in &line.makers {
+                    let named = Named::of(maker);
+                    if !commits[at].items.iter().any(|item| item.named() == named) {
+                        let item = ItemShown::of(maker, judge)?;
+                        commits[at].items.push(item);
+                    }
+                }
+            }
+            shown = Some(lines.iter().map(|line| LinesShown::of(path, line)).collect::<Vec<_>>());
+        }
+        let proven = match &shown {
+            Some(lines) => lines.iter().all(|line| line.proven),
+            None => commits.iter().all(|commit| commit.verdict == Verdict::Product),
+        };
+        Ok(Self { schema: "git-handoff.whence/1", asked: asked.to_owned(), proven, commits, lines: shown })
+    }
+}
+
+impl CommitsVerified {
+    pub(super) fn of(range: &str, found: &[Rc<Finding>], judge: &mut Judge<'_>) -> Result<Self, Error> {
+        let commits = found.iter().map(|finding| CommitShown::of(finding, judge)).collect::<Result<Vec<_>, _>>()?;
+        let passed = commits.iter().all(|commit| commit.verdict.passes());
+        Ok(Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, commits })
+    }
+}
+
+impl CommitShown {
+    fn of(finding: &Finding, judge: &mut Judge<'_>) -> Result<Self, Error> {
+        let items = finding.makers.iter().map(|maker| ItemShown::of(maker, judge)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            commit: finding.commit.oid,
+            subject: finding.commit.subject.clone(),
+            author: finding.commit.author.clone(),
+            verdict: finding.verdict,
+            by: finding.how,
+            detail: finding.detail.clone(),
+            items,
+            others: finding.others.iter().map(Named::of).collect(),
+        })
+    }
+}
+
+impl LinesShown {
+    fn of(path: &str, line: &Line) -> Self {
+        let product = line.finding.as_ref().is_some_and(|finding| finding.verdict == Verdict::Product);
+        let proven = product && !line.makers.is_empty();
+        Self {
+            path: path.to_owned(),
+            from: *line.lines.start(),
+            to: *line.lines.end(),
+            commit: line.finding.as_ref().map(|finding| finding.commit.oid),
+            items: line.makers.iter().map(Named::of).collect(),
+            proven,
+        }
+    }
+}
+
+impl LinesShown {
+    /// Returns whether an item made them.
+    pub fn by_item(&self, item: &ItemShown) -> bool {
+        self.items.contains(&item.named())
+    }
+}
+
+impl Named {
+    /// Returns what commands call the run.
+    pub fn place(&self) -> String {
+        Place::fetched(&self.reference)
+            .map_or_else(|| self.run.to_string(), |(remote, _)| format!("{remote}/{}", self.run))
+    }
+
+    fn of(maker: &Maker) -> Self {
+        let at = &maker.patch.told.at;
+        Self { run: at.run.clone(), reference: at.reference.clone(), item: maker.patch.item.clone() }
+    }
+}
+
+impl ItemShown {
+    fn of(maker: &Maker, judge: &mut Judge<'_>) -> Result<Self, Error> {
+        let Named { run, reference, item } = Named::of(maker);
+        let known = judge.runs.known(&maker.patch.told.at);
+        let made = match &known.run {
+            Some(run) => Made::of(run, &item, judge)?,
+            None => None,
+        };
+        let Known { standing, .. } = &*known;
+        Ok(Self { run, reference, item, product: maker.patch.product.sha256, standing: standing.clone(), made })
+    }
+
+    /// Returns the item by its name.
+    pub fn named(&self) -> Named {
+        Named { run: self.run.clone(), reference: self.reference.clone(), item: self.item.clone() }
+    }
+}
+
+impl Made {
+    fn of(run: &Vetted, id: &ItemId, judge: &Judge<'_>) -> Result<Option<Self>, Error> {
+        let ended = run.links.iter().rev().find_map(|link| match &link.entry.event {
+            Event::ItemReconciled(e) if e.item == *id && e.status == Outcome::Done => Some((&link.entry, e)),
+            _ => None,
+        });
+        let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return Ok(None) };
+        let item = run.state.graph.item(at);
+        let blob = run.file(judge.store, &run.state.layout().manifest(id))?;
+        // In a partial clone it may be elsewhere.
+        let bytes = blob.and_then(|blob| blob.read(judge.store).ok());
+        let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
+        Ok(Some(Self {
+            attempt: ended.attempt,
+            at: entry.at,
+            actor: entry.actor.clone(),
+            executor: item.executor.clone(),
+            subagent: manifest.as_ref().and_then(|manifest| manifest.subagent.clone()),
+            argv: manifest.as_ref().map(|manifest| manifest.argv.clone()),
+            sandbox: manifest.map(|manifest| manifest.sandbox),
+            prompt: Prompt::of(item),
+            check: ended.verify,
+            sealed: run.state.sealed,
+        }))
+    }
+}
+
+impl Prompt {
+    fn of(item: &Item) -> Self {
+        let digest = Digest::of(&format::canonical(&item.inputs));
+        let text = match (item.inputs.get("command"), item.inputs.get("workerInput")) {
+            (Some(serde_json::Value::String(command)), _) => command.clone(),
+            (Some(told), _) | (None, Some(told)) => told.to_string(),
+            (None, None) => serde_json::Value::Object(item.inputs.clone()).to_string(),
+        };
+        Self { digest, text: printable::cut_to(text, PROMPT) }
+    }
+}
+
+impl Verdict {
+    /// Returns whether such a commit is what it says: an item's, or a person's who says nothing else.
+    pub fn passes(self) -> bool {
+        matches!(self, Self::Product | Self::Person)
+    }
+
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Product => "product",
+            Self::Unproven => "unproven",
+            Self::Changed => "changed",
+            Self::UnknownRun => "unknown-run",
+            Self::Person => "person",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl Serialize for How {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::Tree => "tree",
+            Self::PatchId => "patch-id",
+        })
+    }
+}
+
+impl Serialize for Standing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::Proven => "proven",
+            Self::Stranger(_) => "unknown-key",
+            Self::Barred(_) => "not-verified",
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! What people ask about: a commit, lines of a file, or the commits between two.
+
+use std::ops::RangeInclusive;
+use std::path::{Component, Path, PathBuf};
+
+use gix::bstr::{BString, ByteSlice as _};
+
+use crate::git::program;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::repository::Repository;
+
+use super::Error;
+
+/// What is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// One commit.
+    Commit(Oid),
+    /// Commits, the oldest first.
+    Range(Vec<Oid>),
+    /// Lines of a file: as it stands in the work tree, or in a commit.
+    Lines { commit: Option<Oid>, path: BString, lines: Option<RangeInclusive<u64>> },
+}
+
+/// Reads what is asked about. What names a commit is one; a path that does too is told apart by `./` before it.
+pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error> {
+    let store = &repository.store;
+    if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
+        match range(store, text) {
+            Err(Error::NoCommit(_) | Error::NoRange(_)) => {}
+            other => return other.map(Asked::Range),
+        }
+    }
+    if let Some(commit) = commit(store, text)? {
+        return Ok(Asked::Commit(commit));
+    }
+    let below = below(repository);
+    let head = commit(store, "HEAD")?;
+    let place = Place { store, commit: head, folder: below.as_deref() };
+    if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
+        // Line numbers are those of the file that people see, where there is one.
+        let seen = |top: PathBuf| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok();
+        let commit = commit.filter(|_| !store.work_dir().is_some_and(seen));
+        return Ok(Asked::Lines { commit, path, lines });
+    }
+    if let Some((revision, path)) = text.split_once(':')
+        && let Some(commit) = commit(store, revision)?
+        && let Some(found) = (Place { store, commit: Some(commit), folder: None }).lines(path)?
+    {
+        return Ok(found);
+    }
+    Err(Error::Nothing(text.to_owned()))
+}
+
+/// Returns the commits of `A..B`, the oldest first; a side that is left out is `HEAD`.
+pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, Error> {
+    let no_commit = |named: &str| Error::NoCommit(named.to_owned());
+    let (from, to) = text.split_once("..").ok_or_else(|| Error::NoRange(text.to_owned()))?;
+    if to.starts_with('.') {
+        return Err(Error::NoRange(text.to_owned()));
+    }
+    let end = |named: &str| -> Result<Oid, Error> {
+        let named = if named.is_empty() { "HEAD" } else { named };
+        commit(store, named)?.ok_or_else(|| no_commit(named))
+    };
+    let (from, to) = (end(from)?, end(to)?);
+    let listed =
+        pure(store).args(["rev-list", "--topo-order", "--reverse", &format!("^{from}"), &to.to_string()]).run()?;
+    Ok(String::from_utf8_lossy(&listed).lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+/// Returns the commit that a revision names, if it names one.
+fn commit(store: &Store, named: &str) -> Result<Option<Oid>, Error> {
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let call =
+        pure(store).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{named}^{{commit}}")]);
+    match call.line() {
+        // Before git 2.30 it repeats what ends the options.
+        Ok(line) => Ok(line.lines().last().and_then(|line| line.parse().ok())),
+        Err(program::Error::Failed { .. }) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Returns a call of git that walks along what is stored: nothing stands in for it.
+fn pure(store: &Store) -> program::Git {
+    store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null")
+}
+
+/// Returns the folder that people are in, below the top of the work tree; none outside of it.
+fn below(repository: &Repository) -> Option<PathBuf> {
+    let top = repository.store.work_dir()?;
+    let here = repository.environment.directory.canonicalize().ok()?;
+    here.strip_prefix(top).ok().map(Path::to_owned)
+}
+
+/// Where files are looked for: in a commit, below a folder.
+struct Place<'a> {
+    store: &'a Store,
+    commit: Option<Oid>,
+    folder: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    /// Reads `path` or `path:line`; the name of a file may itself end like that, and then is one.
+    fn lines(&self, text: &str) -> Result<Option<Asked>, Error> {
+        if let Some(path) = self.file(text)? {
+            return Ok(Some(Asked::Lines { commit: self.commit, path, lines: None }));
+        }
+        let Some((path, line)) = text.rsplit_once(':') else { return Ok(None) };
+        let Some(line) = line.parse::<u64>().ok().filter(|line| *line > 0) else { return Ok(None) };
+        let path = self.file(path)?;
+        Ok(path.map(|path| Asked::Lines { commit: self.commit, path, lines: Some(line..=line) }))
+    }
+
+    /// Returns the path of a file of the commit, from the top.
+    fn file(&self, text: &str) -> Result<Option<BString>, Error> {
+        let (Some(commit), Some(path)) = (self.commit, self.path_at_top(text)) else { return Ok(None) };
+        let tree = super::commit::Commit::read(self.store, commit)?.tree;
+        let found = if path.is_empty() { None } else { self.store.blob_at(tree, &path)? };
+        Ok(found.map(|_| path.into()))
+    }
+
+    /// Returns a path as it is from the top of the work tree; none where it leads out of it.
+    fn path_at_top(&self, text: &str) -> Option<String> {
+        let top = self.store.work_dir();
+        let text = Path::new(text);
+        let joined = match (text.is_absolute(), top) {
+            (true, Some(top)) => text.strip_prefix(top).ok()?.to_owned(),
+            (true, None) => return None,
+            (false, _) => self.folder.unwrap_or(Path::new("")).join(text),
+        };
+        let mut path: Vec<&str> = Vec::new();
+        for component in joined.components() {
+            match component {
+                Component::CurDir => {}
+                Component::ParentDir => drop(path.pop()?),
+                Component::Normal(name) => path.push(name.to_str()?),
+                Component::Prefix(_) | Component::RootDir => return None,
+            }
+        }
+        Some(path.join("/"))
+    }
+}

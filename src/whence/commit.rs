@@ -1,0 +1,113 @@
+//! A commit of the user's, and what it says of itself.
+
+use gix::objs::{CommitRef, Kind};
+
+use crate::apply;
+use crate::git::store::{self, Store};
+use crate::model::digest::Oid;
+
+/// A commit as it is stored: nothing stands in for it.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// Its name.
+    pub oid: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents.
+    pub parents: Vec<Oid>,
+    /// Its author, by name and address: a claim.
+    pub author: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// What its message says it was made of: a hint, and never evidence.
+    pub claims: Vec<Claim>,
+}
+
+/// One item that a message names, as `apply` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// The run.
+    pub run: String,
+    /// The item, where one is named.
+    pub item: Option<String>,
+    /// The digest of the product, where one is named.
+    pub product: Option<String>,
+}
+
+impl Commit {
+    /// Reads a commit.
+    pub(super) fn read(store: &Store, oid: Oid) -> Result<Self, store::Error> {
+        let (kind, bytes) = store.read(oid)?;
+        if kind != Kind::Commit {
+            return Err(store::Error::Kind(oid, kind));
+        }
+        let commit =
+            CommitRef::from_bytes(&bytes, store.hash_kind()).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
+        let message = commit.message.to_string();
+        // What follows the address is when.
+        let author = commit.author.to_string();
+        let author = author.rsplit_once('>').map_or_else(|| author.clone(), |(who, _)| format!("{who}>"));
+        Ok(Self {
+            oid,
+            tree: Oid(commit.tree()),
+            parents: commit.parents().map(Oid).collect(),
+            author,
+            subject: message.lines().next().unwrap_or_default().to_owned(),
+            claims: claims(&message),
+        })
+    }
+}
+
+/// Reads what a message names: anywhere in it, because those of several commits are often put into one.
+fn claims(message: &str) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for line in message.lines() {
+        let Some((key, value)) = line.trim().split_once(':') else { continue };
+        let (key, value) = (key.trim_end(), value.trim().to_owned());
+        if key.eq_ignore_ascii_case(apply::RUN) {
+            claims.push(Claim { run: value, ..Claim::default() });
+        } else if key.eq_ignore_ascii_case(apply::ITEM) {
+            match claims.last_mut() {
+                Some(last) if last.item.is_none() => last.item = Some(value),
+                last => {
+                    let run = last.map(|last| last.run.clone()).unwrap_or_default();
+                    claims.push(Claim { run, item: Some(value), product: None });
+                }
+            }
+        } else if key.eq_ignore_ascii_case(apply::PRODUCT) {
+            match claims.last_mut() {
+                Some(last) if last.product.is_none() => last.product = Some(value),
+                _ => claims.push(Claim { product: Some(value), ..Claim::default() }),
+            }
+        }
+    }
+    let mut once: Vec<Claim> = Vec::new();
+    for claim in claims {
+        if !once.contains(&claim) {
+            once.push(claim);
+        }
+    }
+    once
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_read_wherever_they_stand() {
+        let claim = |run: &str, item: Option<&str>, product: Option<&str>| Claim {
+            run: run.into(),
+            item: item.map(Into::into),
+            product: product.map(Into::into),
+        };
+        let one =
+            "a, b: apply\n\nHandoff-Run: r\nHandoff-Item: a\nHandoff-Product: 1\nHandoff-Item: b\nHandoff-Product: 2\n";
+        let two = [claim("r", Some("a"), Some("1")), claim("r", Some("b"), Some("2"))];
+        assert_eq!(claims(one), two);
+        let squashed = "Squash\n\n    x\n\n    handoff-run: r\n    Handoff-Item: a\n    Handoff-Product: 1\n\nHandoff-Run: s\n\nHandoff-Run: s\n";
+        assert_eq!(claims(squashed), [two[0].clone(), claim("s", None, None)]);
+        assert_eq!(claims("Handoff-Item: a\nHandoff-Product: 1\nHandoff-Product: 2").len(), 2);
+        assert_eq!(claims("Fix: the Handoff-Run\n\nSigned-off-by: x"), []);
+    }
+}

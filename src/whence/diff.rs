@@ -1,0 +1,162 @@
+//! A patch as data: which lines it adds to and takes from which files. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::bstr::{BString, ByteSlice as _};
+
+use crate::git::quoted_path;
+use crate::model::digest::{Digest, Hasher};
+
+/// What a patch does to one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FileDiff {
+    /// The lines that it adds, each once.
+    pub(super) added: BTreeSet<Vec<u8>>,
+    /// The lines that it takes away, each once.
+    pub(super) removed: BTreeSet<Vec<u8>>,
+    /// The name that git gives what it makes of a binary file.
+    pub(super) binary: Option<String>,
+    /// Whether it takes the file away.
+    pub(super) gone: bool,
+}
+
+/// What a patch does.
+#[derive(Clone, Debug)]
+pub(super) struct Diff {
+    /// What it does to each file.
+    pub(super) files: BTreeMap<BString, FileDiff>,
+    /// The digest of it without what only says where: the numbers of lines, the headings of hunks, and the names of text files' blobs.
+    pub(super) verbatim: Digest,
+}
+
+impl Diff {
+    /// Reads a patch as `git diff-tree -p --binary --full-index --no-renames` writes it.
+    pub(super) fn read(patch: &[u8]) -> Self {
+        let mut reader = Reader::default();
+        for line in patch.lines_with_terminator() {
+            reader.take(line);
+        }
+        reader.end();
+        Self { files: reader.files, verbatim: reader.hasher.finish().0 }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    files: BTreeMap<BString, FileDiff>,
+    now: Option<(BString, FileDiff)>,
+    /// The names of the blobs of the file, until it is known whether they count.
+    blobs: Vec<u8>,
+    /// How many old and new lines of the hunk are still to come.
+    left: (u64, u64),
+    hasher: Hasher,
+}
+
+impl Reader {
+    fn take(&mut self, line: &[u8]) {
+        if self.left != (0, 0) || line.starts_with(b"\\") {
+            return self.content(line);
+        }
+        if let Some(names) = line.strip_prefix(b"diff --git ") {
+            self.end();
+            self.now = Some((path(names.trim_end_with(|c| c == '\n')), FileDiff::default()));
+            self.hasher.update(line);
+        } else if let Some(blobs) = line.strip_prefix(b"index ") {
+            self.blobs = blobs.to_vec();
+        } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
+            self.left = counts(hunk);
+            self.hasher.update(b"@@\n");
+        } else if line.starts_with(b"GIT binary patch") {
+            let blobs = self.blobs.to_str_lossy().into_owned();
+            let made =
+                blobs.split_once("..").map(|(_, new)| new.split_whitespace().next().unwrap_or_default().to_owned());
+            if let Some((_, file)) = &mut self.now {
+                file.binary = made;
+            }
+            self.hasher.update(blobs.as_bytes());
+            self.hasher.update(line);
+        } else {
+            if let Some((_, file)) = self.now.as_mut().filter(|_| line.starts_with(b"deleted file mode ")) {
+                file.gone = true;
+            }
+            self.hasher.update(line);
+        }
+    }
+
+    /// Takes a line of a hunk.
+    fn content(&mut self, line: &[u8]) {
+        self.hasher.update(line);
+        let Some((first, text)) = line.split_first() else { return };
+        let (old, new) = (&mut self.left.0, &mut self.left.1);
+        let Some((_, file)) = &mut self.now else { return };
+        let text = text.strip_suffix(b"\n").unwrap_or(text).to_vec();
+        match first {
+            b'+' => {
+                *new = new.saturating_sub(1);
+                file.added.insert(text);
+            }
+            b'-' => {
+                *old = old.saturating_sub(1);
+                file.removed.insert(text);
+            }
+            b'\\' => {}
+            _ => (*old, *new) = (old.saturating_sub(1), new.saturating_sub(1)),
+        }
+    }
+
+    fn end(&mut self) {
+        self.files.extend(self.now.take());
+        self.blobs.clear();
+        self.left = (0, 0);
+    }
+}
+
+/// Returns the path of `a/<path> b/<path>`, either of which may be in quotes.
+fn path(names: &[u8]) -> BString {
+    let named = match quoted_path::read(names) {
+        Some((path, _)) => path,
+        // Both names are the same, so that each takes half of what a space leaves.
+        None => names[..names.len().saturating_sub(1) / 2].into(),
+    };
+    named.strip_prefix(b"a/").map(BString::from).unwrap_or(named)
+}
+
+/// Reads `7,2 +9,3 @@ …`: how many old and new lines a hunk has.
+fn counts(hunk: &[u8]) -> (u64, u64) {
+    let text = hunk.to_str_lossy();
+    let count = |range: Option<&str>| {
+        let range = range.unwrap_or_default();
+        range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
+    };
+    let mut words = text.split(' ');
+    (count(words.next()), count(words.next()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "diff --git a/x y.txt b/x y.txt\nindex 1..2 100644\n--- a/x y.txt\t\n+++ b/x y.txt\t\n\
+        @@ -10,3 +20,4 @@ fn\n one\n--- two\n+++ zwei\n+@@ -1 +1 @@\n three\n\\ No newline at end of file\n\
+        diff --git \"a/\\303\\274\" \"b/\\303\\274\"\nnew file mode 100755\nindex 0..abc\nGIT binary patch\nliteral 1\nIc$@\n\n";
+
+    #[test]
+    fn lines_are_told_by_file() {
+        let diff = Diff::read(PATCH.as_bytes());
+        let set = |lines: &[&str]| lines.iter().map(|line| line.as_bytes().to_vec()).collect::<BTreeSet<_>>();
+        let text = &diff.files[&BString::from("x y.txt")];
+        assert_eq!((&text.added, &text.removed), (&set(&["++ zwei", "@@ -1 +1 @@"]), &set(&["-- two"])));
+        assert_eq!(diff.files[&BString::from("ü")].binary.as_deref(), Some("abc"));
+        assert_eq!(diff.files.len(), 2);
+    }
+
+    #[test]
+    fn only_where_it_stands_does_not_count() {
+        let verbatim = |patch: &str| Diff::read(patch.as_bytes()).verbatim;
+        let same = PATCH.replace("-10,3 +20,4 @@ fn", "-110,3 +7,4 @@").replace("index 1..2", "index 8..9");
+        assert_eq!(verbatim(PATCH), verbatim(&same));
+        for (from, to) in [(" one", "  one"), ("index 0..abc", "index 0..abd"), ("100755", "100644"), ("+@@", "-@@")] {
+            assert_ne!(verbatim(PATCH), verbatim(&PATCH.replace(from, to)), "{from}");
+        }
+    }
+}

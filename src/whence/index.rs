@@ -1,0 +1,188 @@
+//! What the runs of this repository say that their items handed over, theirs and those that were fetched.
+//!
+//! Nothing of it is believed: it says where to look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::git::aside::Aside;
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::ledger::chain;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, Outcome, Product};
+use crate::model::format;
+use crate::model::name::{ItemId, RunId};
+use crate::model::place::{Kind, Place};
+use crate::model::plan::ProductKey;
+
+use super::Error;
+use super::diff::Diff;
+
+/// The largest patch that is looked for by what it does, and not only by its name.
+const LARGEST: usize = 64 << 20;
+
+/// The largest patch of which every line is remembered.
+const REMEMBERED: usize = 1 << 20;
+
+/// The most bytes of patches of which every line is remembered, all together.
+const REMEMBERED_IN_ALL: usize = 128 << 20;
+
+/// The most bytes of patches that git is given at once.
+const AT_ONCE: usize = 32 << 20;
+
+/// A run as it lies here, at one ref.
+#[derive(Clone, Debug)]
+pub(super) struct Lying {
+    /// The run.
+    pub(super) run: RunId,
+    /// The ref.
+    pub(super) reference: String,
+    /// The remote that it was fetched from.
+    pub(super) remote: Option<String>,
+}
+
+/// What a run says of itself.
+pub(super) struct Told {
+    /// Where it lies.
+    pub(super) at: Lying,
+    /// The hash of its first entry: the same in every copy.
+    pub(super) first: Option<Digest>,
+    /// The patches of its items that are done.
+    pub(super) patches: BTreeMap<ItemId, Product>,
+    /// Why nothing more is known of it.
+    pub(super) unreadable: Option<String>,
+}
+
+/// A patch that some item is said to have handed over.
+#[derive(Clone)]
+pub(super) struct Patch {
+    /// The run.
+    pub(super) told: Rc<Told>,
+    /// The item.
+    pub(super) item: ItemId,
+    /// What it is.
+    pub(super) product: Product,
+}
+
+/// All that there is, of which each run is read when it is first asked about.
+pub(super) struct Index {
+    refs: Vec<Lying>,
+    told: BTreeMap<usize, Rc<Told>>,
+    contents: Option<Rc<Contents>>,
+}
+
+/// All patches by what they do.
+#[derive(Default)]
+pub(super) struct Contents {
+    /// By their patch ids.
+    pub(super) by_id: BTreeMap<String, Vec<Patch>>,
+    /// What those do that are not too large to remember.
+    pub(super) known: Vec<(Patch, Rc<Diff>)>,
+}
+
+impl Index {
+    /// Looks which runs there are.
+    pub(super) fn new(store: &Store) -> Result<Self, refs::Error> {
+        let own = refs::list(store, format::RUN_REFS)?;
+        let own = own.into_iter().filter_map(|(reference, tip)| {
+            let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
+            Some((Lying { run, reference, remote: None }, tip))
+        });
+        let fetched = refs::list(store, format::FETCHED_REFS)?;
+        let fetched = fetched.into_iter().filter_map(|(reference, tip)| {
+            let (remote, place) = Place::fetched(&reference)?;
+            let run = RunId::parse(&place.name).ok().filter(|_| place.kind == Kind::Run)?;
+            let remote = Some(remote.to_owned());
+            Some((Lying { run, reference, remote }, tip))
+        });
+        // A copy that is no different is not looked at a second time.
+        let mut seen = BTreeSet::new();
+        let all = own.chain(fetched).filter(|(lying, tip)| seen.insert((lying.run.clone(), *tip)));
+        Ok(Self { refs: all.map(|(lying, _)| lying).collect(), told: BTreeMap::new(), contents: None })
+    }
+
+    /// Returns the runs of a name, ours before those of others.
+    pub(super) fn named(&mut self, store: &Store, run: &str) -> Vec<Rc<Told>> {
+        let places = 0..self.refs.len();
+        let named: Vec<usize> = places.filter(|at| self.refs[*at].run.as_str() == run).collect();
+        named.into_iter().map(|at| self.told(store, at)).collect()
+    }
+
+    /// Returns what is to be said of the runs that were looked at and could not be read.
+    pub(super) fn complaints(&self) -> impl Iterator<Item = String> {
+        self.told.values().filter_map(|told| {
+            let why = told.unreadable.as_ref()?;
+            Some(format!("{} cannot be read, so nothing was looked for in it: {why}", told.at.reference))
+        })
+    }
+
+    fn told(&mut self, store: &Store, at: usize) -> Rc<Told> {
+        let lying = &self.refs[at];
+        Rc::clone(self.told.entry(at).or_insert_with(|| Rc::new(tell(store, lying.clone()))))
+    }
+
+    /// Returns all patches by what they do.
+    pub(super) fn contents(&mut self, store: &Store, aside: &Aside) -> Result<Rc<Contents>, Error> {
+        if let Some(contents) = &self.contents {
+            return Ok(Rc::clone(contents));
+        }
+        let mut users: BTreeMap<Oid, Vec<Patch>> = BTreeMap::new();
+        for at in 0..self.refs.len() {
+            let told = self.told(store, at);
+            for (item, product) in &told.patches {
+                let patch = Patch { told: Rc::clone(&told), item: item.clone(), product: *product };
+                users.entry(product.oid).or_default().push(patch);
+            }
+        }
+        let contents = Rc::new(read(store, aside, &users)?);
+        self.contents = Some(Rc::clone(&contents));
+        Ok(contents)
+    }
+}
+
+fn read(store: &Store, aside: &Aside, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, Error> {
+    let mut contents = Contents::default();
+    let mut ids: BTreeSet<(Oid, String)> = BTreeSet::new();
+    let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);
+    let mut remembered = 0;
+    for (oid, users) in users {
+        // One that is elsewhere, or is no patch of a size to look at, is found by its name alone.
+        let Ok(patch) = store.read_blob_of(*oid, LARGEST as u64) else { continue };
+        if patch.len() <= REMEMBERED && remembered + patch.len() <= REMEMBERED_IN_ALL {
+            remembered += patch.len();
+            let diff = Rc::new(Diff::read(&patch));
+            contents.known.extend(users.iter().map(|user| (user.clone(), Rc::clone(&diff))));
+        }
+        bytes += patch.len();
+        waiting.push((*oid, patch));
+        if bytes > AT_ONCE {
+            ids.extend(aside.patch_ids(waiting.iter().map(|(oid, patch)| (*oid, patch.as_slice())))?);
+            (waiting, bytes) = (Vec::new(), 0);
+        }
+    }
+    ids.extend(aside.patch_ids(waiting.iter().map(|(oid, patch)| (*oid, patch.as_slice())))?);
+    for (oid, id) in ids {
+        contents.by_id.entry(id).or_default().extend(users.get(&oid).into_iter().flatten().cloned());
+    }
+    Ok(contents)
+}
+
+fn tell(store: &Store, at: Lying) -> Told {
+    let links = match chain::read(store, &at.reference) {
+        Ok(Some((_, links))) => links,
+        Ok(None) => Vec::new(),
+        Err(error) => {
+            return Told { at, first: None, patches: BTreeMap::new(), unreadable: Some(error.to_string()) };
+        }
+    };
+    let mut patches = BTreeMap::new();
+    for link in &links {
+        if let Event::ItemReconciled(e) = &link.entry.event
+            && let Some(product) = e.products.get(&ProductKey::Patch).filter(|_| e.status == Outcome::Done)
+        {
+            patches.insert(e.item.clone(), *product);
+        }
+    }
+    Told { at, first: links.first().map(|link| link.hash), patches, unreadable: None }
+}

@@ -1,0 +1,357 @@
+//! What one commit is: what an item handed over, something else that says it were, or a person's.
+//!
+//! A commit is held against what its message names first, because that is where to look; nothing is believed of it. What decides
+//! is its tree and that of its parent.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::git::aside::Aside;
+use crate::git::history;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::verify::Gate;
+
+use super::Error;
+use super::commit::{Claim, Commit};
+use super::diff::Diff;
+use super::index::{Index, Patch};
+use super::known::{Fit, Placed, Runs, Standing};
+
+/// The largest change of a commit that is looked at line by line.
+const LARGEST: usize = 64 << 20;
+
+/// What a commit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Exactly what one or more items handed over, proven.
+    Product,
+    /// That, by a run which does not verify, or is signed by a key that is not known here.
+    Unproven,
+    /// It says that it is what an item handed over, and is not, or is not quite what one did.
+    Changed,
+    /// It names a run that is not here.
+    UnknownRun,
+    /// It says nothing of the kind, and no item of a run that is here handed it over.
+    Person,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// By what a commit was found to be what items handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Putting their patches onto its parent makes exactly its tree.
+    Tree,
+    /// It has the patch id of the item's patch, and its very lines: perhaps elsewhere in the files.
+    PatchId,
+}
+
+/// What was found of a commit.
+pub struct Finding {
+    /// The commit.
+    pub commit: Commit,
+    /// What it is.
+    pub verdict: Verdict,
+    /// By what that was found.
+    pub how: Option<How>,
+    /// Why, in a line.
+    pub detail: String,
+    /// The items whose patches it is made of, in order.
+    pub(super) makers: Vec<Maker>,
+    /// Other items of which each alone handed over the same.
+    pub(super) others: Vec<Maker>,
+    /// The trees after each of the items that changed something, where they were put onto its parent.
+    pub(super) steps: Vec<(Maker, Oid)>,
+}
+
+/// An item that handed over a patch, and what its run's word is worth.
+#[derive(Clone)]
+pub(super) struct Maker {
+    pub(super) patch: Patch,
+    pub(super) standing: Standing,
+}
+
+/// What commits are held against.
+pub(super) struct Judge<'a> {
+    pub(super) store: &'a Store,
+    pub(super) aside: Aside,
+    pub(super) index: Index,
+    pub(super) runs: Runs<'a>,
+    found: BTreeMap<Oid, Rc<Finding>>,
+}
+
+/// A commit on the table, with its parent's tree.
+pub(super) struct Case {
+    pub(super) commit: Commit,
+    pub(super) before: Oid,
+    change: Option<Rc<Change>>,
+}
+
+/// What a commit changes.
+pub(super) struct Change {
+    pub(super) id: Option<String>,
+    pub(super) diff: Diff,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(store: &'a Store, gate: &'a Gate<'a>) -> Result<Self, Error> {
+        let (aside, index) = (Aside::new(store)?, Index::new(store)?);
+        Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
+    }
+
+    /// Returns what a reader should know of what was looked at.
+    pub(super) fn cautions(&self) -> impl Iterator<Item = String> {
+        self.index.complaints().chain(self.runs.cautions().map(str::to_owned))
+    }
+
+    /// Says what some commits are.
+    pub(super) fn all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
+        commits.iter().map(|commit| self.judge(*commit)).collect()
+    }
+
+    /// Says what a commit is.
+    pub(super) fn judge(&mut self, oid: Oid) -> Result<Rc<Finding>, Error> {
+        if let Some(found) = self.found.get(&oid) {
+            return Ok(Rc::clone(found));
+        }
+        let commit = Commit::read(self.store, oid)?;
+        let found = match self.look(commit.clone()) {
+            // Whatever git says of it, in a partial clone that is for want of objects.
+            Err(Error::Git(_)) if history::is_partial(self.store) => {
+                Finding::plain(commit, Verdict::Unclear, "what it changes is not in this partial clone")
+            }
+            other => other?,
+        };
+        let found = Rc::new(found);
+        self.found.insert(oid, Rc::clone(&found));
+        Ok(found)
+    }
+
+    fn look(&mut self, commit: Commit) -> Result<Finding, Error> {
+        let before = match commit.parents.first() {
+            None => self.store.empty_tree(),
+            Some(parent) if self.store.contains(*parent) => Commit::read(self.store, *parent)?.tree,
+            Some(_) => return Ok(Finding::plain(commit, Verdict::Unclear, "its parent is not in this repository")),
+        };
+        let mut case = Case { commit, before, change: None };
+        if !case.commit.claims.is_empty() {
+            return self.claimed(&mut case);
+        }
+        if case.commit.tree == before {
+            return Ok(Finding::plain(case.commit, Verdict::Person, "it changes nothing"));
+        }
+        Ok(match self.search(&mut case)? {
+            Some(found) => found,
+            None if case.commit.parents.len() > 1 => {
+                Finding::plain(case.commit, Verdict::Person, "a merge that is no item's of any run here")
+            }
+            None if case.change.is_none() => {
+                Finding::plain(case.commit, Verdict::Unclear, "it changes too much to be looked through")
+            }
+            None => Finding::plain(case.commit, Verdict::Person, "no item of any run here handed this over"),
+        })
+    }
+
+    /// Holds a commit against what its message names.
+    fn claimed(&mut self, case: &mut Case) -> Result<Finding, Error> {
+        let mut makers: Vec<Maker> = Vec::new();
+        for claim in case.commit.claims.clone() {
+            match self.resolve(&claim) {
+                Ok(maker) => makers.push(maker),
+                Err((Verdict::Changed, why)) => {
+                    let why = format!("it says that it is {}, but {why}", named(&claim));
+                    return self.otherwise(case, &why);
+                }
+                Err((verdict, why)) => return Ok(Finding::plain(case.commit.clone(), verdict, &why)),
+            }
+        }
+        if case.commit.tree == case.before {
+            let why = "it says that it is what an item handed over, and changes nothing";
+            return Ok(Finding::plain(case.commit.clone(), Verdict::Changed, why));
+        }
+        let patches: Vec<Patch> = makers.iter().map(|maker| maker.patch.clone()).collect();
+        let fit = self.runs.onto(&self.aside, &patches, case.before)?;
+        for maker in &mut makers {
+            maker.standing = self.runs.known(&maker.patch.told.at).standing.clone();
+        }
+        if let Some(Standing::Barred(why)) = makers.iter().map(|maker| &maker.standing).max() {
+            let detail = why.clone();
+            let found = Finding::plain(case.commit.clone(), Verdict::Unproven, &detail);
+            return Ok(Finding { makers, ..found });
+        }
+        if fit.tree() == Some(case.commit.tree) {
+            return Ok(Finding::made(case, &makers, fit.placed()));
+        }
+        if let [maker] = makers.as_slice()
+            && self.is_like(case, &maker.patch)? == Some(true)
+        {
+            return Ok(Finding::like(case, makers));
+        }
+        let found = self.search(case)?.filter(|found| found.how.is_some());
+        if let Some(found) = found
+            && makers.iter().all(|claimed| found.is_made_by(claimed))
+        {
+            return Ok(found);
+        }
+        let names: Vec<String> = makers.iter().map(Maker::name).collect();
+        let mut detail = format!("it says that it is what {} handed over, and ", names.join(" and "));
+        let verdict = if matches!(fit, Fit::Unable(_)) { Verdict::Unclear } else { Verdict::Changed };
+        match (&fit, fit.tree()) {
+            (Fit::Unable(why), _) => detail.push_str(why),
+            (_, None) => detail.push_str("that does not fit its parent"),
+            (_, Some(tree)) => detail.push_str(&self.differing(tree, case.commit.tree)?),
+        }
+        let found = Finding::plain(case.commit.clone(), verdict, &detail);
+        Ok(Finding { makers, ..found })
+    }
+
+    /// Says of a commit that claims what cannot be that it is changed, and what it is, if anything.
+    fn otherwise(&mut self, case: &mut Case, why: &str) -> Result<Finding, Error> {
+        let found = if case.commit.tree == case.before { None } else { self.search(case)? };
+        let is = found.filter(|found| found.how.is_some()).map(|found| {
+            let names: Vec<String> = found.makers.iter().map(Maker::name).collect();
+            format!("; what it holds was handed over by {}", names.join(" and "))
+        });
+        let detail = format!("{why}{}", is.unwrap_or_default());
+        Ok(Finding::plain(case.commit.clone(), Verdict::Changed, &detail))
+    }
+
+    /// Finds the patch that a message names; of the copies of its run the one whose word is worth most.
+    fn resolve(&mut self, claim: &Claim) -> Result<Maker, (Verdict, String)> {
+        let runs = self.index.named(self.store, &claim.run);
+        if runs.is_empty() {
+            return Err((Verdict::UnknownRun, format!("it names the run {:?}, which is not here", claim.run)));
+        }
+        let Some(item) = &claim.item else {
+            return Err((Verdict::Changed, "it names no item of it".to_owned()));
+        };
+        let mut found: Vec<Maker> = Vec::new();
+        for told in &runs {
+            let patch = told.patches.iter().find(|(id, _)| id.as_str() == item);
+            let patch =
+                patch.filter(|(_, is)| claim.product.as_ref().is_none_or(|said| *said == is.sha256.to_string()));
+            if let Some((id, product)) = patch {
+                let patch = Patch { told: Rc::clone(told), item: id.clone(), product: *product };
+                found.push(self.maker(patch));
+            }
+        }
+        found.sort_by(|a, b| a.standing.cmp(&b.standing));
+        if let Some(best) = found.into_iter().next() {
+            return Ok(best);
+        }
+        match runs.iter().find_map(|told| told.unreadable.clone()) {
+            Some(why) => {
+                Err((Verdict::Unproven, format!("it names the run {:?}, which cannot be read: {why}", claim.run)))
+            }
+            None => Err((Verdict::Changed, "the run has no such item, or it handed over another patch".to_owned())),
+        }
+    }
+
+    /// Returns who handed over a patch, with what its run's word is worth.
+    pub(super) fn maker(&mut self, patch: Patch) -> Maker {
+        let standing = self.runs.known(&patch.told.at).standing.clone();
+        Maker { patch, standing }
+    }
+
+    /// Returns what a commit changes; none where that is too much to look at.
+    pub(super) fn change(&mut self, case: &mut Case) -> Result<Option<Rc<Change>>, Error> {
+        if case.change.is_none() {
+            let (oid, tree) = (case.commit.oid, case.commit.tree);
+            if let Some(patch) = self.aside.patch(case.before, tree, LARGEST)? {
+                let id = self.aside.patch_ids([(oid, patch.as_slice())])?.into_iter().next().map(|(_, id)| id);
+                case.change = Some(Rc::new(Change { id, diff: Diff::read(&patch) }));
+            }
+        }
+        Ok(case.change.clone())
+    }
+
+    /// Returns whether a commit has the patch id of a patch: true if it has its very lines too, none if it has another.
+    pub(super) fn is_like(&mut self, case: &mut Case, patch: &Patch) -> Result<Option<bool>, Error> {
+        let Some(change) = self.change(case)? else { return Ok(None) };
+        let bytes = match self.runs.bytes(patch) {
+            Some(bytes) => bytes,
+            // What a run says that is not let through may be looked at, and is not believed.
+            None => match self.store.read_blob_of(patch.product.oid, LARGEST as u64) {
+                Ok(bytes) => bytes,
+                Err(_) => return Ok(None),
+            },
+        };
+        let id = self.aside.patch_ids([(case.commit.oid, bytes.as_slice())])?.into_iter().next().map(|(_, id)| id);
+        Ok((id.is_some() && id == change.id).then(|| Diff::read(&bytes).verbatim == change.diff.verbatim))
+    }
+
+    fn differing(&self, made: Oid, is: Oid) -> Result<String, Error> {
+        let paths = self.aside.paths(made, is)?;
+        let shown: Vec<String> = paths.iter().take(3).map(|path| format!("{:?}", path.to_string())).collect();
+        let more = paths.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Ok(format!("differs from it in {}{more}", shown.join(", ")))
+    }
+}
+
+impl Finding {
+    pub(super) fn plain(commit: Commit, verdict: Verdict, detail: &str) -> Self {
+        let (makers, others, steps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { commit, verdict, how: None, detail: detail.to_owned(), makers, others, steps }
+    }
+
+    /// Says of a commit that patches which were put onto its parent make its tree; those that change nothing are left out.
+    pub(super) fn made(case: &Case, makers: &[Maker], placed: Vec<Placed>) -> Self {
+        let mut steps = Vec::new();
+        for Placed { known, step } in placed.into_iter().filter(|placed| placed.step.changed) {
+            let is =
+                |maker: &&Maker| maker.patch.told.at.reference == known.at.reference && maker.patch.item == step.item;
+            steps.extend(makers.iter().find(is).map(|maker| (maker.clone(), step.tree)));
+        }
+        let made: Vec<Maker> = steps.iter().map(|(maker, _)| maker.clone()).collect();
+        let several = if made.len() == 1 { "the item's patch makes" } else { "the items' patches make" };
+        let detail = format!("{several} exactly this of its parent");
+        let found = Self::by(case, made, How::Tree, detail);
+        Self { steps, ..found }
+    }
+
+    /// Says of a commit that it has the very lines of a patch.
+    pub(super) fn like(case: &Case, makers: Vec<Maker>) -> Self {
+        Self::by(case, makers, How::PatchId, "it has the patch id of the item's patch, and its very lines".to_owned())
+    }
+
+    fn by(case: &Case, makers: Vec<Maker>, how: How, detail: String) -> Self {
+        let (verdict, detail) = match makers.iter().map(|maker| &maker.standing).max() {
+            None | Some(Standing::Proven) => (Verdict::Product, detail),
+            Some(Standing::Stranger(key)) => {
+                (Verdict::Unproven, format!("{detail}, but the run is signed with {key}, not known to you"))
+            }
+            Some(Standing::Barred(why)) => (Verdict::Unproven, format!("{detail}, but {why}")),
+        };
+        Self { makers, how: Some(how), ..Self::plain(case.commit.clone(), verdict, &detail) }
+    }
+
+    fn is_made_by(&self, claimed: &Maker) -> bool {
+        self.makers.iter().chain(&self.others).any(|maker| maker.patch.is(&claimed.patch))
+    }
+}
+
+impl Maker {
+    /// Returns the item as people name it.
+    pub(super) fn name(&self) -> String {
+        let at = &self.patch.told.at;
+        let remote = at.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
+        format!("{remote}{}/{}", at.run, self.patch.item)
+    }
+}
+
+impl Patch {
+    /// Returns whether two are one item's of one run, perhaps of two copies of it.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let run = |patch: &Self| (patch.told.first, patch.told.at.run.clone());
+        run(self) == run(other) && self.item == other.item && self.product.sha256 == other.product.sha256
+    }
+}
+
+fn named(claim: &Claim) -> String {
+    match &claim.item {
+        Some(item) => format!("what {item:?} of the run {:?} handed over", claim.run),
+        None => format!("of the run {:?}", claim.run),
+    }
+}

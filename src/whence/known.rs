@@ -1,0 +1,211 @@
+//! What verification says of the runs that somebody's commits may come from. Each is asked about once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::apply::compose::Composer;
+use crate::apply::{self, Step};
+use crate::git::aside::Aside;
+use crate::git::{checked, history, store};
+use crate::model::causes;
+use crate::model::digest::Oid;
+use crate::run::{Vetted, target};
+use crate::verify::Gate;
+
+use super::Error;
+use super::index::{Lying, Patch};
+
+/// What can be said on the word of a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It verifies, and whoever asks knows every key that signed it.
+    Proven,
+    /// It verifies, and is signed by a key that is not known here: by anybody.
+    Stranger(String),
+    /// It does not verify, or is not trusted.
+    Barred(String),
+}
+
+/// A run that was held against all that is known.
+pub(super) struct Known {
+    /// Where it lies.
+    pub(super) at: Lying,
+    /// What its word is worth.
+    pub(super) standing: Standing,
+    /// The run, unless it is barred.
+    pub(super) run: Option<Rc<Vetted>>,
+    /// What a reader should know of it.
+    cautions: Vec<String>,
+}
+
+/// All of them.
+pub(super) struct Runs<'g> {
+    gate: &'g Gate<'g>,
+    known: BTreeMap<String, Rc<Known>>,
+    composers: BTreeMap<String, Result<Composer, String>>,
+}
+
+impl<'g> Runs<'g> {
+    pub(super) fn new(gate: &'g Gate<'g>) -> Self {
+        Self { gate, known: BTreeMap::new(), composers: BTreeMap::new() }
+    }
+
+    /// Takes a run through the gate.
+    pub(super) fn known(&mut self, lying: &Lying) -> Rc<Known> {
+        let gate = self.gate;
+        let ask = || Rc::new(judged(gate, lying).unwrap_or_else(|why| Known::barred(lying, why)));
+        Rc::clone(self.known.entry(lying.reference.clone()).or_insert_with(ask))
+    }
+
+    /// Puts patches onto a tree, run by run in the order in which they are named.
+    pub(super) fn onto(&mut self, aside: &Aside, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
+        let mut groups: Vec<(&Lying, BTreeSet<usize>)> = Vec::new();
+        for patch in patches {
+            let lying = &patch.told.at;
+            let Some(run) = &self.known(lying).run else { return Ok(Fit::Not) };
+            let at = target::item(run, patch.item.as_str())?;
+            match groups.iter_mut().find(|(one, _)| one.reference == lying.reference) {
+                Some((_, items)) => drop(items.insert(at)),
+                None => groups.push((lying, BTreeSet::from([at]))),
+            }
+        }
+        let (mut placed, mut now) = (Vec::new(), tree);
+        for (lying, items) in groups {
+            let composer = match self.composer(aside, lying)? {
+                Ok(composer) => composer,
+                Err(why) => return Ok(Fit::Unable(why)),
+            };
+            let steps = match composer.onto(&items, now) {
+                Ok(Some(steps)) => steps,
+                Ok(None) => return Ok(Fit::Not),
+                Err(error) => return self.failed(lying, error),
+            };
+            now = steps.last().map_or(now, |step| step.tree);
+            let known = self.known(lying);
+            placed.extend(steps.into_iter().map(|step| Placed { known: Rc::clone(&known), step }));
+        }
+        Ok(Fit::Placed(placed))
+    }
+
+    /// Returns what puts the items of a run onto trees, or why nothing can.
+    pub(super) fn composer(&mut self, aside: &Aside, lying: &Lying) -> Result<Result<&mut Composer, String>, Error> {
+        if !self.composers.contains_key(&lying.reference) {
+            let composer = match self.known(lying).run.clone() {
+                None => Err("the run does not verify".to_owned()),
+                Some(run) => match Composer::new(aside.store(), run) {
+                    Ok(composer) => Ok(composer),
+                    Err(error) => Err(self.failed(lying, error)?.why()),
+                },
+            };
+            self.composers.insert(lying.reference.clone(), composer);
+        }
+        let composer = self.composers.get_mut(&lying.reference).expect("it was put there, if it was not there");
+        Ok(composer.as_mut().map_err(|why| why.clone()))
+    }
+
+    /// What is not here is nothing to hold a commit against; a run whose bytes are not those that it recorded is barred.
+    fn failed(&mut self, lying: &Lying, error: apply::Error) -> Result<Fit, Error> {
+        let partial = history::is_partial(self.gate.store);
+        match error {
+            apply::Error::NoBase(_) | apply::Error::Store(store::Error::Missing(_)) => Ok(Fit::Unable(chain(&error))),
+            apply::Error::Patch(..) | apply::Error::Git(_) | apply::Error::Merge(_) if partial => {
+                Ok(Fit::Unable("what it is made of is not in this partial clone".to_owned()))
+            }
+            apply::Error::NoPatch(_) | apply::Error::Patch(..) => Ok(Fit::Not),
+            apply::Error::Altered(..) => {
+                self.bar(lying, chain(&error));
+                Ok(Fit::Not)
+            }
+            other => Err(other.into()),
+        }
+    }
+
+    /// Takes back what was said for a run.
+    fn bar(&mut self, lying: &Lying, why: String) {
+        self.known.insert(lying.reference.clone(), Rc::new(Known::barred(lying, why)));
+    }
+
+    /// Returns what a reader should know of the runs on whose word something is said.
+    pub(super) fn cautions(&self) -> impl Iterator<Item = &str> {
+        let proven = self.known.values().filter(|known| known.standing == Standing::Proven);
+        proven.flat_map(|known| &known.cautions).map(String::as_str)
+    }
+
+    /// Returns the bytes of a patch, as the run that is let through recorded them; none where they are not here.
+    pub(super) fn bytes(&mut self, patch: &Patch) -> Option<Vec<u8>> {
+        let lying = &patch.told.at;
+        let run = self.known(lying).run.clone()?;
+        match run.product(patch.product.oid).that_is(patch.product.sha256).read(self.gate.store) {
+            Ok(bytes) => Some(bytes),
+            Err(checked::Error::Store(_)) => None,
+            Err(altered) => {
+                self.bar(lying, chain(&altered));
+                None
+            }
+        }
+    }
+}
+
+/// Whether patches fit onto a tree.
+pub(super) enum Fit {
+    /// What came of each, in order.
+    Placed(Vec<Placed>),
+    /// They do not fit.
+    Not,
+    /// It cannot be told, because something is not here.
+    Unable(String),
+}
+
+impl Fit {
+    /// Returns the tree in the end.
+    pub(super) fn tree(&self) -> Option<Oid> {
+        match self {
+            Self::Placed(placed) => placed.last().map(|last| last.step.tree),
+            Self::Not | Self::Unable(_) => None,
+        }
+    }
+
+    /// Returns what came of each patch; nothing where they do not fit.
+    pub(super) fn placed(self) -> Vec<Placed> {
+        match self {
+            Self::Placed(placed) => placed,
+            Self::Not | Self::Unable(_) => Vec::new(),
+        }
+    }
+
+    fn why(self) -> String {
+        match self {
+            Self::Unable(why) => why,
+            Self::Placed(_) | Self::Not => "it does not fit".to_owned(),
+        }
+    }
+}
+
+/// An item whose patch was put onto a tree.
+pub(super) struct Placed {
+    /// Its run.
+    pub(super) known: Rc<Known>,
+    /// What came of it.
+    pub(super) step: Step,
+}
+
+fn judged(gate: &Gate<'_>, lying: &Lying) -> Result<Known, String> {
+    let admitted = gate.admit(&lying.run, &lying.reference).map_err(|barred| chain(&barred))?;
+    let standing = match admitted.strangers() {
+        [] => Standing::Proven,
+        keys => Standing::Stranger(keys.join(", ")),
+    };
+    let run = Vetted::read(gate.store, &admitted).map_err(|error| chain(&error))?;
+    let cautions = admitted.cautions().to_vec();
+    Ok(Known { at: lying.clone(), standing, run: Some(Rc::new(run)), cautions })
+}
+
+impl Known {
+    fn barred(lying: &Lying, why: String) -> Self {
+        Self { at: lying.clone(), standing: Standing::Barred(why), run: None, cautions: Vec::new() }
+    }
+}
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    causes::chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

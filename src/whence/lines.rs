@@ -1,0 +1,222 @@
+//! Whose the lines of a file are: of the commits that brought them, and of the items that these are made of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use gix::bstr::BString;
+
+use crate::git::aside::{self, Blamed};
+use crate::model::digest::Oid;
+
+use super::Error;
+use super::commit::Commit;
+use super::diff::Diff;
+use super::index::Patch;
+use super::judge::{Finding, Judge, Maker};
+
+/// Lines that stand together and are of one origin.
+pub struct Line {
+    /// Their numbers in the file that was asked about.
+    pub lines: RangeInclusive<u64>,
+    /// What was found of the commit that brought them; none of lines that are not committed yet.
+    pub finding: Option<Rc<Finding>>,
+    /// The items that made them, of those that the commit is made of.
+    pub(super) makers: Vec<Maker>,
+}
+
+/// One file of a commit that is made of several items.
+struct Squash {
+    path: BString,
+    /// The tree that the items were put onto.
+    before: Oid,
+    /// The lines of the file after all of them.
+    now: Vec<Vec<u8>>,
+    /// The items, in the order in which they were put there.
+    makers: Vec<Maker>,
+    /// The lines that each adds to the file, by its own patch.
+    added: Vec<BTreeSet<Vec<u8>>>,
+    /// The lines of the file without one of them; none where the others do not fit then.
+    without: BTreeMap<usize, Option<Vec<Vec<u8>>>>,
+}
+
+impl Judge<'_> {
+    /// Says whose the lines of a file are, all of them or some.
+    pub(super) fn lines(
+        &mut self,
+        commit: Option<Oid>,
+        path: &BString,
+        lines: Option<&RangeInclusive<u64>>,
+    ) -> Result<Vec<Line>, Error> {
+        let mut found: Vec<Line> = Vec::new();
+        let mut brought: BTreeMap<(Oid, BString), Vec<Blamed>> = BTreeMap::new();
+        for blamed in aside::lines(self.store, commit, path.as_ref(), lines)? {
+            match blamed.commit {
+                Some(commit) => brought.entry((commit, blamed.path.clone())).or_default().push(blamed),
+                None => found.push(Line { lines: blamed.lines, finding: None, makers: Vec::new() }),
+            }
+        }
+        for ((commit, path), blamed) in brought {
+            let finding = self.judge(commit)?;
+            let steps = if finding.how.is_some() { self.expanded(&finding)? } else { Vec::new() };
+            if steps.len() > 1 {
+                found.extend(self.within(&finding, steps, (&path, &blamed))?);
+                continue;
+            }
+            let makers = if finding.how.is_some() { finding.makers.clone() } else { Vec::new() };
+            found.extend(blamed.into_iter().map(|blamed| Line {
+                lines: blamed.lines,
+                finding: Some(Rc::clone(&finding)),
+                makers: makers.clone(),
+            }));
+        }
+        found.sort_by_key(|line| *line.lines.start());
+        Ok(found)
+    }
+
+    /// Tells the lines of a file that a commit brought apart by the items that it is made of.
+    fn within(
+        &mut self,
+        finding: &Rc<Finding>,
+        steps: Vec<(Maker, Oid)>,
+        (path, blamed): (&BString, &[Blamed]),
+    ) -> Result<Vec<Line>, Error> {
+        // A commit for each step, and git says which of them a line comes from.
+        let parent = finding.commit.parents.first().copied();
+        let mut commits: Vec<Oid> = Vec::new();
+        for (_, tree) in &steps {
+            commits.push(self.aside.commit(*tree, commits.last().copied().or(parent))?);
+        }
+        let Some(tip) = commits.last().copied() else { return Ok(Vec::new()) };
+        let mut squash = self.squash(finding, steps, path)?;
+        let there = |one: &Blamed| one.there..=one.there + (one.lines.end() - one.lines.start());
+        let asked: Vec<RangeInclusive<u64>> = blamed.iter().map(there).collect();
+        let mut parts: Vec<Line> = Vec::new();
+        for part in self.aside.blame((parent, tip), path.as_ref(), &asked)? {
+            let at = commits.iter().position(|commit| Some(*commit) == part.commit);
+            for number in part.lines {
+                let Some(place) = asked.iter().position(|lines| lines.contains(&number)) else { continue };
+                let here = number - blamed[place].there + blamed[place].lines.start();
+                let makers = match at {
+                    Some(at) => self.made(&mut squash, at, number)?,
+                    None => Vec::new(),
+                };
+                let same = |last: &&mut Line| {
+                    let alike = last.makers.iter().zip(&makers).all(|(one, other)| one.patch.is(&other.patch));
+                    alike && last.makers.len() == makers.len() && *last.lines.end() + 1 == here
+                };
+                match parts.last_mut().filter(same) {
+                    Some(last) => last.lines = *last.lines.start()..=here,
+                    None => parts.push(Line { lines: here..=here, finding: Some(Rc::clone(finding)), makers }),
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Gets ready to tell apart the lines of one file of a commit.
+    fn squash(&mut self, finding: &Finding, steps: Vec<(Maker, Oid)>, path: &BString) -> Result<Squash, Error> {
+        let before = match finding.commit.parents.first() {
+            Some(parent) => Commit::read(self.store, *parent)?.tree,
+            None => self.store.empty_tree(),
+        };
+        let mut added = Vec::new();
+        for (maker, _) in &steps {
+            let bytes = self.runs.bytes(&maker.patch);
+            let file = bytes.and_then(|bytes| Diff::read(&bytes).files.remove(path));
+            added.push(file.map(|file| file.added).unwrap_or_default());
+        }
+        let now = self.text(finding.commit.tree, path)?.unwrap_or_default();
+        let makers = steps.into_iter().map(|(maker, _)| maker).collect();
+        Ok(Squash { path: path.clone(), before, now, makers, added, without: BTreeMap::new() })
+    }
+
+    /// Returns the item that brought a line, and those that would have brought it as well.
+    fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Maker>, Error> {
+        let named = squash.makers[at].clone();
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let Some(wanted) = place.and_then(|place| squash.now.get(place)).cloned() else { return Ok(vec![named]) };
+        let mut makers = vec![named.clone()];
+        for (other, added) in squash.makers.iter().zip(&squash.added) {
+            let is_another = !other.patch.is(&named.patch) && added.contains(&wanted);
+            if is_another && !self.builds_on(other, &named)? && !self.builds_on(&named, other)? {
+                makers.push(other.clone());
+            }
+        }
+        if makers.len() == 1 {
+            return Ok(makers);
+        }
+        if !squash.without.contains_key(&at) {
+            let patches = squash.makers.iter().map(|maker| maker.patch.clone());
+            let others: Vec<Patch> = patches.filter(|patch| !patch.is(&named.patch)).collect();
+            let tree = self.runs.onto(&self.aside, &others, squash.before)?.tree();
+            let text = tree.map(|tree| self.text(tree, &squash.path)).transpose()?;
+            squash.without.insert(at, text.map(Option::unwrap_or_default));
+        }
+        let count = |text: &[Vec<u8>]| text.iter().filter(|line| **line == wanted).count();
+        // Where there are fewer of it without the one that is named, this one is its.
+        match squash.without.get(&at).and_then(Option::as_ref) {
+            Some(others) if count(others) < count(&squash.now) => Ok(vec![named]),
+            _ => Ok(makers),
+        }
+    }
+
+    fn text(&self, tree: Oid, path: &BString) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let Ok(path) = std::str::from_utf8(path) else { return Ok(None) };
+        let store = self.aside.store();
+        let Some(blob) = store.blob_at(tree, path)? else { return Ok(None) };
+        Ok(Some(store.read_blob(blob)?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()))
+    }
+
+    /// Returns whether an item was given the patch of another of its run, directly or by others.
+    fn builds_on(&mut self, item: &Maker, other: &Maker) -> Result<bool, Error> {
+        let at = &item.patch.told.at;
+        if at.reference != other.patch.told.at.reference {
+            return Ok(false);
+        }
+        let Ok(composer) = self.runs.composer(&self.aside, at)? else { return Ok(false) };
+        let position = |maker: &Maker| composer.run().state.graph.position(&maker.patch.item);
+        Ok(match (position(item), position(other)) {
+            (Some(item), Some(other)) => composer.built_upon(item).contains(&other),
+            _ => false,
+        })
+    }
+
+    /// Returns the trees after each item that a commit is made of, those whose patches these were given included.
+    fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
+        let mut patches: Vec<Patch> = finding.steps.iter().map(|(maker, _)| maker.patch.clone()).collect();
+        let mut more = Vec::new();
+        for patch in &patches {
+            let Ok(composer) = self.runs.composer(&self.aside, &patch.told.at)? else { continue };
+            let graph = &composer.run().state.graph;
+            let given = graph.position(&patch.item).map(|at| composer.built_upon(at)).unwrap_or_default();
+            let items = given.into_iter().map(|at| &graph.item(at).id);
+            more.extend(items.filter_map(|id| {
+                let product = patch.told.patches.get(id)?;
+                Some(Patch { told: Rc::clone(&patch.told), item: id.clone(), product: *product })
+            }));
+        }
+        more.retain(|patch| !patches.iter().any(|known| known.is(patch)));
+        if more.is_empty() {
+            return Ok(finding.steps.clone());
+        }
+        patches.extend(more);
+        let before = match finding.commit.parents.first() {
+            Some(parent) => Commit::read(self.store, *parent)?.tree,
+            None => self.store.empty_tree(),
+        };
+        let fit = self.runs.onto(&self.aside, &patches, before)?;
+        if fit.tree() != Some(finding.commit.tree) {
+            return Ok(finding.steps.clone());
+        }
+        let mut steps = Vec::new();
+        for placed in fit.placed().into_iter().filter(|placed| placed.step.changed) {
+            let is =
+                |patch: &&Patch| patch.told.at.reference == placed.known.at.reference && patch.item == placed.step.item;
+            if let Some(patch) = patches.iter().find(is).cloned() {
+                steps.push((self.maker(patch), placed.step.tree));
+            }
+        }
+        Ok(steps)
+    }
+}

@@ -1,0 +1,113 @@
+//! From a commit, a line or a range of commits back to the items that made them, as far as that is proven.
+//!
+//! A message may name a run, an item and a product: that says where to look and is never believed. What is believed is a run that came
+//! through the gate of `verify`, the bytes that it recorded, and that these make of the commit's parent exactly the commit's tree,
+//! or are its very lines. What is not found like that is unknown.
+
+pub mod answer;
+
+mod asked;
+mod commit;
+mod diff;
+mod index;
+mod judge;
+mod known;
+mod lines;
+mod search;
+
+pub use commit::{Claim, Commit};
+pub use judge::{Finding, How, Verdict};
+pub use known::Standing;
+pub use lines::Line;
+
+use crate::anchor::verification::{self, Verification};
+use crate::apply;
+use crate::git::{program, refs, scratch, store};
+use crate::repository::Repository;
+use crate::run::{self, target};
+
+use answer::{CommitsVerified, Whence};
+use asked::Asked;
+use judge::Judge;
+
+impl Repository {
+    /// Says whence a commit, the lines of a file, or the commits of a range come.
+    ///
+    /// `warn` is told what a reader of the runs should know.
+    pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, Error> {
+        let asked = asked::asked(self, text)?;
+        with.open(|gate| {
+            let mut judge = Judge::new(&self.store, gate)?;
+            let answer = match asked {
+                Asked::Commit(commit) => Whence::of(text, &[judge.judge(commit)?], None, &mut judge),
+                Asked::Range(commits) => {
+                    let found = judge.all(&commits)?;
+                    Whence::of(text, &found, None, &mut judge)
+                }
+                Asked::Lines { commit, path, lines } => {
+                    let found = judge.lines(commit, &path, lines.as_ref())?;
+                    Whence::of(text, &[], Some((&path.to_string(), &found)), &mut judge)
+                }
+            };
+            judge.cautions().for_each(|caution| warn(&caution));
+            answer
+        })?
+    }
+
+    /// Verifies the commits of `A..B`: that each is exactly what items handed over, or a person's who says nothing else.
+    ///
+    /// `warn` is told what a reader of the runs should know.
+    pub fn verify_commits(
+        &self,
+        range: &str,
+        with: &Verification<'_>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<CommitsVerified, Error> {
+        let commits = asked::range(&self.store, range)?;
+        with.open(|gate| {
+            let mut judge = Judge::new(&self.store, gate)?;
+            let found = judge.all(&commits)?;
+            let answer = CommitsVerified::of(range, &found, &mut judge);
+            judge.cautions().for_each(|caution| warn(&caution));
+            answer
+        })?
+    }
+}
+
+/// Why it cannot be said whence something comes.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It names nothing that is here.
+    #[error("{0:?} is no commit, no file of HEAD, no line of one, and no range of commits")]
+    Nothing(String),
+    /// A side of a range names no commit.
+    #[error("{0:?} names no commit")]
+    NoCommit(String),
+    /// It is no range.
+    #[error("{0:?} is no range of commits like main..feature")]
+    NoRange(String),
+    /// Nothing can be held against what is known.
+    #[error(transparent)]
+    Verification(#[from] verification::Error),
+    /// Patches could not be put together.
+    #[error(transparent)]
+    Apply(#[from] apply::Error),
+    /// A run could not be read.
+    #[error(transparent)]
+    Run(#[from] run::Error),
+    /// An item is not there.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// There is no room aside.
+    #[error(transparent)]
+    Scratch(#[from] scratch::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+    /// Refs could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// Objects could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

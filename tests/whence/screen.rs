@@ -1,0 +1,50 @@
+//! What people see, in the repository of the example.
+
+use crate::common::{Environment, assert_output};
+
+fn applied() -> Environment {
+    let env = Environment::example("whence");
+    env.handoff(["run", "plan.json"]).ends(0);
+    env.handoff(["apply", "whence-1", "--branch", "feature"]).ends(0);
+    env
+}
+
+#[test]
+fn a_commit_says_which_item_made_it_and_how() {
+    let env = applied();
+    assert_output!("whence_commit", env.handoff(["whence", "feature"]));
+    assert_output!("whence_json", env.handoff(["whence", "--json", "feature"]));
+    assert_output!("whence_range", env.handoff(["whence", "main..feature"]));
+}
+
+#[test]
+fn the_lines_of_a_squash_are_told_apart() {
+    let env = applied();
+    env.git(["merge", "--quiet", "--squash", "feature"]).success();
+    env.write(
+        "repo/src/main.ts",
+        &format!("// Mine\n{}", std::fs::read_to_string(env.repo().join("src/main.ts")).expect("it is there")),
+    );
+    env.git(["commit", "--quiet", "--message", "All of it"]).success();
+    assert_output!("whence_lines", env.handoff(["whence", "src/main.ts"]));
+    assert_output!("whence_line_json", env.handoff(["whence", "--json", "src/main.test.ts:1"]));
+}
+
+#[test]
+fn what_does_not_pass_says_why() {
+    let env = applied();
+    env.git(["checkout", "--quiet", "feature"]).success();
+    env.write("repo/src/main.test.ts", "// Nothing\n");
+    env.git(["commit", "--quiet", "--all", "--amend", "--no-edit"]).success();
+    env.write("repo/mine.txt", "mine\n");
+    env.git(["add", "mine.txt"]).success();
+    env.git(["commit", "--quiet", "--message", "Mine"]).success();
+    let forged = "Better\n\nHandoff-Run: nightly\nHandoff-Item: edit-a";
+    env.git(["commit", "--quiet", "--allow-empty", "--message", forged]).success();
+    assert_output!("verify_commits", env.handoff(["verify", "--commits", "main..feature"]));
+    assert_output!("whence_changed", env.handoff(["whence", "feature~2"]));
+    assert_output!("whence_unknown", env.handoff(["whence", "feature~1"]));
+    assert_output!("whence_unknown_run", env.handoff(["whence", "feature"]));
+    env.git(["config", "handoff.signingKey", ""]).success();
+    assert_output!("whence_unproven", env.handoff(["whence", "feature~3"]));
+}

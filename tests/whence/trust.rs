@@ -1,0 +1,242 @@
+//! What is said where a run does not verify, or is by somebody unknown; and in repositories of other kinds.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{FIRST, LAST, applied, of, verified, whence};
+use crate::common::place::Place;
+
+/// Moves the run's ref to a commit that is none of its chain's.
+fn put_on_top(place: &Place) {
+    let tip = place.git(&["rev-parse", "refs/handoff/runs/r"]);
+    let junk = place.git(&["commit-tree", "-p", tip.trim(), "-m", "junk", &format!("{}^{{tree}}", tip.trim())]);
+    place.git(&["update-ref", "refs/handoff/runs/r", junk.trim()]);
+}
+
+#[test]
+fn a_run_that_does_not_verify_proves_nothing() {
+    type Tamper = fn(&Place);
+    let cases: [(&str, Tamper); 2] = [
+        ("an end that is cut off", |place| {
+            place.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
+        }),
+        ("a commit on top", put_on_top),
+    ];
+    for (what, tamper) in cases {
+        let place = applied();
+        tamper(&place);
+        let (code, told) = verified(&place, "main..feature");
+        assert_eq!((code, told[0].0.as_str(), told[1].0.as_str()), (3, "unproven", "unproven"), "{what}");
+        let (code, answer) = place.answer(&["whence", "feature"]);
+        assert_eq!((code, &answer["proven"]), (3, &json!(false)), "{what}: {answer}");
+        let (code, _, _) = place.handoff(&["whence", "new.txt:1"]);
+        assert_eq!(code, 3, "{what}");
+    }
+    // Where a run cannot be read, that nothing was found is not all that is said.
+    let place = applied();
+    put_on_top(&place);
+    place.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    let (code, _, stderr) = place.handoff(&["whence", "feature"]);
+    assert!(code == 1 && stderr.contains("cannot be read, so nothing was looked for in it"), "{stderr}");
+    // By what it holds, it is not proven either.
+    let place = applied();
+    place.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    place.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
+    assert_eq!(whence(&place, "feature"), (3, of(&[("unproven", "last")])));
+}
+
+#[test]
+fn a_product_whose_bytes_are_others_proves_nothing() {
+    let place = applied();
+    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/last/patch"]);
+    let objects = place.root().join(".git/objects");
+    // Whatever lies in packs comes out of them, and one object is written over.
+    let packs: Vec<PathBuf> = std::fs::read_dir(objects.join("pack")).unwrap().map(|e| e.unwrap().path()).collect();
+    std::fs::create_dir(place.home().join("packs")).unwrap();
+    for pack in packs {
+        std::fs::rename(&pack, place.home().join("packs").join(pack.file_name().unwrap())).unwrap();
+    }
+    let packs = std::fs::read_dir(place.home().join("packs")).unwrap().map(|e| e.unwrap().path());
+    for pack in packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
+        place.git(&["-c", &format!("alias.u=!git unpack-objects -q < '{}'", pack.display()), "u"]);
+    }
+    let other = place.git(&["rev-parse", "refs/handoff/runs/r:items/first/patch"]);
+    let path = |oid: &str| objects.join(&oid[..2]).join(oid[2..].trim());
+    std::fs::remove_file(path(&patch)).unwrap();
+    std::fs::copy(path(&other), path(&patch)).unwrap();
+    let (code, told) = verified(&place, "main..feature");
+    assert_eq!((code, told[1].0.as_str()), (3, "unproven"), "{told:?}");
+}
+
+/// Clones the repository, runs included; the clone has a key of its own.
+fn cloned(place: &Place) -> PathBuf {
+    let clone = place.home().join("clone");
+    place.git(&["clone", "--quiet", "--no-local", ".", clone.to_str().unwrap()]);
+    let (code, stdout, stderr) = place.handoff_in(&clone, &["fetch"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    clone
+}
+
+fn code(place: &Place, folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let (code, stdout, stderr) = place.handoff_in(folder, arguments);
+    (code, format!("{stdout}{stderr}"))
+}
+
+#[test]
+fn what_was_fetched_is_proven_where_its_key_is_known() {
+    let place = applied();
+    let clone = cloned(&place);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert!(found == 3 && said.contains("not proven") && said.contains("not known to you"), "{said}");
+    assert!(said.contains("git handoff verify origin/r"), "{said}");
+    assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~2..HEAD"]).0, 3);
+    let signers = place.home().join("signers");
+    std::fs::write(&signers, place.handoff(&["key"]).1).unwrap();
+    let given = ["verify", "--commits", "HEAD~2..HEAD", "--signers", signers.to_str().unwrap()];
+    let (found, said) = code(&place, &clone, &given);
+    assert_eq!(found, 0, "{said}");
+    place.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert!(found == 0 && said.contains("refs/handoff/remotes/origin/runs/r"), "{said}");
+    // Somebody else's key is not the one that is asked for.
+    std::fs::write(
+        &signers,
+        "eve namespaces=\"git\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICg8sjDRN5f2SzMI7bnNAt+pnqPBOrsD8kozgqkn2RSa\n",
+    )
+    .unwrap();
+    let (found, said) = code(&place, &clone, &given);
+    assert_eq!(found, 3, "{said}");
+    assert!(said.contains("unproven"), "{said}");
+}
+
+#[test]
+fn a_copy_that_verifies_counts_where_ours_does_not() {
+    let place = applied();
+    let hub = place.home().join("hub");
+    place.git(&["init", "--quiet", "--bare", hub.to_str().unwrap()]);
+    place.git(&["remote", "add", "origin", hub.to_str().unwrap()]);
+    for command in ["push", "fetch"] {
+        let (code, stdout, stderr) = place.handoff(&[command]);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+    }
+    put_on_top(&place);
+    let (code, answer) = place.answer(&["whence", "feature"]);
+    assert_eq!(
+        (code, &answer["commits"][0]["items"][0]["ref"]),
+        (0, &json!("refs/handoff/remotes/origin/runs/r")),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_bare_repository_answers_as_well() {
+    let place = applied();
+    let bare = place.home().join("bare.git");
+    copy(&place.root().join(".git"), &bare);
+    place.git(&["-C", bare.to_str().unwrap(), "config", "core.bare", "true"]);
+    for arguments in [
+        &["whence", "feature"][..],
+        &["whence", "main..feature"],
+        &["verify", "--commits", "main..feature"],
+        &["whence", "new.txt:1"],
+        &["whence", "feature:main.txt:1"],
+    ] {
+        let (found, said) = code(&place, &bare, arguments);
+        assert_eq!(found, 0, "{arguments:?}: {said}");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+        let target = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy(&entry, &target);
+        } else {
+            std::fs::copy(&entry, &target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_repository_of_sha256_answers_as_well() {
+    let place = Place::new();
+    let folder = place.home().join("sha256");
+    let path = folder.to_str().unwrap();
+    place.git(&["init", "--quiet", "--initial-branch=main", "--object-format=sha256", path]);
+    std::fs::write(folder.join("main.txt"), "one\ntwo\nthree\nfour\nfive\n").unwrap();
+    place.git(&["-C", path, "add", "."]);
+    place.git(&["-C", path, "commit", "--quiet", "-m", "Start"]);
+    let plan = place.plan("r", &[FIRST, LAST]);
+    assert_eq!(code(&place, &folder, &["run", &plan]).0, 0);
+    assert_eq!(code(&place, &folder, &["apply", "r", "--branch", "feature"]).0, 0);
+    assert_eq!(code(&place, &folder, &["verify", "--commits", "main..feature"]).0, 0);
+    // By what it holds, and by its lines.
+    place.git(&["-C", path, "merge", "--quiet", "--squash", "feature"]);
+    place.git(&["-C", path, "commit", "--quiet", "-m", "All"]);
+    let (found, said) = code(&place, &folder, &["whence", "main.txt:5"]);
+    assert!(found == 0 && said.contains("  item     last"), "{said}");
+    place.git(&["-C", path, "checkout", "--quiet", "feature"]);
+    place.git(&["-C", path, "commit", "--quiet", "--amend", "-m", "Mine"]);
+    assert_eq!(code(&place, &folder, &["whence", "HEAD"]).0, 0);
+}
+
+#[test]
+fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
+    let place = applied();
+    let clone = place.home().join("shallow");
+    let url = format!("file://{}", place.root().display());
+    place.git(&["clone", "--quiet", "--depth=1", &url, clone.to_str().unwrap()]);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert!(found == 1 && said.contains("its parent is not in this repository"), "{said}");
+    assert_eq!(code(&place, &clone, &["whence", "main.txt:1"]).0, 1);
+}
+
+#[test]
+fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
+    let place = applied();
+    place.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = place.home().join("partial");
+    let url = format!("file://{}", place.root().display());
+    let path = clone.to_str().unwrap();
+    place.git(&["clone", "--quiet", "--filter=blob:none", "--no-checkout", &url, path]);
+    let key = place.root().join(".git/handoff/signing_key");
+    place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
+    assert_eq!(code(&place, &clone, &["fetch"]).0, 0);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert!(found == 1 && said.contains("unknown: "), "{said}");
+    assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~1.."]).0, 3);
+    // With everything here, it is proven.
+    assert_eq!(code(&place, &clone, &["fetch", "--content"]).0, 0);
+    place.git(&["-C", path, "log", "-p"]);
+    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert_eq!(found, 0, "{said}");
+}
+
+#[test]
+fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
+    let place = Place::new();
+    place.git(&["checkout", "--quiet", "-b", "begun"]);
+    place.git(&["commit", "--quiet", "--allow-empty", "-m", "Gone soon"]);
+    place.done("r", &[LAST]);
+    place.git(&["checkout", "--quiet", "main"]);
+    assert_eq!(place.handoff(&["apply", "r", "--commit"]).0, 0);
+    let hub = place.home().join("hub");
+    let path = hub.to_str().unwrap();
+    place.git(&["init", "--quiet", "--bare", path]);
+    place.git(&["push", "--quiet", path, "main", "refs/handoff/runs/r", "refs/handoff/logs/*"]);
+    place.git(&["-C", path, "symbolic-ref", "HEAD", "refs/heads/main"]);
+    let key = place.root().join(".git/handoff/signing_key");
+    place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
+    let (found, said) = code(&place, &hub, &["whence", "main"]);
+    assert!(found == 0 && said.contains("patch id"), "{said}");
+    let (found, said) = code(&place, &hub, &["whence", "new.txt:1"]);
+    assert_eq!(found, 0, "{said}");
+    // What has another one cannot be told.
+    place.write("new.txt", "another\n");
+    place.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
+    place.git(&["push", "--quiet", "--force", path, "main"]);
+    let (found, said) = code(&place, &hub, &["verify", "--commits", "main~1..main"]);
+    assert!(found == 3 && said.contains("unclear") && said.contains("is not in this repository"), "{said}");
+}
