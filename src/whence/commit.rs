@@ -8,30 +8,30 @@ use crate::model::digest::Oid;
 
 /// A commit as it is stored: nothing stands in for it.
 #[derive(Clone, Debug)]
-pub struct Commit {
+pub(super) struct Commit {
     /// Its name.
-    pub oid: Oid,
+    pub(super) oid: Oid,
     /// Its tree.
-    pub tree: Oid,
+    pub(super) tree: Oid,
     /// Its parents.
-    pub parents: Vec<Oid>,
+    pub(super) parents: Vec<Oid>,
     /// Its author, by name and address: a claim.
-    pub author: String,
+    pub(super) author: String,
     /// The first line of its message.
-    pub subject: String,
+    pub(super) subject: String,
     /// What its message says it was made of: a hint, and never evidence.
-    pub claims: Vec<Claim>,
+    pub(super) claims: Vec<Claim>,
 }
 
 /// One item that a message names, as `apply` writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Claim {
+pub(super) struct Claim {
     /// The run.
-    pub run: String,
+    pub(super) run: String,
     /// The item, where one is named.
-    pub item: Option<String>,
+    pub(super) item: Option<String>,
     /// The digest of the product, where one is named.
-    pub product: Option<String>,
+    pub(super) product: Option<String>,
 }
 
 impl Commit {

@@ -48,15 +48,15 @@ pub enum How {
 }
 
 /// What was found of a commit.
-pub struct Finding {
+pub(super) struct Finding {
     /// The commit.
-    pub commit: Commit,
+    pub(super) commit: Commit,
     /// What it is.
-    pub verdict: Verdict,
+    pub(super) verdict: Verdict,
     /// By what that was found.
-    pub how: Option<How>,
+    pub(super) how: Option<How>,
     /// Why, in a line.
-    pub detail: String,
+    pub(super) detail: String,
     /// The items whose patches it is made of, in order.
     pub(super) makers: Vec<Maker>,
     /// Other items of which each alone handed over the same.

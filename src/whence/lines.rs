@@ -16,11 +16,11 @@ use super::index::Patch;
 use super::judge::{Finding, Judge, Maker};
 
 /// Lines that stand together and are of one origin.
-pub struct Line {
+pub(super) struct Line {
     /// Their numbers in the file that was asked about.
-    pub lines: RangeInclusive<u64>,
+    pub(super) lines: RangeInclusive<u64>,
     /// What was found of the commit that brought them; none of lines that are not committed yet.
-    pub finding: Option<Rc<Finding>>,
+    pub(super) finding: Option<Rc<Finding>>,
     /// The items that made them, of those that the commit is made of.
     pub(super) makers: Vec<Maker>,
 }

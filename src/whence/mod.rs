@@ -15,10 +15,8 @@ mod known;
 mod lines;
 mod search;
 
-pub use commit::{Claim, Commit};
-pub use judge::{Finding, How, Verdict};
+pub use judge::{How, Verdict};
 pub use known::Standing;
-pub use lines::Line;
 
 use crate::anchor::verification::{self, Verification};
 use crate::apply;
