@@ -50,11 +50,14 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         produces: None,
         timeout: None,
         max_attempts: None,
+        replaces: None,
+        continues: None,
     };
     let plan = Plan {
         id: RunId::parse("r").unwrap(),
         queue: "default".into(),
         base: None,
+        pattern: None,
         open_ended: false,
         rules: Vec::new(),
         artifacts: BTreeMap::new(),

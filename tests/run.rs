@@ -2,3 +2,4 @@
 
 mod coordinate;
 mod documents;
+mod patterns;

@@ -45,7 +45,9 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
             _ => Err(Error::NotDone(id(), state.status(at))),
         };
     }
-    let done = |at: &usize| state.items[*at].phase == Phase::Done && has_patch(*at);
+    // What another item stands for now is in that one's patch.
+    let is_newest = |at: usize| state.newest(&state.graph.item(at).id) == Some(at);
+    let done = |at: &usize| state.items[*at].phase == Phase::Done && has_patch(*at) && is_newest(*at);
     Ok(state.graph.order().into_iter().filter(done).collect())
 }
 

@@ -1,6 +1,7 @@
 //! `git handoff coordinate`
 
 use git_handoff::model::hints;
+use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
 use git_handoff::run::growth::{Coordinated, RuleJudged};
 
@@ -61,8 +62,12 @@ fn print(answer: &Coordinated, explain: bool, output: &mut Output) {
 
 fn print_rule(judged: &RuleJudged, over: bool, output: &mut Output) {
     let verdict = match (judged.fires, over) {
-        (true, false) => format!("creates {}", judged.item),
-        (true, true) => "would create an item if the run were not over".to_owned(),
+        (true, false) => match (&judged.outcome, &judged.items[..]) {
+            (Some(outcome), _) => format!("has the run say {outcome}"),
+            (None, [first, more @ ..]) if !more.is_empty() => format!("creates {first} and {} more", more.len()),
+            (None, items) => format!("creates {}", items.first().map_or("nothing", ItemId::as_str)),
+        },
+        (true, true) => "would do something if the run were not over".to_owned(),
         (false, _) => "creates nothing".to_owned(),
     };
     output.line(&format!("{}  {verdict}", judged.rule));

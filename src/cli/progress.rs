@@ -221,6 +221,10 @@ fn describe(entry: &Entry) -> String {
         Event::ItemSkipped(e) => line("─", &e.item, format!("skipped: {}", e.reason)),
         Event::ItemCancelled(e) => line("─", &e.item, format!("cancelled: {}", e.reason)),
         Event::RunExtended(e) => format!("+ {}", added(e, &entry.actor)),
+        Event::RunConcluded(e) => {
+            let said = format!("! {}  {}", e.rule, e.outcome);
+            e.detail.iter().fold(said, |said, detail| said + ": " + detail)
+        }
         _ => entry.subject(),
     }
 }

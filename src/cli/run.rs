@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             continue;
         }
         match submit::submit(path, &Wanted::default(), repository)? {
-            Ok(submitted) => runs.push(submitted.run),
+            Ok(submitted) => {
+                submitted.warnings.iter().for_each(|warning| output.warn(warning));
+                runs.push(submitted.run);
+            }
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
@@ -143,7 +146,7 @@ async fn drive_one(
 
 /// Says what can be done about items that did not get done, or that are red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    if let Some(at) = view.state.items.iter().position(|item| item.red) {
+    if let Some(at) = (0..view.state.items.len()).find(|at| view.state.is_red(*at)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     let failed = view.state.items.iter().position(|item| item.phase == Phase::Failed);

@@ -49,13 +49,19 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
             Some(reason) => reason.clone(),
             None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         };
-        rows.push(vec![format!("{mark} {}", view.state.graph.item(at).id), word(view, at).to_owned(), attempts, said]);
+        let id = &view.state.graph.item(at).id;
+        let said = match view.state.replaced_by(at) {
+            Some(by) => format!("superseded by {by}; {said}"),
+            None => said,
+        };
+        rows.push(vec![format!("{mark} {id}"), word(view, at).to_owned(), attempts, said]);
     }
     table::lines(&rows).iter().for_each(|line| output.line(line));
     let sealed = if view.state.sealed { ", sealed" } else { "" };
     let outcomes = view.state.outcomes();
     let red = if outcomes.red == 0 { String::new() } else { format!(", {} red", outcomes.red) };
-    output.line(&format!("{}: {} of {} done{red}{sealed}", view.run, outcomes.done, outcomes.total));
+    let said = outcomes.said.iter().fold(String::new(), |said, word| said + ", " + word);
+    output.line(&format!("{}: {} of {} done{red}{said}{sealed}", view.run, outcomes.done, outcomes.total));
 }
 
 /// Returns the status of an item as people are shown it: one that is red is never just done.

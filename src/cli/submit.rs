@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
+    submission.warnings.iter().for_each(|warning| output.warn(warning));
     if arguments.run {
         return run::drive(&[submission.run], false, repository, output);
     }

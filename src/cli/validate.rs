@@ -38,25 +38,34 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Prints a verdict: the problems are the answer.
 pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
     let none = Problems::default();
-    let (valid, items, problems) = match result {
-        Ok(plan) => (true, plan.plan().items.len(), &none),
-        Err(problems) => (false, 0, problems),
-    };
-    if output.json {
-        output.value(&Verdict::of(items, problems));
-    } else if valid {
-        output.line(&format!("valid: {items} item{}", if items == 1 { "" } else { "s" }));
-    } else {
-        for problem in problems {
-            output.line(&problem.to_string());
-            if let Some(hint) = &problem.hint {
-                output.line(&format!("    {hint}"));
+    match result {
+        Ok(plan) if output.json => output.value(&Verdict::valid(plan, &none)),
+        Ok(plan) => print_valid(plan, output),
+        Err(problems) if output.json => output.value(&Verdict::refused(problems)),
+        Err(problems) => {
+            for problem in problems {
+                output.line(&problem.to_string());
+                if let Some(hint) = &problem.hint {
+                    output.line(&format!("    {hint}"));
+                }
             }
+            if let Some(more) = problems.and_more() {
+                output.line(&more);
+            }
+            output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
         }
-        if let Some(more) = problems.and_more() {
-            output.line(&more);
-        }
-        output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
     }
-    if valid { Ending::Done } else { Ending::Refused }
+    if result.is_ok() { Ending::Done } else { Ending::Refused }
+}
+
+/// Prints what a valid plan comes to, with the rules that its pattern made of it.
+fn print_valid(plan: &ValidPlan, output: &mut Output) {
+    let items = plan.plan().items.len();
+    output.line(&format!("valid: {items} item{}", if items == 1 { "" } else { "s" }));
+    let rules = plan.compiled_in_words();
+    if !rules.is_empty() {
+        output.line(&format!("the pattern {} adds these rules:", plan.pattern()));
+        rules.iter().for_each(|rule| output.line(&format!("    {rule}")));
+    }
+    plan.warnings().iter().for_each(|warning| output.warn(warning));
 }

@@ -154,7 +154,7 @@ settings! {
         /// How many items run at the same time. Any setting of a queue makes its name known.
         "handoff.queue.<name>.concurrency": Number(1, u64::MAX), "the number of cores"
             => |config, given, count| config.queue(given).concurrency = Some(count);
-        /// The word for how its runs are driven, which they record.
+        /// How its runs grow, where their plans do not say so: `dag`, `pipeline`, `map-reduce` or `quorum`; see patterns.md.
         "handoff.queue.<name>.pattern": Text("text"), "`dag`"
             => |config, given, pattern| config.queue(given).pattern = Some(pattern);
         /// The file of the rules that it adds to those of its runs, relative to the top of the work tree.

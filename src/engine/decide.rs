@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::model::state::{Phase, RunState};
+use crate::model::state::{Edge, Phase, RunState};
 use crate::model::time::Moment;
 
 /// The longest that an item waits after a failure, and the longest that is waited for any `notBefore`, in milliseconds: one that
@@ -127,8 +127,11 @@ impl Schedule {
             Phase::Waiting => self.ready(state, at),
             Phase::Done => {
                 for &next in state.graph.dependents(at) {
-                    self.missing[next] -= 1;
-                    self.ready(state, next);
+                    // A gate that blocks what depends on it is done, and yet nothing goes on.
+                    if state.edge(next, at) == Edge::Met {
+                        self.missing[next] -= 1;
+                        self.ready(state, next);
+                    }
                 }
             }
             Phase::Running | Phase::Failed | Phase::Skipped | Phase::Cancelled => {}
@@ -204,7 +207,6 @@ impl Schedule {
 /// What one hand decides while another appends can leave some: a retry brings back an item that waits for two others while
 /// the driver records the failure of the second.
 pub fn left_waiting(state: &RunState) -> Vec<(usize, usize)> {
-    let lost = |on: usize| state.items[on].phase.is_terminal();
     let waiting = (0..state.items.len()).filter(|at| state.items[*at].phase == Phase::Waiting);
-    waiting.filter_map(|at| Some((at, state.blocked_by(at).find(|on| lost(*on))?))).collect()
+    waiting.filter_map(|at| Some((at, state.blocked_by(at).find(|on| state.edge(at, *on) == Edge::Lost)?))).collect()
 }

@@ -3,6 +3,7 @@
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
 mod ending;
+mod growing;
 mod spent;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use super::hold::{self, Hold};
 use super::machine::Machine;
 use super::outcome::Batch;
 use super::{attempt, command, prepare, recover, retain};
+use growing::Basis;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
@@ -56,8 +58,8 @@ struct Driver<'a> {
     schedule: Schedule,
     steady: Steady,
     generation: u64,
-    /// How many revisions of documents there were when the rules were looked at.
-    judged: Option<usize>,
+    /// What there was of what rules go by when they were looked at.
+    judged: Option<Basis>,
     running: BTreeMap<usize, Running>,
     /// Attempts whose end is staged: their worktrees wait until it is recorded.
     ended: Vec<Finished>,
@@ -186,22 +188,6 @@ impl Driver<'_> {
                 _ = interrupt.changed() => {}
             }
         }
-    }
-
-    /// Adds what the rules create, where there are documents that they were not held against yet.
-    fn coordinate(&mut self) -> Result<(), Error> {
-        let revisions = Some(self.run.state.documents.count());
-        if self.run.state.rules.is_empty() || self.judged == revisions {
-            return Ok(());
-        }
-        self.record(&[])?;
-        let links = coordinate::apply(self.run, self.machine.config.max_items)?;
-        self.judged = Some(self.run.state.documents.count());
-        self.schedule.grow(&self.run.state);
-        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link)));
-        self.catch_up()?;
-        // What was added may wait for something that is lost already.
-        if links.is_empty() { Ok(()) } else { self.sweep() }
     }
 
     /// Dispatches what may run now, and records that together with what is staged; returns when to look again.

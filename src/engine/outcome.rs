@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
-use crate::model::state::RunState;
+use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::run::steer::lost_with;
@@ -57,6 +57,8 @@ impl Batch {
                 }));
                 if !done {
                     self.cascade(state, at);
+                } else if finished.verify.is_some_and(|verified| !verified.passed) && state.would_block(at) {
+                    self.block(state, at);
                 }
             }
         }
@@ -102,6 +104,25 @@ impl Batch {
                     attempt: state.items[lost].attempts,
                     reason: format!("it depends on {cause:?}, which did not get done"),
                 }));
+            }
+        }
+    }
+
+    /// Adds the skipping of everything that a red gate blocks.
+    fn block(&mut self, state: &RunState, at: usize) {
+        let gate = &state.graph.item(at).id;
+        for &dependent in state.graph.dependents(at) {
+            if state.items[dependent].phase != Phase::Waiting || state.needs_output(dependent, at) {
+                continue;
+            }
+            for lost in [dependent].into_iter().chain(lost_with(state, dependent)) {
+                if self.skipped.insert(lost) {
+                    self.push(Event::ItemSkipped(ItemDropped {
+                        item: state.graph.item(lost).id.clone(),
+                        attempt: state.items[lost].attempts,
+                        reason: format!("it depends on the gate {gate:?}, whose check failed"),
+                    }));
+                }
             }
         }
     }

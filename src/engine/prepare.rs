@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::config::OnVerifyFail;
 use crate::model::confinement::NONE;
 use crate::model::digest::Digest;
 use crate::model::entry::ItemFired;
@@ -21,7 +22,11 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     let state = &run.state;
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at).map_err(|e| e.to_string())?;
-    let resolved = command::resolve(item, &machine.config).map_err(|e| e.to_string())?;
+    let mut resolved = command::resolve(item, &machine.config).map_err(|e| e.to_string())?;
+    if state.is_gate(at) {
+        // Its verdict is a result, and another attempt would only ask again.
+        resolved.on_verify_fail = OnVerifyFail::Keep;
+    }
     let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = ground::confine(machine, &resolved.settings).map_err(|e| e.to_string())?;

@@ -82,7 +82,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
         Err(problems) => {
             let causes = problems.iter().map(ToString::to_string).chain(problems.and_more()).collect();
             let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
-            Err(Failure { causes, details: Some(Box::new(answer(&Verdict::of(0, &problems))?)), ..failure })
+            Err(Failure { causes, details: Some(Box::new(answer(&Verdict::refused(&problems))?)), ..failure })
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Catalog {
     pub queues: BTreeSet<String>,
     /// The file of rules of the queue that the run is to be placed on, if it has one.
     pub queue_rules: Option<Vec<u8>>,
+    /// The pattern of that queue, if it has one; a plan's own comes first.
+    pub pattern: Option<String>,
     /// The registered shapes.
     pub shapes: Registered<String, Shape>,
     /// The registered schemas of documents.
@@ -48,6 +50,7 @@ impl Default for Catalog {
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             queue_rules: None,
+            pattern: None,
             shapes: Registered::default(),
             schemas: Registered::default(),
             checker: None,

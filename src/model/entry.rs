@@ -14,7 +14,7 @@ pub use super::event::{
     Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
     RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
 };
-pub use super::extension::{Cause, RunExtended};
+pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
@@ -176,7 +176,7 @@ impl Entry {
     }
 
     /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, `<kind> <document> #<revision>`,
-    /// `<kind> <item>` with the number of further ones for items that are added, or `<kind> <run or thread>` for events that are
+    /// `<kind> <item>` with the number of further ones for items that are added, `<kind> <rule>: <outcome>`, or `<kind> <run or thread>` for events that are
     /// about the whole of it.
     pub fn subject(&self) -> String {
         if let Event::DocumentWritten(e) = &self.event {
@@ -188,6 +188,9 @@ impl Entry {
             let more = e.items.len() - 1;
             let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
             return format!("{} {first}{rest}", self.event.kind());
+        }
+        if let Event::RunConcluded(e) = &self.event {
+            return format!("{} {}: {}", self.event.kind(), e.rule, e.outcome);
         }
         match (self.event.item(), self.event.shown_status()) {
             (Some((item, attempt)), Some(status)) => {

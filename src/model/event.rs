@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::digest::{Digest, Oid};
 use super::document::DocumentWritten;
 use super::entry::Error;
-use super::extension::RunExtended;
+use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::log_name::is_fingerprint;
 use super::name::{FilePath, ItemId};
@@ -37,6 +37,8 @@ pub enum Event {
     DocumentWritten(DocumentWritten),
     /// Items were added to the run.
     RunExtended(RunExtended),
+    /// A rule has the run say what came of it.
+    RunConcluded(RunConcluded),
     /// The run was closed: what is not done stays so.
     RunClosed(RunEnded),
     /// The whole run was cancelled.
@@ -328,6 +330,7 @@ kinds! {
     "item.cancelled" => ItemCancelled,
     "document.written" => DocumentWritten,
     "run.extended" => RunExtended,
+    "run.concluded" => RunConcluded,
     "run.closed" => RunClosed,
     "run.cancelled" => RunCancelled,
     "run.sealed" => RunSealed,
@@ -342,7 +345,7 @@ kinds! {
 }
 
 impl Event {
-    /// Returns whether entries of a kind carry the header field `thread` instead of `run`.
+    /// Whether entries of a kind carry the header field `thread` instead of `run`.
     pub(super) fn is_of_thread(kind: &str) -> bool {
         kind.starts_with("thread.") || kind == "log.thread"
     }
@@ -352,7 +355,7 @@ impl Event {
         ["run.", "item.", "document."].iter().any(|beginning| self.kind().starts_with(beginning))
     }
 
-    /// Returns the fingerprint of the key whose log the event belongs to; none for what belongs to no log.
+    /// Returns the fingerprint of the key whose log it belongs to, if any.
     pub fn log(&self) -> Option<&str> {
         match self {
             Event::LogSubmitted(e) => Some(&e.log),
@@ -362,7 +365,7 @@ impl Event {
         }
     }
 
-    /// Returns the commit that the entry's commit has as a further parent, so that what it holds travels along.
+    /// Returns the further parent of the entry's commit: what that holds travels along.
     pub fn further_parent(&self) -> Option<Oid> {
         match self {
             Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| tie.commit),
@@ -387,8 +390,7 @@ impl Event {
     pub(super) fn shown_status(&self) -> Option<&'static str> {
         match self {
             Event::ItemFired(_) => Some("running"),
-            Event::ItemReconciled(e) if e.status == Outcome::Done => Some("done"),
-            Event::ItemReconciled(_) => Some("failed"),
+            Event::ItemReconciled(e) => Some(if e.status == Outcome::Done { "done" } else { "failed" }),
             Event::ItemRetried(_) | Event::ItemRequeued(_) => Some("pending"),
             Event::ItemSkipped(_) => Some("skipped"),
             Event::ItemCancelled(_) => Some("cancelled"),

@@ -26,6 +26,19 @@ impl RunExtended {
     }
 }
 
+/// The fields of `run.concluded`: what a rule has the run say of how it went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConcluded {
+    /// The rule.
+    pub rule: ItemId,
+    /// A word for it.
+    pub outcome: String,
+    /// A sentence about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
 /// What added items to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,6 +1,6 @@
 //! The items of a run with their dependency edges, by position.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::illegal::Illegal;
 use super::name::ItemId;
@@ -44,6 +44,19 @@ impl Graph {
         }
         graph.items = items;
         graph
+    }
+
+    /// Has items wait for others besides those that they name; what is not there is left out, as in a forged plan.
+    pub(super) fn order_also(&mut self, edges: &BTreeMap<ItemId, Vec<ItemId>>) {
+        for (item, waits_for) in edges {
+            let Some(at) = self.position(item) else { continue };
+            for on in waits_for.iter().filter_map(|on| self.index.get(on).copied()) {
+                if !self.dependencies[at].contains(&on) {
+                    self.dependencies[at].push(on);
+                    self.dependents[on].push(at);
+                }
+            }
+        }
     }
 
     /// Adds items after those that are there; on an error none is.

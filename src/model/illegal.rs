@@ -75,7 +75,7 @@ pub enum Illegal {
     /// No such rule was sealed at submit.
     #[error("an item was created by the rule {0:?}, which the run does not have")]
     UnknownRule(ItemId),
-    /// A rule creates one item at a time, and not more than it may.
+    /// A rule does not create so many at once, or not as often.
     #[error("the rule {0:?} created more items than it may")]
     TooManyByRule(ItemId),
     /// The id is taken.
@@ -87,6 +87,15 @@ pub enum Illegal {
     /// The items that were added wait for one another.
     #[error("item {0:?} was added and waits for itself")]
     Circle(ItemId),
+    /// Only an item that a rule created stands for another, and only for one of the run that none stands for yet.
+    #[error("item {0:?} was added and cannot stand for {1:?}")]
+    CannotStandFor(ItemId, ItemId),
+    /// Another item has taken its place.
+    #[error("item {0:?} was asked for again, and another has taken its place")]
+    Superseded(ItemId),
+    /// A rule has the run say something else, or nothing, or has done so.
+    #[error("the rule {0:?} had the run say what it does not say, or a second time")]
+    WrongConclusion(ItemId),
     /// The run was closed or cancelled.
     #[error("item {0:?} was dispatched or retried after the run was closed or cancelled")]
     AfterEnd(ItemId),

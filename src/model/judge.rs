@@ -3,10 +3,31 @@
 use std::collections::BTreeMap;
 
 use super::document::Revision;
+use super::extension::RunConcluded;
+use super::grow;
 use super::name::{FilePath, ItemId};
 use super::plan::Item;
-use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen};
-use super::state::RunState;
+use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Then};
+use super::state::{CANNOT, RunState};
+
+/// What a rule does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// It creates these, in the order of their ids.
+    Create(Vec<Item>),
+    /// It has the run say this.
+    Conclude(RunConcluded),
+}
+
+impl Act {
+    /// Returns the items that it creates.
+    pub fn items(&self) -> &[Item] {
+        match self {
+            Self::Create(items) => items,
+            Self::Conclude(_) => &[],
+        }
+    }
+}
 
 /// A rule held against a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,32 +36,41 @@ pub struct Judgement {
     pub rule: ItemId,
     /// Everything that it requires, met or not.
     pub checks: Vec<Check>,
-    /// What it creates if all of it is met.
-    pub item: Item,
+    /// What it does if all of it is met; nothing where it did all it does at submit, or there is nothing to create it for.
+    pub act: Option<Act>,
 }
 
 impl Judgement {
-    /// Returns whether the rule creates its item now.
+    /// Returns whether the rule does something now.
     pub fn fires(&self) -> bool {
-        self.checks.iter().all(|check| check.holds)
+        self.act.is_some() && self.checks.iter().all(|check| check.holds)
     }
 }
 
-/// Returns what a rule creates in a run as it stands, if anything.
+/// Returns what a rule does in a run as it stands, if anything.
 ///
 /// `read` gives the bytes of a revision; it is asked only where they decide.
-pub fn creates<E>(
+pub fn acts<E>(
     state: &RunState,
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
-) -> Result<Option<Item>, E> {
-    let seen = state.seen(rule);
-    let item = rule.item(&seen);
-    if !own_checks(state, rule, &item).iter().all(|check| check.holds) {
+) -> Result<Option<Act>, E> {
+    let every = |checks: &[Check]| checks.iter().all(|check| check.holds);
+    // The cheapest first: most rules are looked at most often for nothing.
+    let is_over = || matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most;
+    if rule.is_standing()
+        || state.has_concluded(rule.id())
+        || is_over()
+        || !rule.when.items.iter().all(|condition| condition.holds(state))
+    {
         return Ok(None);
     }
-    let checks = document_checks(state, rule, &seen, read)?;
-    Ok(checks.iter().all(|check| check.holds).then_some(item))
+    let seen = state.seen(rule);
+    let Some(act) = act(state, rule, &seen) else { return Ok(None) };
+    if !every(&own_checks(state, rule, &act)) || !every(&document_checks(state, rule, &seen, read)?) {
+        return Ok(None);
+    }
+    Ok(Some(act))
 }
 
 /// Holds a rule against a run as it stands, with everything that it requires.
@@ -50,18 +80,49 @@ pub fn judge<E>(
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Judgement, E> {
     let seen = state.seen(rule);
-    let item = rule.item(&seen);
+    let act = act(state, rule, &seen);
     let mut checks = document_checks(state, rule, &seen, read)?;
-    checks.extend(own_checks(state, rule, &item));
-    Ok(Judgement { rule: rule.id().clone(), checks, item })
+    checks.extend(rule.when.items.iter().map(|condition| condition.check(state)));
+    if let Some(act) = &act {
+        checks.extend(own_checks(state, rule, act));
+    }
+    Ok(Judgement { rule: rule.id().clone(), checks, act })
 }
 
-/// What depends on the entries alone: how much the rule has created.
-fn own_checks(state: &RunState, rule: &Rule, item: &Item) -> Vec<Check> {
-    let created = state.created_by(rule.id()).len() as u64;
+/// Returns what a rule does where everything holds that it requires.
+fn act(state: &RunState, rule: &Rule, seen: &BTreeMap<FilePath, Seen>) -> Option<Act> {
+    let conclude = |outcome: &str, detail| {
+        let (rule, outcome) = (rule.id().clone(), outcome.to_owned());
+        Act::Conclude(RunConcluded { rule, outcome, detail })
+    };
+    match &rule.then {
+        Then::One(_) => rule.item(seen).map(|item| Act::Create(vec![item])),
+        Then::Several(several) => match grow::items(state, rule, several) {
+            Ok(items) if items.is_empty() => None,
+            Ok(items) => Some(Act::Create(items)),
+            Err(why) => Some(conclude(CANNOT, Some(why))),
+        },
+        Then::Outcome(word) => Some(conclude(word, None)),
+        Then::Order(_) | Then::Gate(_) => None,
+    }
+}
+
+/// What depends on the entries alone: how much the rule has done.
+fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
+    let items = match act {
+        Act::Create(items) => items,
+        Act::Conclude(concluded) => {
+            let said = state.has_concluded(rule.id());
+            let not = if said { "" } else { "not " };
+            return vec![Check { holds: !said, found: format!("{} was {not}said yet", concluded.outcome) }];
+        }
+    };
+    let rounds = state.rounds(rule.id());
     let most = rule.when.at_most;
-    let mut checks = vec![Check { holds: created < most, found: format!("it created {created} of at most {most}") }];
-    if state.graph.position(&item.id).is_some() {
+    let mut checks = vec![Check { holds: rounds < most, found: format!("it created {rounds} of at most {most}") }];
+    if let (Then::One(_), [item]) = (&rule.then, &items[..])
+        && state.graph.position(&item.id).is_some()
+    {
         let found = format!("{} was created from these revisions already", item.id);
         checks.push(Check { holds: false, found });
     }

@@ -14,6 +14,7 @@ pub mod event;
 pub mod extension;
 pub mod format;
 pub mod graph;
+pub mod grow;
 pub mod hints;
 pub mod illegal;
 pub mod item_state;

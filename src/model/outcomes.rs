@@ -14,7 +14,7 @@ use super::item_state::Phase;
 pub const VERIFY_FAILED: &str = "verify-failed: ";
 
 /// How many items there are, and how many came out how: each is counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
     /// All of them.
     pub total: u64,
@@ -32,6 +32,12 @@ pub struct Outcomes {
     pub pending: u64,
     /// Those that are running.
     pub running: u64,
+    /// How many there are besides whose place others took, so that they do not count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub superseded: u64,
+    /// What rules had the run say and still holds: then it is not good, however its items came out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }
 
 impl Outcomes {
@@ -50,10 +56,15 @@ impl Outcomes {
         self.total += 1;
     }
 
-    /// Returns whether every item is done and none is red.
+    /// Returns whether every item is done and none is red, and no rule had the run say otherwise.
     pub fn is_green(&self) -> bool {
-        self.done == self.total
+        self.done == self.total && self.said.is_empty()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Writes `4 of 6 done, 1 red, 1 failed`.
@@ -67,8 +78,10 @@ impl fmt::Display for Outcomes {
             (self.cancelled, "cancelled"),
             (self.running, "running"),
             (self.pending, "pending"),
+            (self.superseded, "superseded"),
         ];
-        others.iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| write!(f, ", {count} {what}"))
+        others.iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
+        self.said.iter().try_for_each(|word| write!(f, ", {word}"))
     }
 }
 

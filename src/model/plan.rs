@@ -32,6 +32,8 @@ macro_rules! plan_fields {
         ) {
             /// The queue that the run is placed on.
             queue: String = "queue", optional, read::text_or("default");
+            /// How it grows, where its queue does not say so: see [`crate::plan`].
+            pattern: Option<String> = "pattern", optional, read::text;
             /// Its own rules; a queue may add some, see [`crate::model::rule`].
             rules: Vec<Rule> = "rules", optional, read::rules;
             /// The revision that every attempt starts from; `HEAD` when absent.
@@ -73,6 +75,10 @@ macro_rules! item_fields {
             needs: BTreeMap<FilePath, Need> = "needs", optional, read::needs;
             /// Seconds after which an attempt is ended.
             timeout: Option<u64> = "timeout", optional, read::integer(1..=read::MAX_TIMEOUT);
+            /// The item that it takes the place of, which does not count any more; only what rules create has one.
+            replaces: Option<ItemId> = "replaces", optional, read::string;
+            /// The item whose products its own stand for from now on; only what rules create has one.
+            continues: Option<ItemId> = "continues", optional, read::string;
         }
     } };
 }

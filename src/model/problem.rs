@@ -127,6 +127,8 @@ codes! {
     UnknownExecutor = "unknown-executor",
     /// A subagent that is not registered here.
     UnknownSubagent = "unknown-subagent",
+    /// A pattern that there is not, or a payload that its pattern cannot read.
+    BadPattern = "bad-pattern",
     /// A queue that is not registered here.
     UnknownQueue = "unknown-queue",
     /// A shape, or the schema of a document, that is not registered here.

@@ -1,16 +1,23 @@
-//! A rule: on which documents of a run which item is added to it. Pure.
+//! A rule: on what became of a run's documents and items which items are added to it, or what is recorded of it. Pure.
 
-use std::cmp::Ordering;
+mod condition;
+mod items;
+mod template;
+mod words;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde_json::{Value, json};
 
+pub use condition::{Condition, Op};
+pub use items::{Became, ItemCondition, Of, What};
+pub use template::{Each, KEY, Made, ROUND, Several, Template};
+
 use super::digest::Digest;
 use super::format;
-use super::json;
 use super::name::{FilePath, ItemId, fold};
 use super::plan::Item;
+use condition::look;
 
 /// The largest document that a condition looks into, in bytes.
 pub const MAX_CONDITION_BYTES: u64 = 16 << 20;
@@ -21,16 +28,18 @@ const HASH_DIGITS: usize = 12;
 /// A rule of a plan or a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// When it creates an item.
+    /// Its id, which the ids of the items of [`Then::One`] begin with.
+    pub id: ItemId,
+    /// When it does something.
     pub when: When,
-    /// What it creates, under the rule's own id until [`Rule::item`] gives it one.
-    pub create: Item,
+    /// What it does.
+    pub then: Then,
     /// The rule as its author wrote it, which is what the ids of created items are made of.
     pub written: Value,
 }
 
-/// What must hold for a rule to create an item.
-#[derive(Clone, Debug, PartialEq)]
+/// What must hold for a rule to do something.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct When {
     /// Documents that the run must hold.
     pub present: Vec<FilePath>,
@@ -38,38 +47,36 @@ pub struct When {
     pub absent: Vec<FilePath>,
     /// Conditions on what documents say; `if` in JSON.
     pub conditions: Vec<Condition>,
-    /// How many items the rule creates in one run at most.
+    /// Conditions on what became of items.
+    pub items: Vec<ItemCondition>,
+    /// How often the rule does it in one run at most.
     pub at_most: u64,
 }
 
-/// A condition on one value of a document.
+/// What a rule does.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
-    /// The document, which is JSON.
-    pub document: FilePath,
-    /// Where in it the value is: a JSON pointer (RFC 6901).
-    pub pointer: String,
-    /// How it is compared.
-    pub op: Op,
-    /// What it is compared with.
-    pub value: Value,
+pub enum Then {
+    /// It creates one item, whose id is made of the rule's and of what the rule saw. Until [`Rule::item`] gives it that, it has the rule's.
+    One(Box<Item>),
+    /// It creates items under ids of their own.
+    Several(Several),
+    /// It has the run say what came of it, in a word.
+    Outcome(String),
+    /// From the beginning items wait for others, besides those that the plan names.
+    Order(BTreeMap<ItemId, Vec<ItemId>>),
+    /// From the beginning an item is a gate.
+    Gate(Gate),
 }
 
-/// How a value is compared with a literal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// `<`, of two numbers.
-    Less,
-    /// `<=`, of two numbers.
-    LessOrEqual,
-    /// `==`, of any two values; numbers by value.
-    Equal,
-    /// `!=`: not `==`.
-    NotEqual,
-    /// `>=`, of two numbers.
-    GreaterOrEqual,
-    /// `>`, of two numbers.
-    Greater,
+/// An item whose check is a verdict: it is never tried again because its check failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// The item.
+    pub item: ItemId,
+    /// Whether what depends on it is lost where it is red. What needs one of its outputs, which say why, goes on.
+    pub blocks: bool,
+    /// Whether its verdict is a vote: others count it, and that it is red does not count by itself.
+    pub votes: bool,
 }
 
 /// The revision of a document that a rule saw.
@@ -91,9 +98,23 @@ pub struct Check {
 }
 
 impl Rule {
-    /// Returns the rule's id, which the ids of its items begin with.
+    /// Returns the rule's id.
     pub fn id(&self) -> &ItemId {
-        &self.create.id
+        &self.id
+    }
+
+    /// Returns the items that it may create, as they are written.
+    pub fn written_items(&self) -> Vec<&Item> {
+        match &self.then {
+            Then::One(item) => vec![item],
+            Then::Several(several) => several.templates().map(|template| &template.item).collect(),
+            Then::Outcome(_) | Then::Order(_) | Then::Gate(_) => Vec::new(),
+        }
+    }
+
+    /// Returns whether it never does anything after submit.
+    pub fn is_standing(&self) -> bool {
+        matches!(self.then, Then::Order(_) | Then::Gate(_))
     }
 
     /// Returns the documents that the rule looks at, each once.
@@ -102,11 +123,12 @@ impl Rule {
         self.when.present.iter().chain(&self.when.absent).chain(conditions).collect()
     }
 
-    /// Returns the normalised item that the rule creates where it sees these revisions.
+    /// Returns the normalised item that a rule of [`Then::One`] creates where it sees these revisions; none of another.
     ///
     /// The id is a hash of the rule and of what it saw, so that whoever applies the rule to the same documents creates the
     /// same item, and never a second one.
-    pub fn item(&self, seen: &BTreeMap<FilePath, Seen>) -> Item {
+    pub fn item(&self, seen: &BTreeMap<FilePath, Seen>) -> Option<Item> {
+        let Then::One(create) = &self.then else { return None };
         let documents: serde_json::Map<String, Value> = self
             .documents()
             .into_iter()
@@ -116,7 +138,7 @@ impl Rule {
         let digest = format::digest_of(&json!({ "documents": documents, "rule": self.written }));
         let id = created_id(self.id().as_str(), &digest.hex());
         let id = ItemId::parse(&id).expect("a rule's id leaves room for the hash");
-        Item { id, ..self.create.clone() }.normalised()
+        Some(Item { id, ..(**create).clone() }.normalised())
     }
 
     /// Holds the documents against the rule: every requirement in the order in which it is written, met or not.
@@ -185,93 +207,4 @@ fn presence(name: &FilePath, seen: Option<&Seen>, wanted: bool) -> Check {
         (None, false) => format!("{name} is absent"),
     };
     Check { holds: seen.is_some() == wanted, found }
-}
-
-/// Looks into a document's bytes for what conditions ask of; what two readers could read differently is refused.
-fn look<'c>(
-    bytes: Option<Vec<u8>>,
-    conditions: impl Iterator<Item = &'c Condition>,
-) -> Result<Vec<Option<Value>>, String> {
-    let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
-    let pointers: Vec<&str> = conditions.map(|condition| condition.pointer.as_str()).collect();
-    json::look(&bytes, &pointers).ok_or_else(|| "is not plain JSON".to_owned())
-}
-
-impl Condition {
-    /// Holds what stands at its pointer against the condition.
-    fn check(&self, found: Option<&Value>) -> Check {
-        let Some(value) = found else {
-            return Check { holds: false, found: format!("{self}: there is nothing at {:?}", self.pointer) };
-        };
-        let held = self.op.holds(value, &self.value);
-        let note = if held.is_none() { ", and no number" } else { "" };
-        Check { holds: held == Some(true), found: format!("{self}: it is {}{note}", shown(value)) }
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{} {} {}", self.document, self.pointer, self.op, self.value)
-    }
-}
-
-impl Op {
-    /// Every operator.
-    pub const ALL: [Self; 6] =
-        [Self::Less, Self::LessOrEqual, Self::Equal, Self::NotEqual, Self::GreaterOrEqual, Self::Greater];
-
-    /// Returns the operator as rules write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::GreaterOrEqual => ">=",
-            Self::Greater => ">",
-        }
-    }
-
-    /// Returns whether it compares numbers only.
-    pub fn is_of_numbers(self) -> bool {
-        !matches!(self, Self::Equal | Self::NotEqual)
-    }
-
-    /// Compares; none where two numbers are wanted and there are not.
-    fn holds(self, value: &Value, literal: &Value) -> Option<bool> {
-        let order = value.as_f64().zip(literal.as_f64()).and_then(|(a, b)| a.partial_cmp(&b));
-        // Only scalars can equal one, and of those only numbers have two spellings.
-        let equal = if value.is_number() { order == Some(Ordering::Equal) } else { value == literal };
-        Some(match self {
-            Self::Equal => equal,
-            Self::NotEqual => !equal,
-            Self::Less => order? == Ordering::Less,
-            Self::LessOrEqual => order? != Ordering::Greater,
-            Self::GreaterOrEqual => order? != Ordering::Less,
-            Self::Greater => order? == Ordering::Greater,
-        })
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Returns a value as it is quoted to people: scalars as they are, up to a length.
-fn shown(value: &Value) -> String {
-    const MOST: usize = 80;
-    match value {
-        Value::Array(_) => "an array".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-        scalar => {
-            let text = scalar.to_string();
-            let mut short: String = text.chars().take(MOST).collect();
-            if short.len() < text.len() {
-                short.push('…');
-            }
-            short
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! The state of a run as a fold over its entries, and the table of what may follow what.
 
+mod counted;
+mod edges;
 mod extend;
 mod promises;
 
@@ -7,14 +9,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::document::{Author, DocumentWritten, Documents};
 use super::entry::{Again, Event, InputRef, ItemEnded, ItemReconciled, Outcome, RunSubmitted};
+pub use super::extension::RunConcluded;
 use super::format;
 use super::graph::Graph;
 pub use super::illegal::Illegal;
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
-use super::outcomes::Outcomes;
 use super::plan::{Item, ProductKey};
-use super::rule::Rule;
+use super::rule::{Gate, Rule};
+pub use edges::Edge;
+pub use extend::CANNOT;
 
 /// The state of a run.
 #[derive(Clone, Debug)]
@@ -37,8 +41,18 @@ pub struct RunState {
     pub rules: Vec<Rule>,
     /// What each rule created.
     created: BTreeMap<ItemId, Vec<ItemId>>,
+    /// How often each rule created something.
+    rounds: BTreeMap<ItemId, u64>,
+    /// What rules had the run say, in the order in which they did.
+    concluded: Vec<RunConcluded>,
+    /// The items that others stand for now, and which ones.
+    successors: BTreeMap<ItemId, ItemId>,
+    /// The gates, by their items.
+    gates: BTreeMap<ItemId, Gate>,
     /// How many entries there are, so that a revision knows which one it came by.
     entries: u64,
+    /// How many of them are no dispatches.
+    changes: u64,
     holders: HashMap<String, usize>,
     open: usize,
 }
@@ -61,7 +75,12 @@ impl RunState {
             documents,
             rules: Vec::new(),
             created: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            concluded: Vec::new(),
+            successors: BTreeMap::new(),
+            gates: BTreeMap::new(),
             entries: 1,
+            changes: 0,
             holders: HashMap::new(),
             open: count,
         }
@@ -72,14 +91,20 @@ impl RunState {
         format::Layout { fan_out: self.submitted.fan_out }
     }
 
+    /// Returns how many entries there are that are no dispatches: as long as that is the same, nothing became of any item.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Returns whether every item has a terminal status.
     pub fn is_settled(&self) -> bool {
         self.open == 0
     }
 
-    /// Returns whether every item is done.
+    /// Returns whether every item that counts is done.
     pub fn is_done(&self) -> bool {
-        self.items.iter().all(|item| item.phase == Phase::Done)
+        let counts = |at: &usize| self.items[*at].phase != Phase::Done && !self.is_superseded(*at);
+        self.open == 0 && !(0..self.items.len()).any(|at| counts(&at))
     }
 
     /// Returns whether the run was closed or cancelled.
@@ -94,22 +119,6 @@ impl RunState {
         self.is_done() && !self.submitted.open_ended
     }
 
-    /// Returns how the items came out so far.
-    pub fn outcomes(&self) -> Outcomes {
-        let mut outcomes = Outcomes::default();
-        self.items.iter().for_each(|item| outcomes.add(item.phase, item.red));
-        outcomes
-    }
-
-    /// Returns the number of items per stored status, as a seal has it: red ones are done.
-    pub fn counts(&self) -> BTreeMap<String, u64> {
-        let mut counts = BTreeMap::new();
-        for status in self.items.iter().filter_map(|item| item.phase.stored()) {
-            *counts.entry(status.to_owned()).or_default() += 1;
-        }
-        counts
-    }
-
     /// Returns the status word of an item, `pending` and `ready` included.
     pub fn status(&self, at: usize) -> &'static str {
         let blocked = || self.blocked_by(at).next().is_some();
@@ -120,10 +129,9 @@ impl RunState {
         }
     }
 
-    /// Returns the dependencies of an item that are not done.
+    /// Returns the dependencies of an item that it waits for, or was lost with.
     pub fn blocked_by(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
-        let undone = |on: &usize| self.items[*on].phase != Phase::Done;
-        self.graph.dependencies(at).iter().copied().filter(undone)
+        self.graph.dependencies(at).iter().copied().filter(move |on| self.edge(at, *on) != Edge::Met)
     }
 
     /// Applies the event after entry 0, or says why it may not follow what came before; for `run.extended` see
@@ -136,6 +144,7 @@ impl RunState {
         }
         self.follow(event)?;
         self.entries += 1;
+        self.changes += u64::from(!matches!(event, Event::ItemFired(_)));
         Ok(())
     }
 
@@ -157,11 +166,7 @@ impl RunState {
             Event::ItemSkipped(e) => {
                 let at = self.find(&e.item)?;
                 self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
-                let lost = |on: &usize| {
-                    let phase = self.items[*on].phase;
-                    phase.is_terminal() && phase != Phase::Done
-                };
-                if !self.graph.dependencies(at).iter().any(lost) {
+                if !self.graph.dependencies(at).iter().any(|on| self.edge(at, *on) == Edge::Lost) {
                     return Err(Illegal::SkippedForNothing(e.item.clone()));
                 }
                 self.settle(at, Phase::Skipped, Some(e.reason.clone()));
@@ -183,6 +188,7 @@ impl RunState {
                 Ok(())
             }
             Event::DocumentWritten(e) => self.write_document(e),
+            Event::RunConcluded(e) => self.conclude(e),
             Event::RunExtended(_) => Err(Illegal::OtherItems),
             _ => Err(Illegal::Misplaced(event.kind())),
         }
@@ -305,6 +311,9 @@ impl RunState {
                 self.expect_phase(at, &from, e.attempt)?;
                 if self.cancelled.is_some() || self.closed.is_some() {
                     return Err(Illegal::AfterEnd(e.item.clone()));
+                }
+                if self.is_superseded(at) {
+                    return Err(Illegal::Superseded(e.item.clone()));
                 }
                 self.open += usize::from(self.items[at].phase.is_terminal());
                 self.wait_again(at, e);

@@ -95,6 +95,14 @@ impl Drafted for Option<Vec<Produced>> {
     }
 }
 
+impl Drafted for Option<ItemId> {
+    type Draft = Option<String>;
+
+    fn finish(draft: Option<String>) -> Option<Self> {
+        draft.map_or(Some(None), |text| text.parse().ok().map(Some))
+    }
+}
+
 impl Drafted for Item {
     type Draft = Option<DraftItem>;
 
@@ -209,6 +217,11 @@ impl DraftItem {
         let mut report = |error: NameError, at: JsonPath| {
             problems.push(Problem::new(Code::BadId, &at, error.to_string()));
         };
+        for (key, id) in [("replaces", &self.replaces), ("continues", &self.continues)] {
+            if let Some(Err(error)) = id.as_deref().map(ItemId::parse) {
+                report(error, path.key(key));
+            }
+        }
         for (index, id) in self.depends_on.iter().enumerate() {
             if let Some(Err(error)) = id.as_deref().map(ItemId::parse) {
                 report(error, path.key("depends_on").index(index));

@@ -9,6 +9,8 @@ pub mod schemas;
 pub mod validate;
 
 mod draft;
+#[cfg(feature = "full")]
+mod pattern;
 mod read;
 mod rule;
 
@@ -36,7 +38,7 @@ pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
     let draft = draft(bytes, &mut problems);
     if let Some(draft) = &draft {
-        let created = draft.rules.iter().filter_map(|rule| rule.create.as_ref());
+        let created = draft.rules.iter().flat_map(|rule| &rule.create);
         draft.items.iter().flatten().chain(created).for_each(|item| item.check_references(&mut problems));
     }
     match draft.and_then(Draft::finish) {
@@ -65,7 +67,7 @@ pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
     let mut problems = Problems::default();
     let drafts = read_rules(&value, &JsonPath::root(), &mut problems);
     check_ids(&[], &drafts, &mut problems);
-    drafts.iter().filter_map(|rule| rule.create.as_ref()).for_each(|item| item.check_references(&mut problems));
+    drafts.iter().flat_map(|rule| &rule.create).for_each(|item| item.check_references(&mut problems));
     match drafts.into_iter().map(DraftRule::finish).collect::<Option<_>>() {
         Some(rules) if problems.is_empty() => Ok(rules),
         _ => Err(problems),

@@ -10,12 +10,18 @@ mod registered;
 pub use crate::model::problem::{Code, Problem};
 pub use crate::model::problems::Problems;
 
+use std::collections::BTreeSet;
+
 use graph::Graph;
 
 use crate::model::catalog::Catalog;
+use serde_json::Value;
+
+use crate::model::format;
 use crate::model::hints;
 use crate::model::json::{self, JsonPath};
 use crate::model::plan::{Item, Plan};
+use crate::plan::pattern::{Compiled, compile};
 use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 
 /// A plan that was validated, with the bytes it was read from; only [`validate`] makes one.
@@ -23,7 +29,10 @@ use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 pub struct ValidPlan {
     plan: Plan,
     bytes: Vec<u8>,
-    queue_rules: Option<Vec<u8>>,
+    added_rules: Option<Vec<u8>>,
+    pattern: String,
+    compiled: Vec<Value>,
+    warnings: Vec<String>,
 }
 
 impl ValidPlan {
@@ -37,9 +46,30 @@ impl ValidPlan {
         &self.bytes
     }
 
-    /// The rules that the queue adds to the plan's, byte for byte; none where it adds none.
-    pub fn queue_rules(&self) -> Option<&[u8]> {
-        self.queue_rules.as_deref()
+    /// The rules that the queue and the pattern add to the plan's, in canonical form; none where they add none.
+    pub fn added_rules(&self) -> Option<&[u8]> {
+        self.added_rules.as_deref()
+    }
+
+    /// The pattern that it grows by.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// The rules that the pattern made of it, as they are sealed.
+    pub fn compiled(&self) -> &[Value] {
+        &self.compiled
+    }
+
+    /// Those rules in words.
+    pub fn compiled_in_words(&self) -> Vec<String> {
+        let drafts = read_rules(&Value::Array(self.compiled.clone()), &JsonPath::root(), &mut Problems::default());
+        drafts.into_iter().filter_map(DraftRule::finish).map(|rule| rule.to_string()).collect()
+    }
+
+    /// What in it nobody reads.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 
@@ -50,13 +80,26 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
         return Err(problems);
     };
     check_run(&draft, catalog, &mut problems);
-    let added = read_queue_rules(&draft.rules, catalog, &mut problems);
-    let created = draft.rules.iter().chain(&added).filter_map(|rule| rule.create.as_ref()).collect();
-    check_items(&Scope { draft: &draft, added: draft.items.len(), created }, catalog, &mut problems);
+    let pattern = draft.pattern.clone().or_else(|| catalog.pattern.clone()).unwrap_or_else(|| "dag".to_owned());
+    let at = if draft.pattern.is_some() { JsonPath::root().key("pattern") } else { JsonPath::root().key("queue") };
+    let Compiled { rules: compiled, templates, warnings, order } = compile(&pattern, &at, &draft, &mut problems);
+    let mut added = read_queue_rules(&draft.rules, catalog, &mut problems);
+    let known = problems.len();
+    let of_pattern = read_rules(&Value::Array(compiled.clone()), &at, &mut problems);
+    debug_assert_eq!(known, problems.len(), "what a pattern writes is well written");
+    check_ids(&draft.rules, &of_pattern, &mut problems);
+    let rules = draft.rules.iter().chain(&added);
+    let created = rules.clone().flat_map(|rule| &rule.create).chain(&templates).collect();
+    let anonymous = rules.clone().filter(|rule| !rule.names_items()).flat_map(|rule| &rule.create).collect();
+    let named = rules.filter(|rule| rule.names_items()).flat_map(|rule| &rule.create).collect();
+    let scope = Scope { draft: &draft, added: draft.items.len(), created, anonymous, named, order: &order };
+    check_items(&scope, catalog, &mut problems);
+    added.extend(of_pattern);
     match draft.finish() {
         Some(plan) if problems.is_empty() => {
-            let queue_rules = catalog.queue_rules.clone().filter(|_| !added.is_empty());
-            Ok(ValidPlan { plan, bytes: bytes.to_vec(), queue_rules })
+            let written: Vec<&Value> = added.iter().map(DraftRule::written).collect();
+            let added_rules = (!written.is_empty()).then(|| format::canonical(&written));
+            Ok(ValidPlan { plan, bytes: bytes.to_vec(), added_rules, pattern, compiled, warnings })
         }
         _ => Err(problems),
     }
@@ -93,7 +136,8 @@ pub fn validate_extension(
     // What is written of an item is read as the same item, and nothing can be wrong with it.
     let known = existing.iter();
     draft.items.extend(known.map(|item| read::item(&item.to_json(), JsonPath::root(), &mut Problems::default())));
-    check_items(&Scope { draft: &draft, added, created: Vec::new() }, catalog, &mut problems);
+    let (created, anonymous, named) = (Vec::new(), Vec::new(), Vec::new());
+    check_items(&Scope { draft: &draft, added, created, anonymous, named, order: &[] }, catalog, &mut problems);
     draft.items.truncate(added);
     match draft.finish() {
         Some(plan) if problems.is_empty() => Ok(plan.items.into_iter().map(Item::normalised).collect()),
@@ -128,6 +172,12 @@ struct Scope<'d> {
     added: usize,
     /// The items that rules create.
     created: Vec<&'d DraftItem>,
+    /// Those of them that nobody can refer to, because their ids are made when they are.
+    anonymous: Vec<&'d DraftItem>,
+    /// Those of them that have ids of their own.
+    named: Vec<&'d DraftItem>,
+    /// Which items wait for which besides what they say.
+    order: &'d [(usize, usize)],
 }
 
 impl<'d> Scope<'d> {
@@ -163,6 +213,18 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     }
 }
 
+/// Refuses that what no rule creates stands for another item.
+fn check_places<'d>(items: impl Iterator<Item = &'d DraftItem>, problems: &mut Problems) {
+    for item in items {
+        for (key, _) in
+            [("replaces", &item.replaces), ("continues", &item.continues)].iter().filter(|(_, id)| id.is_some())
+        {
+            let message = "only an item that a rule creates stands for another";
+            problems.push(Problem::new(Code::UnknownField, &item.path.key(key), message));
+        }
+    }
+}
+
 /// Checks the new items, and how they stand to all others.
 fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
     let items = &scope.draft.items;
@@ -172,8 +234,11 @@ fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
         let message = format!("{count} items; at most {} are allowed", catalog.max_items);
         problems.push(Problem::new(Code::TooManyItems, &at, message).hint(hints::max_items(count)));
     }
-    let graph = Graph::check(items, scope.added, problems);
-    scope.created.iter().for_each(|item| graph.check_created(item, problems));
+    let graph = Graph::check(items, scope.added, scope.order, problems);
+    scope.anonymous.iter().for_each(|item| graph.check_created(item, &BTreeSet::new(), problems));
+    let known: BTreeSet<&str> = scope.named.iter().filter_map(|item| item.id.as_deref()).collect();
+    scope.named.iter().for_each(|item| graph.check_created(item, &known, problems));
+    check_places(items[..scope.added].iter().flatten(), problems);
     registered::check(scope.new_items(), catalog, problems);
     products::check(scope, &graph, catalog, problems);
 }

@@ -203,6 +203,7 @@ impl Repository {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
             queue_rules: rules.map(|path| self.queue_rules(queue, path)).transpose()?,
+            pattern: self.config.queues.get(queue).and_then(|settings| settings.pattern.clone()),
             schemas: self.schemas().known,
             checker: self.environment.program.clone(),
             shapes: self.shapes(),

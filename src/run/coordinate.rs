@@ -8,33 +8,71 @@ use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::Digest;
 use crate::model::document::Revision;
-use crate::model::entry::Cause;
-use crate::model::judge::{self, Judgement};
+use crate::model::entry::{Cause, Event};
+use crate::model::judge::{self, Act, Judgement};
 use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::plan::Item;
+use crate::model::rule::Rule;
 use crate::model::state::RunState;
 use crate::run::{self, NewEntry, OpenRun};
 
-/// An item that a rule creates, with that rule.
+/// What a rule does as a run stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
     /// The rule.
     pub rule: ItemId,
-    /// The item.
-    pub item: Item,
+    /// What it does.
+    pub act: Act,
 }
 
-/// Returns what the rules of a run create as it stands, in the order of the rules.
+impl Due {
+    fn entry(self) -> NewEntry {
+        match self.act {
+            Act::Create(items) => NewEntry::Extended(Cause::Rule(self.rule), items),
+            Act::Conclude(concluded) => NewEntry::Plain(Event::RunConcluded(concluded)),
+        }
+    }
+}
+
+/// What changed since a run's rules were looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed {
+    /// Whether there are revisions of documents that they were not held against.
+    pub documents: bool,
+    /// Whether something became of items, or some were added.
+    pub items: bool,
+}
+
+impl Changed {
+    /// Anything may have.
+    pub const ANYTHING: Self = Self { documents: true, items: true };
+
+    fn may_concern(self, rule: &Rule) -> bool {
+        self.documents || (self.items && !rule.when.items.is_empty())
+    }
+}
+
+/// Returns what the rules of a run do as it stands, each as if it were the only one, in the order of the rules.
 pub fn due(store: &Store, state: &RunState) -> Result<Vec<Due>, Error> {
-    let mut due = Vec::new();
+    let due = state.rules.iter().map(|rule| one(store, state, rule)).collect::<Result<Vec<_>, _>>();
+    Ok(due?.into_iter().flatten().collect())
+}
+
+/// Returns whether any rule does something as a run stands, of those that what changed may concern.
+pub fn is_due(store: &Store, state: &RunState, changed: Changed) -> Result<bool, Error> {
+    for rule in state.rules.iter().filter(|rule| changed.may_concern(rule)) {
+        if one(store, state, rule)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn one(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Due>, Error> {
     if state.sealed || state.is_ended() {
-        return Ok(due);
+        return Ok(None);
     }
-    for rule in &state.rules {
-        let item = judge::creates(state, rule, |name, revision| read(store, name, revision))?;
-        due.extend(item.map(|item| Due { rule: rule.id().clone(), item }));
-    }
-    Ok(due)
+    let act = judge::acts(state, rule, |name, revision| read(store, name, revision))?;
+    Ok(act.map(|act| Due { rule: rule.id().clone(), act }))
 }
 
 /// Returns for every rule of a run what it comes to as the run stands, and why.
@@ -43,24 +81,31 @@ pub fn explain(store: &Store, state: &RunState) -> Result<Vec<Judgement>, Error>
     judged.collect()
 }
 
-/// Records what the rules create, and returns the entries; none where they create nothing.
+/// Records what the rules do until none does anything, and returns the entries.
 ///
-/// Whoever appends first is taken in, and the rules are looked at anew: what is recorded follows from exactly the state before
-/// it. A run of `max_items` items does not grow.
+/// Each is held against the state that those before it leave, and nothing is recorded unless all of it is: whoever appends first is
+/// taken in, and the rules are looked at anew. So what is recorded follows from exactly the state before it. A run of `max_items`
+/// items does not grow.
 pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
     loop {
-        let due = due(run.store(), &run.state)?;
-        let count = run.state.items.len() + due.len();
-        if !due.is_empty() && count > max_items {
-            return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
+        run.publish()?;
+        // After a whole round in which none does anything, none will.
+        let (mut at, mut idle) = (0, 0);
+        while idle < run.state.rules.len() {
+            let rule = &run.state.rules[at % run.state.rules.len()];
+            let due = one(run.store(), &run.state, rule)?;
+            (at, idle) = (at + 1, idle + 1);
+            let Some(due) = due else { continue };
+            idle = 0;
+            let count = run.state.items.len() + due.act.items().len();
+            if !due.act.items().is_empty() && count > max_items {
+                run.forget()?;
+                return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
+            }
+            run.stage(&[due.entry()])?;
         }
-        let entries: Vec<_> =
-            due.into_iter().map(|due| NewEntry::Extended(Cause::Rule(due.rule), vec![due.item])).collect();
-        if entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        // A crash here leaves unreachable objects; the next coordinator comes to the same items.
-        if let Some(links) = run.propose(&entries)? {
+        // A crash here leaves unreachable objects; the next coordinator comes to the same.
+        if let Some(links) = run.publish_unless_raced()? {
             return Ok(links);
         }
     }

@@ -10,7 +10,7 @@ use super::{Denied, NewEntry, OpenRun, coordinate};
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::extension::definition;
-use crate::model::judge::Judgement;
+use crate::model::judge::{Act, Judgement};
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{Item, Plan};
 use crate::model::rule::Check;
@@ -61,10 +61,13 @@ pub struct CreatedItem {
 pub struct RuleJudged {
     /// The rule.
     pub rule: ItemId,
-    /// Whether it creates its item now.
+    /// Whether it does something now.
     pub fires: bool,
-    /// What it creates if it does.
-    pub item: ItemId,
+    /// What it creates if it does, in the order of the ids.
+    pub items: Vec<ItemId>,
+    /// What it has the run say if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
     /// What it created before.
     pub created: Vec<ItemId>,
     /// How often it may.
@@ -153,12 +156,16 @@ impl Repository {
         let mut open = OpenRun::open(&self.writer()?, &target.run)?;
         let judged = self.judged(target.run, &open.state, Vec::new())?;
         let links = coordinate::apply(&mut open, self.config.max_items)?;
-        Ok(Coordinated { recorded: true, items: links.iter().filter_map(created).collect(), ..judged })
+        Ok(Coordinated { recorded: true, items: links.iter().flat_map(created).collect(), ..judged })
     }
 
     fn explained(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
         let due = coordinate::due(&self.store, state)?;
-        let created = due.into_iter().map(|due| CreatedItem { id: due.item.id, rule: due.rule }).collect();
+        let created = due.into_iter().flat_map(|due| {
+            let of = |id| CreatedItem { id, rule: due.rule.clone() };
+            items_of(Some(&due.act)).into_iter().map(of).collect::<Vec<_>>()
+        });
+        let created = created.collect();
         self.judged(run, state, created)
     }
 
@@ -168,7 +175,8 @@ impl Repository {
             fires: judged.fires(),
             created: state.created_by(&judged.rule).to_vec(),
             rule: judged.rule,
-            item: judged.item.id,
+            items: items_of(judged.act.as_ref()),
+            outcome: judged.act.as_ref().and_then(outcome_of),
             at_most: rule.when.at_most,
             checks: judged.checks,
         };
@@ -183,10 +191,26 @@ fn is_over(state: &RunState) -> bool {
     state.sealed || state.is_ended()
 }
 
+/// Returns the items that a rule creates.
+fn items_of(act: Option<&Act>) -> Vec<ItemId> {
+    act.map_or(&[][..], Act::items).iter().map(|item| item.id.clone()).collect()
+}
+
+fn outcome_of(act: &Act) -> Option<String> {
+    match act {
+        Act::Create(_) => None,
+        Act::Conclude(concluded) => Some(concluded.outcome.clone()),
+    }
+}
+
 /// Returns what a rule added, and the rule.
-fn created(link: &Link) -> Option<CreatedItem> {
-    let Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items }) = &link.entry.event else { return None };
-    items.keys().next().map(|item| CreatedItem { id: item.clone(), rule: rule.clone() })
+fn created(link: &Link) -> Vec<CreatedItem> {
+    match &link.entry.event {
+        Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items }) => {
+            items.keys().map(|item| CreatedItem { id: item.clone(), rule: rule.clone() }).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Why nothing is added to a run.

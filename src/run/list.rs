@@ -82,6 +82,9 @@ pub struct ItemStatus {
     /// Whether it is done although its check did not pass; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// Whether another item has taken its place, so that it does not count; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub superseded: bool,
     /// Why it ended as it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -121,11 +124,16 @@ fn summary(store: &Store, run: RunId) -> RunSummary {
     }
 }
 
-/// Returns the number of items per status, `pending` and `ready` included; red ones are counted as `red` and not as `done`.
+/// Returns the number of items per status, `pending` and `ready` included; red ones are counted as `red` and not as `done`, and those
+/// whose place others took as `superseded` alone.
 pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     for (at, item) in view.state.items.iter().enumerate() {
-        let what = if item.red { "red" } else { view.state.status(at) };
+        let what = match (view.state.is_superseded(at), item.red) {
+            (true, _) => "superseded",
+            (false, true) => "red",
+            (false, false) => view.state.status(at),
+        };
         *counts.entry(what).or_default() += 1;
     }
     counts
@@ -167,6 +175,7 @@ impl ItemStatus {
             document_refs: BTreeMap::new(),
             crashes: state.crashes,
             red: state.red,
+            superseded: view.state.is_superseded(at),
             reason: state.reason.clone(),
         };
         for (key, product) in &state.products {

@@ -181,7 +181,13 @@ impl OpenRun {
             return Ok(None);
         }
         self.stage(entries)?;
-        self.publish_once()
+        self.publish_unless_raced()
+    }
+
+    /// Records what is staged, or nothing of it if somebody else appended first: then their entries are taken in, what was staged is
+    /// forgotten, and none is returned.
+    pub fn publish_unless_raced(&mut self) -> Result<Option<Vec<Link>>, Error> {
+        if self.has_staged() { self.publish_once() } else { Ok(Some(Vec::new())) }
     }
 
     /// Records what is staged with one swap; none where somebody else was quicker and there is another turn. After an error and where
@@ -225,8 +231,8 @@ impl OpenRun {
         Ok(())
     }
 
-    /// Goes back to what the ref says.
-    fn forget(&mut self) -> Result<(), Error> {
+    /// Goes back to what the ref says: nothing is staged any more.
+    pub fn forget(&mut self) -> Result<(), Error> {
         self.staged = Staged::default();
         self.reload()
     }

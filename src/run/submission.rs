@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::model::json::JsonPath;
 use crate::model::name::RunId;
@@ -43,13 +44,33 @@ pub struct Verdict<'a> {
     /// How many more there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
+    /// The pattern that it grows by, if it is valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<&'a str>,
+    /// The rules that the pattern made of it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub rules: &'a [Value],
+    /// What in it nobody reads.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub warnings: &'a [String],
 }
 
 impl<'a> Verdict<'a> {
-    /// Answers the problems of a plan; one that has none has so many items.
-    pub fn of(items: usize, problems: &'a Problems) -> Self {
+    /// Answers the problems of a plan that is not valid.
+    pub fn refused(problems: &'a Problems) -> Self {
         let more = Some(problems.more()).filter(|more| *more > 0);
-        Self { schema: "git-handoff.validate/1", valid: problems.is_empty(), items, problems, more }
+        Self { valid: false, more, ..Self::blank(problems) }
+    }
+
+    /// Answers what a valid plan comes to; `none` are no problems.
+    pub fn valid(plan: &'a ValidPlan, none: &'a Problems) -> Self {
+        let (items, pattern) = (plan.plan().items.len(), Some(plan.pattern()));
+        Self { items, pattern, rules: plan.compiled(), warnings: plan.warnings(), ..Self::blank(none) }
+    }
+
+    fn blank(problems: &'a Problems) -> Self {
+        let schema = "git-handoff.validate/1";
+        Self { schema, valid: true, items: 0, problems, more: None, pattern: None, rules: &[], warnings: &[] }
     }
 }
 
@@ -61,6 +82,9 @@ pub struct Submission {
     pub run: RunId,
     /// Whether it was created now, and not by an earlier submission of the same plan.
     pub created: bool,
+    /// What in the plan nobody reads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Repository {
@@ -95,11 +119,9 @@ impl Repository {
         if queue != "default" && !self.config.queues.contains_key(queue) {
             return Err(Error::Queue(queue.to_owned()));
         }
-        let pattern = self.config.queues.get(queue).and_then(|settings| settings.pattern.clone());
         let request = Request {
             base: resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?,
             queue: wanted.queue.clone(),
-            pattern: pattern.unwrap_or_else(|| "dag".into()),
             folder,
             gate: self.gate(),
         };
@@ -109,7 +131,8 @@ impl Repository {
             // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
             OpenRun::open(&writer, &run)?;
         }
-        Ok(Ok(Submission { schema: "git-handoff.submit/1", run, created }))
+        let warnings = valid.warnings().to_vec();
+        Ok(Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings }))
     }
 }
 

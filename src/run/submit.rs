@@ -22,8 +22,6 @@ pub struct Request {
     pub base: Oid,
     /// The queue, if not the plan's own.
     pub queue: Option<String>,
-    /// The execution pattern of that queue.
-    pub pattern: String,
     /// The folder that the plan's artifact files are relative to.
     pub folder: PathBuf,
     /// What may not be stored.
@@ -130,7 +128,7 @@ fn first_entry(
         artifacts.insert(path.clone(), digest);
         edits.push((format::artifact_path(path), Edit::Blob(oid)));
     }
-    let rules = valid.queue_rules();
+    let rules = valid.added_rules();
     if let Some(bytes) = rules {
         request.gate.check("rules", bytes)?;
         edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
@@ -141,7 +139,7 @@ fn first_entry(
         rules: rules.map(Digest::of),
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
-        pattern: request.pattern.clone(),
+        pattern: valid.pattern().to_owned(),
         open_ended: plan.open_ended,
         writers: vec![writer.signer.fingerprint()],
         fan_out: fans_out(plan) || rules.is_some(),

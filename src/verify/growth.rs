@@ -7,8 +7,8 @@ use gix::objs::Kind;
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::Digest;
 use crate::model::document::Revision;
-use crate::model::entry::{Cause, RunExtended, RunSubmitted};
-use crate::model::judge;
+use crate::model::entry::{Cause, RunConcluded, RunExtended, RunSubmitted};
+use crate::model::judge::{self, Act};
 use crate::model::name::FilePath;
 use crate::model::plan::{Item, Plan};
 use crate::model::rule::{self, MAX_CONDITION_BYTES, Rule};
@@ -85,16 +85,30 @@ pub(super) fn extend(
     if let Cause::Rule(id) = &e.cause
         && let Some(rule) = state.rule(id)
     {
-        match creates(&objects, state, rule, case.lazy) {
+        match acts(&objects, state, rule, case.lazy) {
             // By the digests of what was normalised: one item can be written in many ways.
-            Ok(Some(item)) if RunExtended::of(e.cause.clone(), std::slice::from_ref(&item)) == *e => {}
-            Ok(None) => findings.add(format!("entry {seq}: the rule {id} creates nothing here")),
-            Ok(Some(item)) => findings.add(format!("entry {seq}: what the rule {id} creates here is {}", item.id)),
+            Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => {}
+            Ok(None | Some(Act::Conclude(_))) => {
+                findings.add(format!("entry {seq}: the rule {id} creates nothing here"));
+            }
+            Ok(Some(Act::Create(items))) => {
+                findings.add(format!("entry {seq}: what the rule {id} creates here is {}", some_of(&items)));
+            }
             Err(fault) => findings.fault(&format!("entry {seq}: what the rule {id} looks at"), &fault),
         }
     }
     state.extend(e, items).unwrap_or_else(|illegal| findings.add(format!("entry {seq}: {illegal}")));
     Ok(())
+}
+
+/// Holds a `run.concluded` against the rule that it names.
+pub(super) fn conclude(case: &Case<'_>, state: &RunState, seq: u64, e: &RunConcluded, findings: &mut Findings) {
+    let Some(rule) = state.rule(&e.rule) else { return };
+    match acts(&Objects::new(case.store), state, rule, case.lazy) {
+        Ok(Some(Act::Conclude(concluded))) if concluded == *e => {}
+        Ok(_) => findings.add(format!("entry {seq}: the rule {} does not have the run say this here", e.rule)),
+        Err(fault) => findings.fault(&format!("entry {seq}: what the rule {} looks at", e.rule), &fault),
+    }
 }
 
 /// Refuses that a run sealed by itself while a rule had something to create.
@@ -104,16 +118,31 @@ pub(super) fn check_seal(case: &Case<'_>, state: &RunState, findings: &mut Findi
     }
     let objects = Objects::new(case.store);
     for rule in &state.rules {
-        match creates(&objects, state, rule, case.lazy) {
+        match acts(&objects, state, rule, case.lazy) {
             Ok(None) => {}
-            Ok(Some(item)) => findings.add(format!("the run was sealed before its rules had created {}", item.id)),
+            Ok(Some(Act::Create(items))) => {
+                findings.add(format!("the run was sealed before its rules had created {}", some_of(&items)));
+            }
+            Ok(Some(Act::Conclude(concluded))) => {
+                let RunConcluded { rule, outcome, .. } = concluded;
+                findings.add(format!("the run was sealed before its rule {rule} had it say {outcome}"));
+            }
             Err(fault) => findings.fault(&format!("at the seal: what the rule {} looks at", rule.id()), &fault),
         }
     }
 }
 
-fn creates(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<Option<Item>, Fault> {
-    judge::creates(state, rule, |_: &FilePath, revision: &Revision| {
+/// Names items that are created together.
+fn some_of(items: &[Item]) -> String {
+    let first = items.first().map_or("nothing", |item| item.id.as_str());
+    match items.len() {
+        0 | 1 => first.to_owned(),
+        more => format!("{first} and {} more", more - 1),
+    }
+}
+
+fn acts(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<Option<Act>, Fault> {
+    judge::acts(state, rule, |_: &FilePath, revision: &Revision| {
         let is = &revision.product;
         let bytes = objects.read_of(is.oid, Kind::Blob, MAX_CONDITION_BYTES).map_err(|fault| fault.of_blob(lazy))?;
         if Digest::of(&bytes) != is.sha256 {

@@ -65,6 +65,9 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.see(&state, fired),
             Event::RunSealed(_) => growth::check_seal(case, &state, &mut findings),
+            Event::RunConcluded(concluded) => {
+                growth::conclude(case, &state, link.entry.seq, concluded, &mut findings);
+            }
             Event::RunExtended(extended) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
                 unread = growth::extend(case, &mut state, (link, after), extended, tally).is_err();

@@ -73,7 +73,7 @@ impl Report {
         let text =
             if self.is_partial() { text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow)) } else { text };
         let mut text = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
-        if let Some(outcome) = self.outcome {
+        if let Some(outcome) = &self.outcome {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {outcome}", "outcome")).end();
         }

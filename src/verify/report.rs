@@ -97,7 +97,7 @@ impl Report {
 impl Report {
     /// Returns whether the evidence holds of something that is not all done and green.
     pub fn is_partial(&self) -> bool {
-        self.intact && self.outcome.is_some_and(|outcome| !outcome.is_green())
+        self.intact && self.outcome.as_ref().is_some_and(|outcome| !outcome.is_green())
     }
 }
 

@@ -66,7 +66,8 @@ impl Accounted {
                 paths.set.insert(format::document_path(&e.name), Some(e.oid));
             }
             // A thread's tree follows from its entries; it is not walked like this.
-            Event::RunClosed(_)
+            Event::RunConcluded(_)
+            | Event::RunClosed(_)
             | Event::RunCancelled(_)
             | Event::RunSealed(_)
             | Event::ThreadCheckpointed(_)

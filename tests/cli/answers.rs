@@ -18,6 +18,7 @@ fn every_answer_is_json_with_a_schema() {
     assert_output!(ask(&["validate", "plan.json"]), @r#"
     {
       "items": 2,
+      "pattern": "dag",
       "problems": [],
       "schema": "git-handoff.validate/1",
       "valid": true

@@ -161,7 +161,14 @@ fn a_run_that_did_not_get_done_can_be_closed() {
 
 #[test]
 fn the_examples_run_as_they_are() {
-    for (name, run) in [("handoff-dag", "handoff-dag-1"), ("offload-fanout", "fanout-1")] {
+    let examples_of = [
+        ("handoff-dag", "handoff-dag-1"),
+        ("offload-fanout", "fanout-1"),
+        ("gate", "gate-1"),
+        ("map-reduce", "map-reduce-1"),
+        ("quorum", "quorum-1"),
+    ];
+    for (name, run) in examples_of {
         let env = Environment::empty();
         let script = examples().join(name).join("run.sh");
         let output = env

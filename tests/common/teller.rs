@@ -113,7 +113,7 @@ impl<'a> Teller<'a> {
     /// The item that a rule names after what it sees, whether it would create it or not.
     pub(crate) fn of_rule(&self, at: usize) -> Item {
         let rule = &self.state.rules[at];
-        rule.item(&self.state.seen(rule))
+        rule.item(&self.state.seen(rule)).unwrap()
     }
 
     pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Again, Cause, Event, Outcome, RunEnded, RunExtended, RunSealed};
+use git_handoff::model::entry::{Again, Cause, Event, Outcome, RunConcluded, RunEnded, RunExtended, RunSealed};
 use git_handoff::model::entry::{DocumentWritten, LogSealed, LogSubmitted, Product};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::state::{Illegal, RunState};
 
-use super::{base, dropped, ended, fired, reconciled, submitted};
+use super::{base, dropped, ended, fired, name, reconciled, submitted};
 
 /// The runs: i0 and i2 want one lock, i1 waits for i0.
 fn states() -> Vec<(&'static str, RunState)> {
@@ -118,6 +118,9 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
             | Illegal::TooManyByRule(_)
             | Illegal::DuplicateItem(_)
             | Illegal::UnknownDependency(..)
+            | Illegal::CannotStandFor(..)
+            | Illegal::Superseded(_)
+            | Illegal::WrongConclusion(_)
             | Illegal::Circle(_),
         ) => "growth",
         Err(Illegal::EndedUnsettled | Illegal::SealedUnsettled) => "unsettled",
@@ -154,6 +157,10 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("sealed", sealed()),
         ("submitted", Event::RunSubmitted(submitted)),
         ("extended by nothing that is said", Event::RunExtended(RunExtended::of(Cause::Actor, &[]))),
+        (
+            "concluded by a rule that there is not",
+            Event::RunConcluded(RunConcluded { rule: name(0), outcome: "so".into(), detail: None }),
+        ),
         ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
         (
             "log: sealed",

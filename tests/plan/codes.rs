@@ -51,6 +51,7 @@ fn form() -> Vec<Case> {
                 "bad-rule rules[2].id",
             ],
         ),
+        Case(json!({"id": "r", "pattern": "pipes", "items": [item("x", &json!({}))]}), &["bad-pattern pattern"]),
         Case(
             plan_of(&[item("a", &json!({})), item("a", &json!({})), item("A", &json!({}))]),
             &["duplicate-id items[1].id", "duplicate-id items[2].id"],

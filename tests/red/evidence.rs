@@ -29,7 +29,7 @@ fn a_chain_that_says_so_is_red_to_every_verifier() {
         let lab = told(by);
         let report = lab.verify();
         assert_intact(&report);
-        let outcome = report.outcome.unwrap();
+        let outcome = report.outcome.clone().unwrap();
         assert_eq!((outcome.red, outcome.is_green(), report.is_partial()), (1, false, true));
         assert!(report.to_text(false).lines().next().unwrap().ends_with(" PARTIAL"), "{}", report.to_text(false));
     }

@@ -9,7 +9,7 @@ use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{
-    Again, Cause, Event, Exit, ItemDropped, Outcome, RunEnded, Transcript, Verified, VerifiedBy,
+    Again, Cause, Event, Exit, ItemDropped, Outcome, RunConcluded, RunEnded, Transcript, Verified, VerifiedBy,
 };
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
@@ -35,7 +35,8 @@ pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
 {"id":"never","executor":"command","inputs":{"command":["true"]}}],
 "artifacts":{"spec.md":"spec.md"},
 "rules":[{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":8}]},
-"create":{"executor":"command","inputs":{"command":["again"]}}}]}"#;
+"create":{"executor":"command","inputs":{"command":["again"]}}},
+{"id":"broke","when":{"items":[{"items":["break"],"are":"failed"}]},"outcome":"broken"}]}"#;
 
 /// How the run ends before it is sealed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,8 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     run.fire("break");
     run.fail("break");
     run.skip("after");
+    let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+    run.add(Event::RunConcluded(concluded), Vec::new());
     let dropped = ItemDropped { item: ItemId::parse("never").unwrap(), attempt: 0, reason: "no need".to_owned() };
     run.add(Event::ItemCancelled(dropped), Vec::new());
     let ended = RunEnded { reason: "enough".to_owned() };

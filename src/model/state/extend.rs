@@ -3,18 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ItemState, RunState};
-use crate::model::extension::{Cause, RunExtended, digest};
+use crate::model::extension::{Cause, RunConcluded, RunExtended, digest};
 use crate::model::illegal::Illegal;
 use crate::model::name::{FilePath, ItemId, clashes};
 use crate::model::plan::Item;
-use crate::model::rule::{Rule, Seen};
+use crate::model::rule::{Gate, Rule, Seen, Then};
+
+/// What a run says where a rule is to create items that it cannot have, such as two of one name.
+pub const CANNOT: &str = "name-clash";
 
 impl RunState {
-    /// Puts the rules in force that were sealed at submit: the plan's own, then the queue's.
+    /// Puts the rules in force that were sealed at submit: the plan's own, then those that the queue and its pattern added.
     #[must_use]
     pub fn with_rules(mut self, rules: Vec<Rule>) -> Self {
-        for declared in rules.iter().flat_map(|rule| rule.create.documents()) {
+        for declared in rules.iter().flat_map(Rule::written_items).flat_map(Item::documents) {
             self.documents.take(&declared.name);
+        }
+        for rule in &rules {
+            match &rule.then {
+                Then::Order(edges) => self.graph.order_also(edges),
+                Then::Gate(gate) => drop(self.gates.insert(gate.item.clone(), gate.clone())),
+                Then::One(_) | Then::Several(_) | Then::Outcome(_) => {}
+            }
         }
         self.rules = rules;
         self
@@ -55,12 +65,18 @@ impl RunState {
         }
         if let Cause::Rule(id) = &e.cause {
             let rule = self.rule(id).ok_or_else(|| Illegal::UnknownRule(id.clone()))?;
-            if items.len() != 1 || self.created_by(id).len() as u64 >= rule.when.at_most {
+            let fits = match rule.then {
+                Then::One(_) => items.len() == 1,
+                Then::Several(_) => true,
+                Then::Outcome(_) | Then::Order(_) | Then::Gate(_) => false,
+            };
+            if !fits || self.rounds(id) >= rule.when.at_most {
                 return Err(Illegal::TooManyByRule(id.clone()));
             }
         } else if !self.submitted.open_ended {
             return Err(Illegal::NotOpenEnded);
         }
+        let successors = self.stand_ins(&e.cause, &items)?;
         let names: BTreeSet<FilePath> = items.iter().flat_map(Item::documents).map(|declared| declared.name).collect();
         names.iter().try_for_each(|name| self.expect_place(name))?;
         if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).into_iter().next() {
@@ -75,8 +91,71 @@ impl RunState {
         self.open += ids.len();
         if let Cause::Rule(rule) = &e.cause {
             self.created.entry(rule.clone()).or_default().extend(ids);
+            *self.rounds.entry(rule.clone()).or_default() += 1;
+        }
+        for (old, new) in successors {
+            let replaced = self.graph.position(&new).is_some_and(|at| self.graph.item(at).replaces.is_some());
+            if let Some(gate) = self.gates.get(&old).filter(|_| replaced).cloned() {
+                self.gates.entry(new.clone()).or_insert(Gate { item: new.clone(), ..gate });
+            }
+            self.successors.insert(old, new);
         }
         self.entries += 1;
+        self.changes += 1;
+        Ok(())
+    }
+
+    /// Returns which items of the run new ones stand for, or why one cannot.
+    fn stand_ins(&self, cause: &Cause, items: &[Item]) -> Result<BTreeMap<ItemId, ItemId>, Illegal> {
+        let mut successors = BTreeMap::new();
+        for item in items {
+            for old in item.replaces.iter().chain(&item.continues) {
+                let free = self.graph.position(old).is_some() && !self.successors.contains_key(old);
+                let is_first = successors.insert(old.clone(), item.id.clone()).is_none();
+                if !matches!(cause, Cause::Rule(_)) || !free || !is_first {
+                    return Err(Illegal::CannotStandFor(item.id.clone(), old.clone()));
+                }
+            }
+        }
+        Ok(successors)
+    }
+
+    /// Returns how often a rule created something.
+    pub fn rounds(&self, rule: &ItemId) -> u64 {
+        self.rounds.get(rule).copied().unwrap_or_default()
+    }
+
+    /// Returns what rules had the run say and what still holds: what an operator put right since does not count any more.
+    pub fn conclusions(&self) -> impl Iterator<Item = &RunConcluded> {
+        self.concluded.iter().filter(|concluded| {
+            let rule = self.rule(&concluded.rule);
+            rule.is_some_and(|rule| match rule.then {
+                Then::Outcome(_) => rule.when.items.iter().all(|condition| condition.holds(self)),
+                _ => true,
+            })
+        })
+    }
+
+    /// Returns whether a rule had the run say something.
+    pub fn has_concluded(&self, rule: &ItemId) -> bool {
+        self.concluded.iter().any(|concluded| concluded.rule == *rule)
+    }
+
+    /// Applies `run.concluded`. Whether the rule has the run say so as it stands is not for the fold to say.
+    pub(super) fn conclude(&mut self, e: &RunConcluded) -> Result<(), Illegal> {
+        if self.closed.is_some() || self.cancelled.is_some() {
+            return Err(Illegal::ExtendedAfterEnd);
+        }
+        let rule = self.rule(&e.rule).ok_or_else(|| Illegal::UnknownRule(e.rule.clone()))?;
+        let fits = match &rule.then {
+            Then::Outcome(word) => *word == e.outcome && e.detail.is_none(),
+            Then::Several(_) => e.outcome == CANNOT && e.detail.is_some(),
+            Then::One(_) | Then::Order(_) | Then::Gate(_) => false,
+        };
+        if !fits || self.has_concluded(&e.rule) {
+            return Err(Illegal::WrongConclusion(e.rule.clone()));
+        }
+        self.concluded.push(e.clone());
         Ok(())
     }
 }

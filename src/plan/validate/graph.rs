@@ -20,7 +20,13 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Builds the graph; reports what is wrong with the ids and edges of the first `added` items.
-    pub(super) fn check(items: &[Option<DraftItem>], added: usize, problems: &mut Problems) -> Self {
+    /// `order` are edges besides those that items name.
+    pub(super) fn check(
+        items: &[Option<DraftItem>],
+        added: usize,
+        order: &[(usize, usize)],
+        problems: &mut Problems,
+    ) -> Self {
         let mut graph = Self { positions: positions(items, added, problems), waits_for: vec![Vec::new(); items.len()] };
         for (at, item) in items.iter().enumerate() {
             let mut waits_for = BTreeSet::new();
@@ -38,15 +44,16 @@ impl Graph {
             }
             graph.waits_for[at] = waits_for.into_iter().collect();
         }
+        order.iter().filter(|(at, on)| at != on).for_each(|(at, on)| graph.waits_for[*at].push(*on));
         for component in components(&graph.waits_for) {
             problems.push(graph.cycle(&component, items));
         }
         graph
     }
 
-    /// Reports what is wrong with the edges of an item that has no place in the graph yet, and that nothing waits for.
-    pub(super) fn check_created(&self, item: &DraftItem, problems: &mut Problems) {
-        for edge in edges(item) {
+    /// Reports what is wrong with the edges of an item that has no place in the graph yet; `known` are those of others of its kind.
+    pub(super) fn check_created(&self, item: &DraftItem, known: &BTreeSet<&str>, problems: &mut Problems) {
+        for edge in edges(item).filter(|edge| !known.contains(edge.to) && !edge.to.contains("{{")) {
             self.resolve(&edge, problems);
         }
     }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Cause, DocumentWritten, Event, RunExtended, RunSubmitted};
 use git_handoff::model::graph::Graph;
-use git_handoff::model::judge;
+use git_handoff::model::judge::{self, Act};
 use git_handoff::model::state::RunState;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -75,12 +75,13 @@ fn coordinate(state: &mut RunState, order: &[usize]) -> usize {
             Ok::<_, Infallible>(text.unwrap().as_bytes().to_vec())
         };
         let judged = judge::judge(state, &rule, read).unwrap();
-        let creates = judge::creates(state, &rule, read).unwrap();
-        assert_eq!(creates, judged.fires().then_some(judged.item), "what is explained is what is done");
-        if let Some(item) = creates {
-            let event = RunExtended::of(Cause::Rule(rule.id().clone()), std::slice::from_ref(&item));
-            state.extend(&event, vec![item]).unwrap();
-            created += 1;
+        let acts = judge::acts(state, &rule, read).unwrap();
+        let fires = judged.fires();
+        assert_eq!(acts, judged.act.filter(|_| fires), "what is explained is what is done");
+        if let Some(Act::Create(items)) = acts {
+            created += items.len();
+            let event = RunExtended::of(Cause::Rule(rule.id().clone()), &items);
+            state.extend(&event, items).unwrap();
         }
     }
     created

@@ -1,0 +1,12 @@
+#!/bin/sh
+# A gate sends work back until it is good; what ships is the newest fix, and verify accounts for every item that was added.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../common.sh"
+enter_repository "$here"
+
+show git handoff validate plan.json
+show git handoff submit --run plan.json
+show git handoff cat gate-1/ship~2:outputs/shipped.txt
+show git handoff verify gate-1

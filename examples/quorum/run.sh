@@ -1,0 +1,11 @@
+#!/bin/sh
+# Two of three reviewers must approve; the third one is outvoted, and what they approve of is committed.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../common.sh"
+enter_repository "$here"
+
+show git handoff submit --run plan.json
+show git handoff status quorum-1
+show git handoff verify quorum-1

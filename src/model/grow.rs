@@ -1,0 +1,198 @@
+//! What a rule's templates come to in a run as it stands. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::name::{FilePath, ItemId};
+use super::plan::{Item, Need, ProductKey, Selector, Source};
+use super::rule::{Each, KEY, Made, ROUND, Rule, Several, Template};
+use super::state::{Phase, RunState};
+
+/// Returns the items that a rule creates now, normalised and in the order of their ids; an error says why the run cannot have them.
+pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Item>, String> {
+    let round = (state.rounds(rule.id()) + 1).to_string();
+    let keys: Vec<Option<&FilePath>> = match &several.for_each {
+        None => vec![None],
+        Some(item) => outputs_of(state, item).map(Some).collect(),
+    };
+    let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new() };
+    for made in &several.made {
+        match made {
+            Made::Template(template) => keys.iter().try_for_each(|key| growth.template(template, *key))?,
+            Made::Again(item) => growth.again(item)?,
+        }
+    }
+    let mut items: Vec<Item> = growth.items.into_iter().map(Item::normalised).collect();
+    items.sort_by(|one, other| one.id.cmp(&other.id));
+    let mut taken = BTreeSet::new();
+    for item in &items {
+        if state.graph.position(&item.id).is_some() || !taken.insert(&item.id) {
+            return Err(format!("there would be two items {:?}", item.id.as_str()));
+        }
+    }
+    Ok(items)
+}
+
+/// Returns the name of an item without the number of its round, and that number, which is 1 where there is none.
+pub fn version(id: &ItemId) -> (&str, u64) {
+    let split = id.as_str().rsplit_once('~');
+    let numbered = split.and_then(|(base, number)| {
+        let plain = number.bytes().all(|byte| byte.is_ascii_digit());
+        Some((base, number.parse().ok().filter(|_| plain)?))
+    });
+    numbered.unwrap_or((id.as_str(), 1))
+}
+
+fn outputs_of<'s>(state: &'s RunState, item: &ItemId) -> impl Iterator<Item = &'s FilePath> {
+    state.newest(item).into_iter().flat_map(|at| state.outputs(at).map(|(path, _)| path))
+}
+
+/// The items that one application of a rule adds, as far as they are made.
+struct Growth<'a> {
+    state: &'a RunState,
+    round: &'a str,
+    /// The items of the run that one of them stands for.
+    heirs: BTreeMap<ItemId, ItemId>,
+    items: Vec<Item>,
+}
+
+impl Growth<'_> {
+    /// Makes the item of a template.
+    fn template(&mut self, template: &Template, key: Option<&FilePath>) -> Result<(), String> {
+        let written = &template.item;
+        let mut item = Item {
+            id: self.id(&written.id, key)?,
+            replaces: written.replaces.as_ref().map(|id| self.newest(id)),
+            continues: written.continues.as_ref().map(|id| self.newest(id)),
+            ..written.clone()
+        };
+        item.depends_on = written.depends_on.iter().map(|id| self.reference(id, key)).collect::<Result<_, _>>()?;
+        item.needs = BTreeMap::new();
+        for (name, need) in &written.needs {
+            let need = self.need(need, key)?;
+            if !template.optional.contains(name) || self.has(&need) {
+                item.needs.insert(self.path(name, key)?, need);
+            }
+        }
+        if let Some(each) = &template.each {
+            self.each(each, &mut item)?;
+        }
+        if let Some(key) = key {
+            item.inputs.values_mut().filter(|value| **value == KEY).for_each(|value| *value = key.as_str().into());
+        }
+        for (input, of) in &template.reasons {
+            let failed =
+                self.state.newest(of).map(|at| &self.state.items[at]).filter(|item| item.phase == Phase::Failed);
+            let reason = failed.and_then(|item| item.reason.clone());
+            item.inputs.extend(reason.map(|reason| (input.clone(), reason.into())));
+        }
+        self.heirs.extend(item.replaces.iter().chain(&item.continues).map(|old| (old.clone(), item.id.clone())));
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// Adds the needs of which there is one for each output of an item.
+    fn each(&self, each: &Each, item: &mut Item) -> Result<(), String> {
+        for key in outputs_of(self.state, &each.outputs_of) {
+            let need = Need { from: Source::Item(each.from.clone()), select: each.select.clone() };
+            let need = self.need(&need, Some(key))?;
+            if !each.survivors || self.has(&need) {
+                let name = self.path(&each.key, Some(key))?;
+                if item.needs.insert(name.clone(), need).is_some() {
+                    return Err(format!("{:?} would have two inputs {:?}", item.id.as_str(), name.as_str()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an item once more, and all that was skipped because of it.
+    fn again(&mut self, item: &ItemId) -> Result<(), String> {
+        let Some(first) = self.state.newest(item) else { return Err(format!("there is no item {item:?}")) };
+        let mut again = BTreeSet::from([first]);
+        let mut next = vec![first];
+        while let Some(on) = next.pop() {
+            for &at in self.state.graph.dependents(on) {
+                let is_newest = self.state.newest_id(&self.state.graph.item(at).id) == &self.state.graph.item(at).id;
+                if self.state.items[at].phase == Phase::Skipped && is_newest && again.insert(at) {
+                    next.push(at);
+                }
+            }
+        }
+        let mut copies = Vec::new();
+        for at in again {
+            let old = &self.state.graph.item(at).id;
+            let (base, number) = version(old);
+            let id = ItemId::parse(&format!("{base}~{}", number + 1)).map_err(|error| error.to_string())?;
+            self.heirs.insert(old.clone(), id.clone());
+            copies.push((at, id));
+        }
+        for (at, id) in copies {
+            let old = self.state.graph.item(at);
+            // What its place in the order of the plan is has no need that would say so.
+            let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
+            let depends_on = waits_for.map(|id| self.newest(id)).collect();
+            let renewed = |need: &Need| match &need.from {
+                Source::Item(id) => Need { from: Source::Item(self.newest(id)), select: need.select.clone() },
+                _ => need.clone(),
+            };
+            let needs = old.needs.iter().map(|(key, need)| (key.clone(), renewed(need))).collect();
+            let replaces = Some(old.id.clone());
+            self.items.push(Item { id, depends_on, needs, replaces, continues: None, ..old.clone() });
+        }
+        Ok(())
+    }
+
+    fn need(&self, need: &Need, key: Option<&FilePath>) -> Result<Need, String> {
+        let from = match &need.from {
+            Source::Item(id) => Source::Item(self.reference(id, key)?),
+            other => other.clone(),
+        };
+        let select = match &need.select {
+            Selector::Output { path } => Selector::Output { path: self.path(path, key)? },
+            other => other.clone(),
+        };
+        Ok(Need { from, select })
+    }
+
+    /// Returns whether what a need is bound to is there.
+    fn has(&self, need: &Need) -> bool {
+        let Source::Item(id) = &need.from else { return true };
+        let product: ProductKey = need.select.product_key();
+        self.state.graph.position(id).is_some_and(|at| self.state.items[at].products.contains_key(&product))
+    }
+
+    /// Returns the id that stands for an item now, those that are just made included.
+    fn newest(&self, id: &ItemId) -> ItemId {
+        let mut id = id;
+        loop {
+            let newest = self.state.newest_id(id);
+            match self.heirs.get(newest) {
+                Some(heir) => id = heir,
+                None => return newest.clone(),
+            }
+        }
+    }
+
+    fn reference(&self, id: &ItemId, key: Option<&FilePath>) -> Result<ItemId, String> {
+        Ok(self.newest(&self.id(id, key)?))
+    }
+
+    fn id(&self, written: &ItemId, key: Option<&FilePath>) -> Result<ItemId, String> {
+        let text = self.filled(written.as_str(), key);
+        ItemId::parse(&text).map_err(|error| format!("an item cannot be called {text:?}: {error}"))
+    }
+
+    fn path(&self, written: &FilePath, key: Option<&FilePath>) -> Result<FilePath, String> {
+        let text = self.filled(written.as_str(), key);
+        FilePath::parse(&text).map_err(|error| format!("an input cannot be called {text:?}: {error}"))
+    }
+
+    /// Puts in what was not known when it was written. A key is put in last, so that nothing is looked for in it.
+    fn filled(&self, written: &str, key: Option<&FilePath>) -> String {
+        let filled = written.replace(ROUND, self.round);
+        match key {
+            Some(key) => filled.replace(KEY, key.as_str()),
+            None => filled,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A condition on what a document says. Pure.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{Check, MAX_CONDITION_BYTES};
+use crate::model::json;
+use crate::model::name::FilePath;
+
+/// A condition on one value of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The document, which is JSON.
+    pub document: FilePath,
+    /// Where in it the value is: a JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// How it is compared.
+    pub op: Op,
+    /// What it is compared with.
+    pub value: Value,
+}
+
+/// How a value is compared with a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// `<`, of two numbers.
+    Less,
+    /// `<=`, of two numbers.
+    LessOrEqual,
+    /// `==`, of any two values; numbers by value.
+    Equal,
+    /// `!=`: not `==`.
+    NotEqual,
+    /// `>=`, of two numbers.
+    GreaterOrEqual,
+    /// `>`, of two numbers.
+    Greater,
+}
+
+/// Looks into a document's bytes for what conditions ask of; what two readers could read differently is refused.
+pub(super) fn look<'c>(
+    bytes: Option<Vec<u8>>,
+    conditions: impl Iterator<Item = &'c Condition>,
+) -> Result<Vec<Option<Value>>, String> {
+    let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
+    let pointers: Vec<&str> = conditions.map(|condition| condition.pointer.as_str()).collect();
+    json::look(&bytes, &pointers).ok_or_else(|| "is not plain JSON".to_owned())
+}
+
+impl Condition {
+    /// Holds what stands at its pointer against the condition.
+    pub(super) fn check(&self, found: Option<&Value>) -> Check {
+        let Some(value) = found else {
+            return Check { holds: false, found: format!("{self}: there is nothing at {:?}", self.pointer) };
+        };
+        let held = self.op.holds(value, &self.value);
+        let note = if held.is_none() { ", and no number" } else { "" };
+        Check { holds: held == Some(true), found: format!("{self}: it is {}{note}", shown(value)) }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{} {} {}", self.document, self.pointer, self.op, self.value)
+    }
+}
+
+impl Op {
+    /// Every operator.
+    pub const ALL: [Self; 6] =
+        [Self::Less, Self::LessOrEqual, Self::Equal, Self::NotEqual, Self::GreaterOrEqual, Self::Greater];
+
+    /// Returns the operator as rules write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::GreaterOrEqual => ">=",
+            Self::Greater => ">",
+        }
+    }
+
+    /// Returns whether it compares numbers only.
+    pub fn is_of_numbers(self) -> bool {
+        !matches!(self, Self::Equal | Self::NotEqual)
+    }
+
+    /// Compares; none where two numbers are wanted and there are not.
+    pub(super) fn holds(self, value: &Value, literal: &Value) -> Option<bool> {
+        let order = value.as_f64().zip(literal.as_f64()).and_then(|(a, b)| a.partial_cmp(&b));
+        // Only scalars can equal one, and of those only numbers have two spellings.
+        let equal = if value.is_number() { order == Some(Ordering::Equal) } else { value == literal };
+        match self {
+            Self::Equal => Some(equal),
+            Self::NotEqual => Some(!equal),
+            _ => order.map(|order| self.compare(order)),
+        }
+    }
+
+    /// Returns whether it is true of two values that stand in this order.
+    pub(super) fn compare(self, order: Ordering) -> bool {
+        match self {
+            Self::Less => order == Ordering::Less,
+            Self::LessOrEqual => order != Ordering::Greater,
+            Self::Equal => order == Ordering::Equal,
+            Self::NotEqual => order != Ordering::Equal,
+            Self::GreaterOrEqual => order != Ordering::Less,
+            Self::Greater => order == Ordering::Greater,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Returns a value as it is quoted to people: scalars as they are, up to a length.
+fn shown(value: &Value) -> String {
+    const MOST: usize = 80;
+    match value {
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        scalar => {
+            let text = scalar.to_string();
+            let mut short: String = text.chars().take(MOST).collect();
+            if short.len() < text.len() {
+                short.push('…');
+            }
+            short
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Items one after the other, and gates that send back what is not good.
+
+use serde_json::{Value, json};
+
+use super::{Plan, folded, item, output_of, patch_of};
+use crate::model::json::JsonPath;
+use crate::model::name::fold;
+use crate::model::problem::{Code, Problem};
+use crate::model::read::Fields;
+
+/// The most rounds of one gate.
+const MOST: u64 = 100;
+
+pub(super) fn compile(plan: &mut Plan<'_>) {
+    chain(plan);
+    let gates = plan.payloads("gate");
+    for (gate, payload, at) in &gates {
+        compile_gate(plan, gate, payload, at);
+    }
+    if !gates.is_empty() {
+        let ids = folded(plan.draft.items.iter().flatten().filter_map(|item| item.id.as_deref()));
+        plan.reserve("its gates", |id| {
+            let numbered = id.rsplit_once('~').filter(|(_, number)| number.parse::<u64>().is_ok());
+            numbered.is_some_and(|(base, _)| ids.contains(base))
+        });
+    }
+}
+
+/// Has each item that waits for nothing wait for the one before it.
+fn chain(plan: &mut Plan<'_>) {
+    let mut order = serde_json::Map::new();
+    let items: Vec<_> = plan.draft.items.iter().enumerate().collect();
+    for pair in items.windows(2) {
+        let [(before, Some(first)), (at, Some(item))] = pair else { continue };
+        if let (Some(first), Some(id)) = (&first.id, &item.id)
+            && item.depends_on.is_empty()
+        {
+            order.insert(id.clone(), json!([first]));
+            plan.made.order.push((*at, *before));
+        }
+    }
+    if !order.is_empty() {
+        plan.rule(json!({ "id": "pipeline", "order": order }));
+    }
+}
+
+fn compile_gate(plan: &mut Plan<'_>, gate: &str, payload: &Value, at: &JsonPath) -> Option<()> {
+    let known = ["onRed", "subject", "fixTemplate", "maxFixAttempts"];
+    let fields = Fields::of(payload, at.clone(), &known, plan.problems)?;
+    ["onRed", "subject"].iter().for_each(|key| _ = fields.required(key, plan.problems));
+    let on_red = fields.string("onRed", plan.problems)?;
+    let subject = fields.string("subject", plan.problems)?;
+    if !["advance", "spawn-fix", "block"].contains(&on_red) {
+        return plan.bad(&fields.at("onRed"), format!("{on_red:?} is none of advance, spawn-fix and block"));
+    }
+    if !plan.has(subject) || subject == gate {
+        let message = format!("there is no item {subject:?} in this run that the gate could be for");
+        plan.problems.push(Problem::new(Code::UnknownDependency, &fields.at("subject"), message));
+        return None;
+    }
+    let most = fields.integer("maxFixAttempts", &(0..=MOST), plan.problems).unwrap_or(1);
+    plan.rule(json!({ "id": format!("{gate}.gate"), "gate": { "item": gate, "blocks": on_red != "advance" } }));
+    if on_red != "spawn-fix" {
+        if fields.get("fixTemplate").is_some() {
+            plan.template(fields.get("fixTemplate"), &fields.at("fixTemplate"), &[]);
+            plan.made.warnings.push(format!("{at}.fixTemplate is for onRed spawn-fix alone"));
+        }
+        return None;
+    }
+    let template = plan.template(fields.get("fixTemplate"), &fields.at("fixTemplate"), &[])?;
+    let (fix_rule, red) = (format!("{gate}.fix"), json!({ "items": [gate], "are": ["red", "failed"] }));
+    if most > 0 {
+        let fix = item(
+            &template,
+            &format!("{gate}-fix-{{{{n}}}}"),
+            json!({
+                "continues": subject,
+                "needs": { "work": patch_of(subject), "findings": output_of(gate, "findings") },
+            }),
+        );
+        plan.rule(json!({
+            "id": fix_rule,
+            "when": {
+                "items": [red, { "createdBy": fix_rule, "are": "cancelled", "op": "==", "value": 0 }],
+                "atMost": most,
+            },
+            "create": [
+                { "item": fix, "optional": ["findings"], "reasons": { "gateReason": gate } },
+                { "again": gate },
+            ],
+        }));
+        let prefix = fold(&format!("{gate}-fix-"));
+        plan.reserve(gate, |id| {
+            id.strip_prefix(&prefix).and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| (1..=most).contains(&n))
+        });
+    }
+    let used_up = json!({ "createdBy": fix_rule, "count": "rounds", "op": ">=", "value": most });
+    plan.rule(json!({
+        "id": format!("{gate}.used-up"),
+        "when": { "items": [red, used_up] },
+        "outcome": "attempts-used-up",
+    }));
+    Some(())
+}

@@ -1,0 +1,70 @@
+//! Patterns: what the reserved payloads of a plan come to, through the built program.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod forged;
+mod gates;
+mod maps;
+mod payloads;
+mod quorums;
+
+use serde_json::{Value, json};
+
+use crate::common::Output;
+use crate::common::ground::Ground;
+
+/// Ends a script with the verdict that the work is not good.
+const RED: &str = r#"echo '{"verify":{"passed":false}}' >"$HANDOFF_RESULT""#;
+
+/// Submits a plan of a pattern.
+fn submit(ground: &Ground, pattern: &str, items: &[Value]) -> Output {
+    let plan = json!({ "id": "r", "pattern": pattern, "items": items });
+    ground.env.write("r.json", &plan.to_string());
+    ground.env.handoff(["submit", "../r.json"])
+}
+
+/// Runs a plan of a pattern to its end, which is to have this exit code, and verifies it.
+fn play(pattern: &str, items: &[Value], exit: i32) -> Ground {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    submit(&ground, pattern, items).success();
+    let _ = ground.env.handoff(["run", "r"]).exit(exit);
+    ground.is_clean();
+    ground
+}
+
+/// What became of every item, in the order of their ids.
+fn told(ground: &Ground) -> Vec<String> {
+    ground.items("r").iter().map(|(id, item)| format!("{id} {}", item.status)).collect()
+}
+
+/// What rules had the run say.
+fn said(ground: &Ground) -> Vec<String> {
+    let entries = ground.entries("r");
+    let concluded = entries.iter().filter(|entry| entry["kind"] == "run.concluded");
+    concluded.map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+fn cat(ground: &Ground, what: &str) -> String {
+    ground.env.handoff(["cat", &format!("r/{what}")]).success()
+}
+
+/// An item that runs a line of shell, with more fields.
+fn item(id: &str, script: &str, more: &Value) -> Value {
+    let mut item = json!({ "id": id, "executor": "command", "inputs": { "command": script } });
+    for (key, value) in more.as_object().unwrap() {
+        match key.as_str() {
+            "gate" | "mapReduce" | "quorum" => item["inputs"][key] = value.clone(),
+            _ => item[key] = value.clone(),
+        }
+    }
+    item
+}
+
+fn template(script: &str) -> Value {
+    json!({ "executor": "command", "inputs": { "command": script } })
+}
+
+/// A need of an item's patch as the input `work`.
+fn work(from: &str) -> Value {
+    json!({ "work": { "from": from, "select": { "kind": "patch" } } })
+}

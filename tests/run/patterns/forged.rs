@@ -1,0 +1,148 @@
+//! Growth by a pattern that cannot have happened, told with true links, a true seal and good signatures.
+
+use git_handoff::model::entry::{Cause, Event, RunConcluded, RunEnded};
+use git_handoff::model::plan::Item;
+use serde_json::{Value, json};
+
+use crate::common::lab::{Lab, assert_fails, assert_intact};
+use crate::common::teller::Teller;
+
+/// A plan with the rules of a gate as they are sealed: a red `look` has `make` fixed.
+fn plan() -> String {
+    let item = |id: &str| json!({ "id": id, "executor": "command", "inputs": { "command": ["true"] } });
+    let mut look = item("look");
+    look["depends_on"] = json!(["make"]);
+    let mut fix = item("fix-{{n}}");
+    fix["continues"] = "make".into();
+    let red = json!({ "items": ["look"], "are": ["red", "failed"] });
+    json!({ "id": "handoff-dag-1", "items": [item("make"), look], "rules": [
+        { "id": "gate", "gate": { "item": "look", "blocks": true } },
+        { "id": "fix", "when": { "items": [red] }, "create": [{ "item": fix }, { "again": "look" }] },
+        { "id": "over", "when": { "items": [red, { "createdBy": "fix", "count": "rounds", "op": ">=", "value": 1 }] },
+          "outcome": "attempts-used-up" },
+    ] })
+    .to_string()
+}
+
+fn by(rule: &str) -> Cause {
+    Cause::Rule(rule.parse().unwrap())
+}
+
+fn item(json: &Value) -> Item {
+    git_handoff::plan::parse_item(json.to_string().as_bytes()).unwrap().normalised()
+}
+
+/// What the rule creates where `look` failed.
+fn round() -> Vec<Item> {
+    let command = json!({ "command": ["true"] });
+    vec![
+        item(&json!({ "id": "fix-1", "executor": "command", "inputs": command, "continues": "make" })),
+        item(
+            &json!({ "id": "look~2", "executor": "command", "inputs": command, "depends_on": ["fix-1"], "replaces": "look" }),
+        ),
+    ]
+}
+
+/// Tells a story in which `look` failed, or is done, up to what follows.
+fn tell(fails: bool, then: impl FnOnce(&mut Teller<'_>)) -> git_handoff::verify::Report {
+    let lab = Lab::new();
+    let mut run = Teller::submit(&lab, &plan());
+    run.fire("make");
+    run.done("make", &[]);
+    run.fire("look");
+    if fails {
+        run.fail("look");
+    } else {
+        run.done("look", &[]);
+    }
+    then(&mut run);
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.seal();
+    lab.finish(run);
+    lab.verify()
+}
+
+fn second_round(run: &mut Teller<'_>) {
+    run.fire("fix-1");
+    run.done("fix-1", &[]);
+    run.fire("look~2");
+    run.done("look~2", &[]);
+}
+
+#[test]
+fn what_the_rules_create_is_accounted_for() {
+    assert_intact(&tell(true, |run| {
+        run.extend(by("fix"), &round());
+        second_round(run);
+    }));
+}
+
+#[test]
+fn nobody_sneaks_an_item_in_as_the_patterns() {
+    // Where there was nothing to fix.
+    assert_fails(
+        &tell(false, |run| {
+            run.extend(by("fix"), &round());
+            second_round(run);
+        }),
+        "plan",
+        "the rule fix creates nothing here",
+    );
+    // Another command under the rule's name.
+    let mut bent = round();
+    bent[0].inputs.insert("command".to_owned(), json!(["rm"]));
+    assert_fails(
+        &tell(true, |run| {
+            run.extend(by("fix"), &bent);
+            second_round(run);
+        }),
+        "plan",
+        "what the rule fix creates here is fix-1 and 1 more",
+    );
+    // The gate's copy judges what the fix is not.
+    let mut bent = round();
+    bent[1].depends_on = vec!["make".parse().unwrap()];
+    assert_fails(
+        &tell(true, |run| {
+            run.extend(by("fix"), &bent);
+            second_round(run);
+        }),
+        "plan",
+        "what the rule fix creates here is fix-1 and 1 more",
+    );
+    // One of the two alone.
+    assert_fails(
+        &tell(true, |run| {
+            run.extend(by("fix"), &round()[..1]);
+            run.fire("fix-1");
+            run.done("fix-1", &[]);
+        }),
+        "plan",
+        "what the rule fix creates here is fix-1 and 1 more",
+    );
+}
+
+#[test]
+fn what_a_run_says_of_itself_follows_from_its_rules() {
+    let said = |outcome: &str| {
+        let concluded = RunConcluded { rule: "over".parse().unwrap(), outcome: outcome.to_owned(), detail: None };
+        Event::RunConcluded(concluded)
+    };
+    assert_fails(
+        &tell(true, |run| run.add(said("attempts-used-up"), Vec::new())),
+        "plan",
+        "the rule over does not have the run say this here",
+    );
+    assert_fails(
+        &tell(true, |run| {
+            run.extend(by("fix"), &round());
+            run.fire("fix-1");
+            run.done("fix-1", &[]);
+            run.fire("look~2");
+            run.fail("look~2");
+            run.add(said("fine"), Vec::new());
+        }),
+        "plan",
+        "the rule over does not have the run say this here",
+    );
+}

@@ -1,0 +1,100 @@
+//! Payloads that are wrong, or that nobody reads, and ids that a pattern needs for itself.
+
+use serde_json::{Value, json};
+
+use super::{item, template};
+use crate::common::ground::Ground;
+
+/// Asks for the problems of a plan, by their codes and places.
+fn problems(pattern: &str, items: &[Value]) -> Vec<String> {
+    let ground = Ground::new();
+    ground.env.write("r.json", &json!({ "id": "r", "pattern": pattern, "items": items }).to_string());
+    let answer = ground.env.handoff(["validate", "../r.json", "--json"]);
+    let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let problems = answer["problems"].as_array().unwrap().iter();
+    problems
+        .map(|problem| format!("{} {}", problem["code"].as_str().unwrap(), problem["path"].as_str().unwrap()))
+        .collect()
+}
+
+fn gate(payload: &Value, others: &[&str]) -> Vec<String> {
+    let mut items = vec![item("build", "true", &json!({})), item("review", "true", &json!({ "gate": payload }))];
+    items.extend(others.iter().map(|id| item(id, "true", &json!({}))));
+    problems("pipeline", &items)
+}
+
+#[test]
+fn what_is_wrong_with_a_gate_is_said_with_its_place() {
+    let at = |path: &str| format!("items[1].inputs.gate{path}");
+    let fix = template("true");
+    let cases = [
+        (json!(3), vec![format!("wrong-type {}", at(""))]),
+        (json!({}), vec![format!("missing-field {}", at(".onRed")), format!("missing-field {}", at(".subject"))]),
+        (json!({ "onRed": "explode", "subject": "build" }), vec![format!("bad-pattern {}", at(".onRed"))]),
+        (json!({ "onRed": "block", "subject": "ghost" }), vec![format!("unknown-dependency {}", at(".subject"))]),
+        (json!({ "onRed": "spawn-fix", "subject": "build" }), vec![format!("missing-field {}", at(".fixTemplate"))]),
+        (
+            json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": fix, "maxFixAttempts": -1 }),
+            vec![format!("wrong-type {}", at(".maxFixAttempts"))],
+        ),
+        (
+            json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": { "executor": "nobody", "inputs": {} } }),
+            vec![format!("unknown-executor {}", at(".fixTemplate.executor"))],
+        ),
+        (json!({ "onRed": "block", "subject": "build", "extra": 1 }), vec![format!("unknown-field {}", at(".extra"))]),
+    ];
+    for (payload, wanted) in cases {
+        assert_eq!(gate(&payload, &[]), wanted, "{payload}");
+    }
+}
+
+#[test]
+fn an_id_that_a_pattern_needs_is_no_authors() {
+    let payload =
+        json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template("true"), "maxFixAttempts": 2 });
+    assert_eq!(gate(&payload, &["review-fix-3", "other~2"]), Vec::<String>::new());
+    assert_eq!(gate(&payload, &["Review-fix-2"]), ["bad-pattern items[2].id"]);
+    assert_eq!(gate(&payload, &["build~7"]), ["bad-pattern items[2].id"]);
+    let payload = json!({ "mapReduce": { "map": template("true"), "reduce": template("true") } });
+    let with = |id: &str| problems("map-reduce", &[item("s", "true", &payload), item(id, "true", &json!({}))]);
+    assert_eq!(with("map-a"), ["bad-pattern items[1].id"]);
+    assert_eq!(with("reduce"), ["bad-pattern items[1].id"]);
+    assert_eq!(with("s-map-a"), Vec::<String>::new());
+}
+
+#[test]
+fn a_circle_that_the_order_makes_is_told() {
+    let items = [
+        item("a", "true", &json!({ "depends_on": ["c"] })),
+        item("b", "true", &json!({})),
+        item("c", "true", &json!({})),
+    ];
+    assert_eq!(problems("pipeline", &items), ["cycle items[0]"]);
+}
+
+#[test]
+fn an_unknown_pattern_is_refused_and_a_payload_that_nobody_reads_is_told() {
+    assert_eq!(problems("pipelines", &[item("a", "true", &json!({}))]), ["bad-pattern pattern"]);
+    let ground = Ground::new();
+    let items = [item("a", "true", &json!({ "gate": { "anything": 1 } }))];
+    ground.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
+    let said = ground.env.handoff(["run", "../r.json"]);
+    assert!(said.stderr.contains("items[0].inputs.gate is read by the pattern pipeline alone"), "{said}");
+    said.success();
+    ground.is_intact("r");
+}
+
+#[test]
+fn only_a_rule_gives_an_item_the_place_of_another() {
+    let items = [item("a", "true", &json!({})), item("b", "true", &json!({ "replaces": "a" }))];
+    assert_eq!(problems("dag", &items), ["unknown-field items[1].replaces"]);
+}
+
+#[test]
+fn what_a_pattern_comes_to_is_shown() {
+    let ground = Ground::new();
+    let gate = json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template("true") });
+    let items = [item("build", "true", &json!({})), item("review", "true", &json!({ "gate": gate }))];
+    ground.env.write("r.json", &json!({ "id": "r", "pattern": "pipeline", "items": items }).to_string());
+    crate::common::assert_output!("pattern_compiled", ground.env.handoff(["validate", "../r.json"]).success());
+}
