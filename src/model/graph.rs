@@ -59,13 +59,13 @@ impl Graph {
         }
     }
 
-    /// Adds items after those that are there; on an error none is.
+    /// Returns why items do not fit behind those that are there, if they do not.
     ///
     /// Unlike those of a plan they must fit: no id that is taken, nothing to wait for that does not exist, no circle.
-    pub(super) fn extend(&mut self, items: Vec<Item>) -> Result<(), Illegal> {
+    pub(super) fn would_take(&self, items: &[Item]) -> Result<(), Illegal> {
         let new: HashMap<&ItemId, usize> = items.iter().enumerate().map(|(at, item)| (&item.id, at)).collect();
-        let mut waits_for = Vec::with_capacity(items.len());
-        for item in &items {
+        let mut edges = Vec::with_capacity(items.len());
+        for item in items {
             if self.index.contains_key(&item.id) {
                 return Err(Illegal::DuplicateItem(item.id.clone()));
             }
@@ -74,21 +74,27 @@ impl Graph {
             if let Some(on) = dependencies.iter().find(unknown) {
                 return Err(Illegal::UnknownDependency(item.id.clone(), on.clone()));
             }
-            waits_for.push(dependencies);
+            edges.push(dependencies.iter().filter_map(|on| new.get(on).copied()).collect());
         }
-        let among_new = |on: &Vec<ItemId>| on.iter().filter_map(|on| new.get(on).copied()).collect();
-        let edges: Vec<Vec<usize>> = waits_for.iter().map(among_new).collect();
-        if let Some(at) = stuck(&edges) {
-            return Err(Illegal::Circle(items[at].id.clone()));
+        match stuck(&edges) {
+            Some(at) => Err(Illegal::Circle(items[at].id.clone())),
+            None => Ok(()),
         }
+    }
+
+    /// Adds items after those that are there; on an error none is.
+    pub(super) fn extend(&mut self, items: Vec<Item>) -> Result<(), Illegal> {
+        self.would_take(&items)?;
         let first = self.items.len();
         self.index.extend(items.iter().enumerate().map(|(at, item)| (item.id.clone(), first + at)));
         self.dependencies.resize_with(first + items.len(), Vec::new);
         self.dependents.resize_with(first + items.len(), Vec::new);
-        for (at, on) in waits_for.iter().enumerate().flat_map(|(at, on)| on.iter().map(move |on| (first + at, on))) {
-            let on = self.index[on];
-            self.dependencies[at].push(on);
-            self.dependents[on].push(at);
+        for (at, item) in items.iter().enumerate() {
+            for on in item.dependencies() {
+                let on = self.index[&on];
+                self.dependencies[first + at].push(on);
+                self.dependents[on].push(first + at);
+            }
         }
         self.items.extend(items);
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::extension::Cause;
 use super::name::{FilePath, ItemId};
 use super::plan::{Item, Need, ProductKey, Selector, Source};
 use super::rule::{Each, KEY, Made, ROUND, Rule, Several, Template};
@@ -24,10 +25,12 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
     let mut items: Vec<Item> = growth.items.into_iter().map(Item::normalised).collect();
     items.sort_by(|one, other| one.id.cmp(&other.id));
     let mut taken = BTreeSet::new();
-    for item in &items {
-        if state.graph.position(&item.id).is_some() || !taken.insert(&item.id) {
-            return Err(format!("there would be two items {:?}", item.id.as_str()));
-        }
+    if let Some(twice) = items.iter().find(|item| !taken.insert(&item.id)) {
+        return Err(format!("there would be two items {:?}", twice.id.as_str()));
+    }
+    // What the run cannot take is no dead end: it is said, as everything is that a rule comes to.
+    if !items.is_empty() {
+        state.would_take(&Cause::Rule(rule.id().clone()), &items).map_err(|illegal| illegal.to_string())?;
     }
     Ok(items)
 }
@@ -122,7 +125,8 @@ impl Growth<'_> {
         for at in again {
             let old = &self.state.graph.item(at).id;
             let (base, number) = version(old);
-            let id = ItemId::parse(&format!("{base}~{}", number + 1)).map_err(|error| error.to_string())?;
+            let next = number.checked_add(1).ok_or_else(|| format!("there is no number after that of {old:?}"))?;
+            let id = ItemId::parse(&format!("{base}~{next}")).map_err(|error| error.to_string())?;
             self.heirs.insert(old.clone(), id.clone());
             copies.push((at, id));
         }

@@ -18,7 +18,7 @@ use super::name::{FilePath, ItemId};
 use super::plan::{Item, ProductKey};
 use super::rule::{Gate, Rule};
 pub use edges::Edge;
-pub use extend::CANNOT;
+pub use extend::{CANNOT, Fitting};
 
 /// The state of a run.
 #[derive(Clone, Debug)]

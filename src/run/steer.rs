@@ -175,7 +175,8 @@ fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
             let still_lost = state
                 .blocked_by(dependent)
                 .any(|other| state.items[other].phase.is_terminal() && !again.contains(&other));
-            if state.items[dependent].phase == Phase::Skipped && !still_lost && !again.contains(&dependent) {
+            let comes_back = state.items[dependent].phase == Phase::Skipped && !state.is_superseded(dependent);
+            if comes_back && !still_lost && !again.contains(&dependent) {
                 again.push(dependent);
             }
         }

@@ -4,6 +4,7 @@
 mod forged;
 mod gates;
 mod maps;
+mod own;
 mod payloads;
 mod quorums;
 

@@ -12,6 +12,14 @@ use crate::model::rule::{Gate, Rule, Seen, Then};
 /// What a run says where a rule is to create items that it cannot have, such as two of one name.
 pub const CANNOT: &str = "name-clash";
 
+/// What items bring along that fit into a run.
+pub struct Fitting {
+    /// Which of its items they stand for.
+    successors: BTreeMap<ItemId, ItemId>,
+    /// The documents that they declare.
+    names: BTreeSet<FilePath>,
+}
+
 impl RunState {
     /// Puts the rules in force that were sealed at submit: the plan's own, then those that the queue and its pattern added.
     #[must_use]
@@ -76,14 +84,7 @@ impl RunState {
         } else if !self.submitted.open_ended {
             return Err(Illegal::NotOpenEnded);
         }
-        let successors = self.stand_ins(&e.cause, &items)?;
-        let names: BTreeSet<FilePath> = items.iter().flat_map(Item::documents).map(|declared| declared.name).collect();
-        names.iter().try_for_each(|name| self.expect_place(name))?;
-        if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).into_iter().next() {
-            let known =
-                |text: &str| names.iter().find(|name| name.as_str() == text).cloned().expect("it is one of them");
-            return Err(Illegal::NoPlace(known(&one), known(&other)));
-        }
+        let Fitting { successors, names } = self.would_take(&e.cause, &items)?;
         let ids: Vec<ItemId> = items.iter().map(|item| item.id.clone()).collect();
         self.graph.extend(items)?;
         names.iter().for_each(|name| self.documents.take(name));
@@ -103,6 +104,20 @@ impl RunState {
         self.entries += 1;
         self.changes += 1;
         Ok(())
+    }
+
+    /// Returns whether items fit into the run, whoever adds them and however often he may; an error says why they do not.
+    pub fn would_take(&self, cause: &Cause, items: &[Item]) -> Result<Fitting, Illegal> {
+        let successors = self.stand_ins(cause, items)?;
+        let names: BTreeSet<FilePath> = items.iter().flat_map(Item::documents).map(|declared| declared.name).collect();
+        names.iter().try_for_each(|name| self.expect_place(name))?;
+        if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).into_iter().next() {
+            let known =
+                |text: &str| names.iter().find(|name| name.as_str() == text).cloned().expect("it is one of them");
+            return Err(Illegal::NoPlace(known(&one), known(&other)));
+        }
+        self.graph.would_take(items)?;
+        Ok(Fitting { successors, names })
     }
 
     /// Returns which items of the run new ones stand for, or why one cannot.
