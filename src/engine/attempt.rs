@@ -20,6 +20,7 @@ use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, Verifie
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
+use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
 use crate::worker::salvage::{self, Salvaged};
@@ -49,8 +50,8 @@ pub(super) struct Job {
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
-    /// The patch and the outputs that the item declares.
-    pub(super) promised: Vec<ProductKey>,
+    /// The patch and the outputs that the item or its shape declares, with what outputs claim to be.
+    pub(super) promised: BTreeMap<ProductKey, Option<Schema>>,
     /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
     /// What these are checked against.

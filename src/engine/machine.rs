@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::Config;
+use crate::model::catalog::Shape;
 use crate::model::digest::Digest;
+use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
@@ -25,8 +27,10 @@ pub struct Machine {
     pub ambient: Arc<BTreeMap<String, OsString>>,
     /// Where worktrees are made.
     pub host: Arc<Host>,
-    /// What documents are checked against.
+    /// What documents and outputs are checked against.
     pub schemas: Arc<Schemas>,
+    /// What items hand over besides what they say themselves.
+    pub shapes: Arc<Registered<String, Shape>>,
     /// Where secrets are had from that are not in our environment.
     pub secrets: Arc<Secrets>,
     /// Whether to close and seal the run even if not every item got done.
@@ -53,6 +57,7 @@ impl Machine {
             sandbox: Arc::new(ground::sandbox(repository, &host)),
             host,
             schemas: Arc::new(repository.schemas()),
+            shapes: Arc::new(repository.shapes()),
             secrets: Arc::new(Secrets::of(repository)),
             close,
             supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),

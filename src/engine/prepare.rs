@@ -1,13 +1,17 @@
 //! Puts together what one dispatch is given: the entry, the manifest it seals, and the job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::config::OnVerifyFail;
+use crate::model::catalog::Shape;
 use crate::model::confinement::NONE;
 use crate::model::digest::Digest;
 use crate::model::entry::ItemFired;
 use crate::model::manifest::{self, Manifest};
+use crate::model::plan::{Item, ProductKey};
+use crate::model::registered::Registered;
+use crate::model::schema::Schema;
 use crate::model::{bounds, format};
 use crate::run::OpenRun;
 
@@ -27,6 +31,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         // Its verdict is a result, and another attempt would only ask again.
         resolved.on_verify_fail = OnVerifyFail::Keep;
     }
+    let promised = promised(item, &machine.shapes)?;
     let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = ground::confine(machine, &resolved.settings).map_err(|e| e.to_string())?;
@@ -72,7 +77,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         base: state.submitted.base,
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
-        promised: item.promised().collect(),
+        promised,
         documents: item.documents().collect(),
         schemas: machine.schemas.clone(),
         env,
@@ -84,4 +89,21 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         confinement: confinement.map(Arc::new),
     };
     Ok((fired, manifest, job))
+}
+
+/// Returns the patch and the outputs that an item is to hand over, with what outputs claim to be: its own word comes before that of its
+/// shape. A shape that cannot be read promises nothing that could be held to.
+fn promised(item: &Item, shapes: &Registered<String, Shape>) -> Result<BTreeMap<ProductKey, Option<Schema>>, String> {
+    let shape = match &item.subagent_shape {
+        None => None,
+        Some(name) => match shapes.get(name) {
+            None => return Err(format!("no shape {name:?} is registered here")),
+            Some(shape) => Some(shape.map_err(|why| format!("the shape {name:?} {why}"))?),
+        },
+    };
+    let by_shape = shape.into_iter().flat_map(|shape| &shape.produces);
+    let every = by_shape.chain(item.produces.iter().flatten());
+    let every = every.map(|produced| (produced.select.product_key(), produced.schema.clone()));
+    // That a file becomes a document is for the plan alone to say.
+    Ok(every.filter(|(key, _)| !matches!(key, ProductKey::Document(_))).collect())
 }

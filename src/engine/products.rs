@@ -35,10 +35,16 @@ pub(super) fn take(workspace: &Workspace, host: &Host, job: &Job) -> Result<Take
             ProductKind::Document => products.extend(documents(host, job, &captured)?),
         }
     }
-    match job.promised.iter().find(|key| !products.contains_key(key)) {
-        Some(key) => Err(Verdict::failed(format!("the product {key} is missing, which the item declares"))),
-        None => Ok((products, captured.kept)),
+    for (key, schema) in &job.promised {
+        let Some(product) = products.get(key) else {
+            return Err(Verdict::failed(format!("the product {key} is missing, which the item declares")));
+        };
+        if let Some(schema) = schema {
+            check(host, job, schema, product)
+                .map_err(|unfit| Verdict::failed(format!("the product {key} is not as declared: {unfit}")))?;
+        }
     }
+    Ok((products, captured.kept))
 }
 
 /// Returns the outputs that are documents as well; each is there, and what it is declared to be.

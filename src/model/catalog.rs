@@ -42,6 +42,13 @@ pub struct Catalog {
     pub reserved_in_base: Vec<String>,
 }
 
+impl Catalog {
+    /// Returns a shape that is registered and can be read.
+    pub fn shape(&self, name: Option<&String>) -> Option<&Shape> {
+        self.shapes.get(name?)?.ok()
+    }
+}
+
 impl Default for Catalog {
     /// What is there without any configuration.
     fn default() -> Self {

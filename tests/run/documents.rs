@@ -5,6 +5,7 @@ mod items;
 mod putting;
 mod reading;
 mod refusing;
+mod typed;
 
 use serde_json::{Value, json};
 

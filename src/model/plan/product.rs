@@ -47,7 +47,7 @@ product_kinds! {
     /// The change to the worktree.
     Patch = "patch", [] + ["type"];
     /// A file under `outputs/`.
-    Output = "output", ["path"] + ["type"];
+    Output = "output", ["path"] + ["type", "schema"];
     /// A document of the run.
     Document = "document", ["name", "schema"] + ["path", "type"];
 }
@@ -123,7 +123,7 @@ pub struct Produced {
     pub kind_of_type: Option<String>,
     /// For a document, the file below `outputs/` that holds it.
     pub path: Option<FilePath>,
-    /// For a document, what it claims to be.
+    /// For a document or an output, what it claims to be.
     pub schema: Option<Schema>,
 }
 
@@ -247,12 +247,12 @@ fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
     let kind = selector_kind(value, at, problems)?;
     let fields = Fields::of(value, at.clone(), kind.declared(), problems)?;
     let kind_of_type = fields.text("type", problems).map(str::to_owned);
+    let schema = schema(&fields, problems);
     if kind != ProductKind::Document {
         let select = selector(kind, &fields, problems)?;
-        return Some(Produced { select, kind_of_type, path: None, schema: None });
+        return Some(Produced { select, kind_of_type, path: None, schema });
     }
     let path = name(&fields, "path", FilePath::parse, problems);
-    let schema = schema(&fields, problems);
     let name = name(&fields, "name", FilePath::parse_document, problems)?;
     // What it is stands beside: a selector says what is wanted.
     let select = Selector::Document { name, schema: None };

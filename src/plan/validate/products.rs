@@ -23,7 +23,7 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
     });
     let declared: Vec<Declared<'_>> = declared.collect();
     for item in scope.new_items() {
-        let shape = shape(item, catalog);
+        let shape = catalog.shape(item.subagent_shape.as_ref());
         for (key, need) in &item.needs {
             let edge = NeedEdge { item, key, need, shape };
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
@@ -72,7 +72,7 @@ struct Declared<'d> {
 
 impl<'d> Declared<'d> {
     fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
-        let by_shape = shape(item, catalog).into_iter().flat_map(|shape| &shape.produces);
+        let by_shape = catalog.shape(item.subagent_shape.as_ref()).into_iter().flat_map(|shape| &shape.produces);
         // A shape is known here only; that a file becomes a document is for the plan to say, where everybody reads it.
         let by_shape = by_shape.filter(|product| !matches!(product.select, Selector::Document { .. }));
         // The item's own word comes last, and so replaces its shape's.
@@ -88,13 +88,10 @@ impl<'d> Declared<'d> {
         }
         Self {
             products: declared,
-            unread: item.produces.unread || item.subagent_shape.is_some() && shape(item, catalog).is_none(),
+            unread: item.produces.unread
+                || item.subagent_shape.is_some() && catalog.shape(item.subagent_shape.as_ref()).is_none(),
         }
     }
-}
-
-fn shape<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Shape> {
-    catalog.shapes.get(item.subagent_shape.as_ref()?)?.ok()
 }
 
 fn from_artifacts(edge: &NeedEdge<'_>, select: &Selector, draft: &Draft, problems: &mut Problems) {

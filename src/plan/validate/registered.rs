@@ -20,7 +20,7 @@ use crate::plan::{DraftItem, ItemPath};
 /// Checks executors, subagents, shapes, pipelines and inputs.
 pub(super) fn check<'d>(
     items: impl Iterator<Item = &'d DraftItem> + Clone,
-    catalog: &Catalog,
+    catalog: &'d Catalog,
     problems: &mut Problems,
 ) {
     let documents = DocumentSchemas::look_up(items.clone(), catalog);
@@ -35,7 +35,7 @@ pub(super) fn check<'d>(
             let inputs = Fields::open(inputs, path.key("inputs"));
             check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
         }
-        documents.check(item, problems);
+        documents.check(item, catalog, problems);
         if let Some(name) = &item.subagent_shape {
             check_shape(name, path, catalog, problems);
             if let Some(held) = shapes.get(name.as_str()) {
@@ -72,22 +72,29 @@ struct DocumentSchemas<'d> {
 
 impl<'d> DocumentSchemas<'d> {
     /// Looks at each whether documents can be held against it.
-    fn look_up(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> Self {
+    fn look_up(items: impl Iterator<Item = &'d DraftItem> + Clone, catalog: &'d Catalog) -> Self {
         let schemas = Schemas { known: catalog.schemas.clone(), checker: catalog.checker.clone() };
-        let named = items.flat_map(|item| item.produces.iter()).filter_map(|product| product.schema.as_ref());
-        let named: BTreeSet<&Schema> = named.collect();
+        let of_shape = |item: &&'d DraftItem| {
+            catalog.shape(item.subagent_shape.as_ref()).map(|shape| &shape.produces[..]).unwrap_or_default()
+        };
+        let by_shapes = items.clone().flat_map(|item| of_shape(&item));
+        let named = items.flat_map(|item| item.produces.iter()).chain(by_shapes);
+        let named: BTreeSet<&Schema> = named.filter_map(|product| product.schema.as_ref()).collect();
         let unfit = named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&schemas, schema).err()?)));
         Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
     }
 
     /// Checks that the documents that an item makes can be held against what it says they are.
-    fn check(&self, item: &DraftItem, problems: &mut Problems) {
-        for (index, product) in item.produces.iter().enumerate() {
+    fn check(&self, item: &DraftItem, catalog: &Catalog, problems: &mut Problems) {
+        let own = item.produces.iter().enumerate();
+        let own = own.map(|(index, product)| (product, item.path.key("produces").index(index).key("schema")));
+        let by_shape = catalog.shape(item.subagent_shape.as_ref()).into_iter().flat_map(|shape| &shape.produces);
+        let by_shape = by_shape.map(|product| (product, item.path.key("subagentShape")));
+        for (product, at) in own.chain(by_shape) {
             let Some((schema, unfit)) = product.schema.as_ref().and_then(|schema| self.unfit.get_key_value(schema))
             else {
                 continue;
             };
-            let at = item.path.key("produces").index(index).key("schema");
             let problem = |code| Problem::new(code, &at, in_words(unfit));
             if matches!(unfit, Unfit::Unknown(_)) {
                 let problem = problem(Code::UnknownShape).hint(hints::register_schema_in_plan(schema));

@@ -1,0 +1,82 @@
+//! Outputs that are declared with a type, by an item or its shape.
+
+use serde_json::{Value, json};
+
+use super::ground;
+use crate::common::ground::{Ground, item};
+
+/// A shape of items that hand over a score.
+fn shaped() -> Ground {
+    let ground = ground();
+    let produces = json!([{ "kind": "output", "path": "score.json", "type": "score", "schema": "score@1" }]);
+    ground.env.write("repo/shapes/judge.json", &json!({ "produces": produces }).to_string());
+    ground.env.write("repo/shapes/reader.json", &json!({ "consumes": { "it": "text" } }).to_string());
+    ground.config("handoff.shape.judge.path", "shapes/judge.json");
+    ground.config("handoff.shape.reader.path", "shapes/reader.json");
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    ground
+}
+
+fn judge(script: &str) -> Value {
+    let mut judge = item("judge", script);
+    judge["subagentShape"] = "judge".into();
+    judge
+}
+
+fn reason(ground: &Ground, run: &str) -> String {
+    let status = ground.status(run);
+    status["items"][0]["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
+    let ground = shaped();
+    let cases = [
+        ("missing", "true", "the product outputs/score.json is missing, which the item declares"),
+        (
+            "other",
+            "echo '{}' >outputs/score.json",
+            "the product outputs/score.json is not as declared: it is not score@1.0.0",
+        ),
+        (
+            "none",
+            "echo x >outputs/score.json",
+            "the product outputs/score.json is not as declared: it is not score@1.0.0",
+        ),
+    ];
+    for (run, script, words) in cases {
+        ground.drive(run, &[judge(script)]).ends(4);
+        assert!(reason(&ground, run).starts_with(words), "{}", reason(&ground, run));
+    }
+    ground.drive("good", &[judge(r#"echo '{"score":1}' >outputs/score.json"#)]).success();
+    ground.is_intact("good");
+    // A shape that went away holds nobody to anything, and so nothing is dispatched.
+    ground.submit("gone", &[judge("true")]);
+    std::fs::remove_file(ground.path("repo/shapes/judge.json")).unwrap();
+    ground.env.handoff(["run", "gone"]).ends(4);
+    assert!(reason(&ground, "gone").contains("the shape \"judge\" could not be read"), "{}", reason(&ground, "gone"));
+}
+
+#[test]
+fn an_item_may_declare_the_same_without_a_shape() {
+    let ground = shaped();
+    let produces = json!([{ "kind": "output", "path": "score.json", "schema": "score@1" }]);
+    let mut own = item("own", "echo '[1]' >outputs/score.json");
+    own["produces"] = produces;
+    ground.drive("r", &[own.clone()]).ends(4);
+    assert!(reason(&ground, "r").contains("is not as declared"), "{}", reason(&ground, "r"));
+    own["produces"][0]["schema"] = "nothing@1".into();
+    let refused = ground.env.handoff(["validate", &ground.plan("s", &[own])]).exit(1);
+    assert!(refused.stdout.contains("unknown-shape at items[0].produces[0].schema"), "{refused}");
+}
+
+#[test]
+fn an_edge_of_two_types_is_named() {
+    let ground = shaped();
+    let mut reader = item("reader", "true");
+    reader["subagentShape"] = "reader".into();
+    reader["needs"] = json!({ "it": { "from": "judge", "select": { "kind": "output", "path": "score.json" } } });
+    let refused = ground.env.handoff(["validate", &ground.plan("r", &[judge("true"), reader])]).exit(1);
+    assert!(refused.stdout.contains("type-mismatch at items[1].needs.it"), "{refused}");
+    assert!(refused.stdout.contains("judge -> reader (it)"), "{refused}");
+}
