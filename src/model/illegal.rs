@@ -87,7 +87,7 @@ pub enum Illegal {
     /// The items that were added wait for one another.
     #[error("item {0:?} was added and waits for itself")]
     Circle(ItemId),
-    /// Only an item that a rule created stands for another, and only for one of the run that none stands for yet.
+    /// Only an item that a rule created stands for another, only for one of the run that none stands for yet, and in its place only once that is over.
     #[error("item {0:?} was added and cannot stand for {1:?}")]
     CannotStandFor(ItemId, ItemId),
     /// Another item has taken its place.

@@ -125,7 +125,9 @@ impl RunState {
         let mut successors = BTreeMap::new();
         for item in items {
             for old in item.replaces.iter().chain(&item.continues) {
-                let free = self.graph.position(old).is_some() && !self.successors.contains_key(old);
+                // What may still come out well, or not, has its place until it is known.
+                let is_over = |at: usize| item.replaces.as_ref() != Some(old) || self.items[at].phase.is_terminal();
+                let free = self.graph.position(old).is_some_and(is_over) && !self.successors.contains_key(old);
                 let is_first = successors.insert(old.clone(), item.id.clone()).is_none();
                 if !matches!(cause, Cause::Rule(_)) || !free || !is_first {
                     return Err(Illegal::CannotStandFor(item.id.clone(), old.clone()));

@@ -146,3 +146,24 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
         "the rule over does not have the run say this here",
     );
 }
+
+#[test]
+fn nothing_takes_the_place_of_what_is_not_over() {
+    let lab = Lab::new();
+    let rules = json!([{ "id": "early", "when": { "items": [{ "items": ["make"], "are": "done" }] }, "create": [
+        { "item": { "id": "other", "executor": "command", "inputs": { "command": ["true"] }, "replaces": "look" } }] }]);
+    let mut plan: Value = serde_json::from_str(&plan()).unwrap();
+    plan["rules"] = rules;
+    let mut run = Teller::submit(&lab, &plan.to_string());
+    run.fire("make");
+    run.done("make", &[]);
+    let other =
+        item(&json!({ "id": "other", "executor": "command", "inputs": { "command": ["true"] }, "replaces": "look" }));
+    run.extend(by("early"), &[other]);
+    run.fire("look");
+    run.fail("look");
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.seal();
+    lab.finish(run);
+    assert_fails(&lab.verify(), "plan", "the rule early creates nothing here");
+}
