@@ -77,6 +77,7 @@ pub fn verify_bundle_json(
         root: Some(found),
         so_far: None,
         plan: None,
+        rules: None,
         base: None,
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,

@@ -103,6 +103,7 @@ impl<'p> Revealed<'p> {
             root: Some(self.proof.root),
             so_far: None,
             plan: submitted.map(|e| e.plan),
+            rules: submitted.and_then(|e| e.rules),
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),

@@ -38,6 +38,9 @@ impl Report {
             "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
             "sandbox": self.sandbox,
         });
+        if let Some(rules) = self.rules {
+            report["rules"] = json!(rules);
+        }
         if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
             report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
         }
@@ -100,6 +103,7 @@ impl Report {
     fn footer(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.plan.map(|plan| format!("plan sha256:{}…", &plan.short()[..4])));
+        parts.extend(self.rules.map(|rules| format!("rules sha256:{}…", &rules.short()[..4])));
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
         parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {

@@ -160,6 +160,8 @@ pub struct Report {
     pub since: Option<Since>,
     /// The digest of the plan, as entry 0 says.
     pub plan: Option<Digest>,
+    /// The digest of the rules that the queue and the pattern add to the plan's, as entry 0 says; none where they add none.
+    pub rules: Option<Digest>,
     /// The commit that the run starts from, as entry 0 says.
     pub base: Option<Oid>,
     /// Who submitted the run, as entry 0 claims.
@@ -199,6 +201,7 @@ pub(super) struct Facts {
     pub(super) root: Option<Digest>,
     pub(super) so_far: Option<TreeHead>,
     pub(super) plan: Option<Digest>,
+    pub(super) rules: Option<Digest>,
     pub(super) base: Option<Oid>,
     pub(super) actor: Option<String>,
     pub(super) pinned_clock: bool,
@@ -215,6 +218,7 @@ impl Facts {
             root: case.seal().filter(|_| !case.chain.cut).map(|seal| root::over(case, seal)),
             so_far: root::so_far(case),
             plan: submitted.map(|e| e.plan),
+            rules: submitted.and_then(|e| e.rules),
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
@@ -263,6 +267,7 @@ impl Verdicts {
             so_far: facts.so_far,
             since: None,
             plan: facts.plan,
+            rules: facts.rules,
             base: facts.base,
             actor: facts.actor,
             rows: self.rows.map(Verdict::row),
