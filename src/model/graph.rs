@@ -1,6 +1,6 @@
 //! The items of a run with their dependency edges, by position.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::illegal::Illegal;
 use super::name::ItemId;
@@ -50,8 +50,9 @@ impl Graph {
     pub(super) fn order_also(&mut self, edges: &BTreeMap<ItemId, Vec<ItemId>>) {
         for (item, waits_for) in edges {
             let Some(at) = self.position(item) else { continue };
+            let mut known: HashSet<usize> = self.dependencies[at].iter().copied().collect();
             for on in waits_for.iter().filter_map(|on| self.index.get(on).copied()) {
-                if !self.dependencies[at].contains(&on) {
+                if known.insert(on) {
                     self.dependencies[at].push(on);
                     self.dependents[on].push(at);
                 }

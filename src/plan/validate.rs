@@ -84,9 +84,8 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     let at = if draft.pattern.is_some() { JsonPath::root().key("pattern") } else { JsonPath::root().key("queue") };
     let Compiled { rules: compiled, templates, warnings, order } = compile(&pattern, &at, &draft, &mut problems);
     let mut added = read_queue_rules(&draft.rules, catalog, &mut problems);
-    let known = problems.len();
+    // What a pattern writes can only be wrong in the names that it makes of an author's long ones.
     let of_pattern = read_rules(&Value::Array(compiled.clone()), &at, &mut problems);
-    debug_assert_eq!(known, problems.len(), "what a pattern writes is well written");
     check_ids(&draft.rules, &of_pattern, &mut problems);
     let rules = draft.rules.iter().chain(&added);
     let created = rules.clone().flat_map(|rule| &rule.create).chain(&templates).collect();

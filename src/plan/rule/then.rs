@@ -14,6 +14,9 @@ use crate::model::read::{Fields, string};
 use crate::model::rule::{Each, Gate, Made, Several, Template, Then};
 use crate::plan::read;
 
+/// The most templates of one rule.
+const MAX_TEMPLATES: usize = 1_000;
+
 /// What a rule does, as far as it could be read; the items stand beside it, in order.
 pub(super) enum DraftThen {
     One,
@@ -94,6 +97,11 @@ fn read_create(fields: &Fields<'_>, draft: &mut DraftRule, problems: &mut Proble
             item_id(fields.string("outputsOf", own)?, &fields.at("outputsOf"), own)
         })?),
     };
+    if list.len() > MAX_TEMPLATES {
+        let message = format!("{} templates; at most {MAX_TEMPLATES} are read", list.len());
+        problems.under(Code::BadRule, |own| bad::<()>(&at, &message, own));
+        return None;
+    }
     let mut made = Vec::with_capacity(list.len());
     for (index, value) in list.iter().enumerate() {
         made.push(read_made(value, &at.index(index), draft, problems)?);

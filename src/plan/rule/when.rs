@@ -15,6 +15,10 @@ use crate::model::rule::{Became, Condition, ItemCondition, Of, Op, What, When};
 /// The most items that a rule may be allowed to create.
 const MAX_CREATED: u64 = 10_000;
 
+/// The most conditions on items of one rule, and the most items that one of them names: a verifier looks at all of them for every round.
+const MAX_CONDITIONS: usize = 20;
+const MAX_NAMED: usize = 1_000;
+
 /// Reads `when`, which is absent in the draft only if it is no object.
 pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Option<When> {
     let fields = Fields::of(value, at, &["present", "absent", "if", "items", "atMost"], own)?;
@@ -34,6 +38,10 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
     }
     let at_most = fields.integer("atMost", &(1..=MAX_CREATED), own).unwrap_or(1);
     let list = fields.list("items", own).unwrap_or_default();
+    if list.len() > MAX_CONDITIONS {
+        let message = format!("{} conditions on items; at most {MAX_CONDITIONS} are read", list.len());
+        return bad(&fields.at("items"), &message, own);
+    }
     let items = list.iter().enumerate();
     let items =
         items.filter_map(|(index, value)| read_item_condition(value, fields.at("items").index(index), own)).collect();
@@ -43,6 +51,10 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
 /// Reads a condition on what became of items.
 fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<ItemCondition> {
     let fields = Fields::of(value, at, &["items", "createdBy", "are", "have", "count", "op", "value"], own)?;
+    let many = fields.get("items").and_then(Value::as_array).is_some_and(|list| list.len() > MAX_NAMED);
+    if many {
+        return bad(&fields.at("items"), &format!("a condition names at most {MAX_NAMED} items"), own);
+    }
     let of = match (fields.list("items", own), fields.string("createdBy", own)) {
         (Some(list), None) if !list.is_empty() => Of::Items(read_ids(list, &fields.at("items"), own)?),
         (None, Some(rule)) => Of::CreatedBy(item_id(rule, &fields.at("createdBy"), own)?),

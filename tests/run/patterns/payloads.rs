@@ -98,3 +98,11 @@ fn what_a_pattern_comes_to_is_shown() {
     ground.env.write("r.json", &json!({ "id": "r", "pattern": "pipeline", "items": items }).to_string());
     crate::common::assert_output!("pattern_compiled", ground.env.handoff(["validate", "../r.json"]).success());
 }
+
+#[test]
+fn a_name_that_is_too_long_for_what_is_made_of_it_is_told() {
+    let long = "n".repeat(120);
+    let gate = json!({ "onRed": "block", "subject": "build" });
+    let items = [item("build", "true", &json!({})), item(&long, "true", &json!({ "gate": gate }))];
+    assert_eq!(problems("pipeline", &items), ["bad-rule pattern[1].id"]);
+}
