@@ -4,7 +4,6 @@ use git_handoff::apply::answer::Answer;
 use git_handoff::apply::{self as stage, Applied, Onto, Request};
 use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
-use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, View, target};
 
@@ -52,12 +51,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Ok(Ending::Refused);
     }
     if item.is_none() {
-        let undone = view.state.items.iter().filter(|item| item.phase != Phase::Done).count();
+        let outcomes = view.state.outcomes();
+        let undone = outcomes.total - outcomes.done - outcomes.red;
         if undone > 0 {
-            output.warn(&format!(
-                "{undone} of {} items are not done; nothing of them was applied",
-                view.state.items.len()
-            ));
+            output.warn(&format!("{undone} of {} items are not done; nothing of them was applied", outcomes.total));
         }
     }
     Ok(Ending::Done)

@@ -28,8 +28,9 @@ fn row(run: &RunSummary) -> Vec<String> {
     let (state, said) = if let Some(error) = &run.error {
         ("unreadable", error.clone())
     } else {
-        let counts: Vec<String> = run.counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
-        (if run.sealed { "sealed" } else { "open" }, counts.join(", "))
+        let counts = run.counts.iter().map(|(status, n)| format!("{n} {status}"));
+        let said: Vec<String> = counts.chain(run.said.iter().cloned()).collect();
+        (if run.sealed { "sealed" } else { "open" }, said.join(", "))
     };
     vec![run.run.to_string(), run.queue.clone().unwrap_or_else(|| "?".into()), state.into(), said]
 }

@@ -33,7 +33,8 @@ pub struct Surroundings {
 pub fn packet(run: &Vetted, around: &Surroundings, now: Moment) -> Draft {
     let view: &View = run;
     let run = view.run.as_str();
-    let (done, all) = ((0..view.state.items.len()).filter(|at| is_green(view, *at)).count(), view.state.items.len());
+    let done = (0..view.state.items.len()).filter(|at| is_green(view, *at)).count();
+    let all = view.state.outcomes().total;
     let base = view.state.submitted.base;
     let items: Vec<String> = ids(view, |at| is_green(view, at)).take(NAMED).collect();
     Draft {
@@ -52,10 +53,9 @@ pub fn packet(run: &Vetted, around: &Surroundings, now: Moment) -> Draft {
     }
 }
 
-/// Returns whether an item is done and its check, if there was one, passed: what is red waits for somebody.
+/// Returns whether an item is done and its check, if there was one, passed or was one of several votes: what is red waits for somebody.
 fn is_green(view: &View, at: usize) -> bool {
-    let item = &view.state.items[at];
-    item.phase == Phase::Done && !item.red
+    view.state.items[at].phase == Phase::Done && !view.state.is_red(at) && !view.state.is_superseded(at)
 }
 
 /// Returns what is said of where an item stands.
@@ -95,8 +95,13 @@ fn or_none(entries: Vec<String>) -> Vec<String> {
     if entries.is_empty() { vec!["none".into()] } else { entries }
 }
 
+/// Returns whether an item counts and is not good, or not yet.
+fn is_open(view: &View, at: usize) -> bool {
+    !is_green(view, at) && !view.state.is_superseded(at)
+}
+
 fn unresolved(view: &View) -> Vec<String> {
-    let open: Vec<usize> = (0..view.state.items.len()).filter(|at| !is_green(view, *at)).collect();
+    let open: Vec<usize> = (0..view.state.items.len()).filter(|at| is_open(view, *at)).collect();
     let mut entries: Vec<String> = open.iter().take(NAMED).map(|at| entry(view, *at)).collect();
     if open.len() > entries.len() {
         entries.push(format!("{} items more that are open and not named here", open.len() - entries.len()));
@@ -131,7 +136,8 @@ fn next_action(view: &View) -> String {
             format!("Run `git handoff show {run}` and submit a new plan for the items that are {what}")
         };
     }
-    let failed = (0..state.items.len()).find(|at| state.items[*at].phase == Phase::Failed);
+    let failed = |at: &usize| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at);
+    let failed = (0..state.items.len()).find(failed);
     match failed.filter(|_| state.is_settled()) {
         Some(at) => {
             let item = shell(&format!("{}/{}", view.run, state.graph.item(at).id));
@@ -147,16 +153,17 @@ fn risks(view: &View, around: &Surroundings) -> Vec<String> {
     if !around.base_is_here {
         risks.push("the run's base commit is not in this repository, so nothing can be dispatched here".into());
     }
-    let failed = view.state.items.iter().filter(|item| item.phase == Phase::Failed).count();
+    let outcomes = view.state.outcomes();
+    let (failed, red) = (outcomes.failed, outcomes.red);
     if failed > 0 {
         let s = if failed == 1 { "" } else { "s" };
         risks.push(format!("{failed} item{s} failed and may fail again for the same reason"));
     }
-    let red = view.state.outcomes().red;
     if red > 0 {
         let s = if red == 1 { " is" } else { "s are" };
         risks.push(format!("{red} item{s} red, so the check did not pass, and other items may build on it"));
     }
+    risks.extend(outcomes.said.iter().map(|word| format!("the run says {word} of itself")));
     risks
 }
 

@@ -33,6 +33,9 @@ pub struct RunSummary {
     pub sealed: bool,
     /// The number of items per status, `pending` and `ready` included; red ones apart from those that are done.
     pub counts: BTreeMap<&'static str, u64>,
+    /// What rules had it say and still holds: then it is not good, however its items came out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -116,10 +119,12 @@ fn summary(store: &Store, run: RunId) -> RunSummary {
             queue: Some(view.state.submitted.queue.clone()),
             sealed: view.state.sealed,
             counts: counts(&view),
+            said: view.state.outcomes().said,
             error: None,
         },
         Err(error) => {
-            RunSummary { run, queue: None, sealed: false, counts: BTreeMap::new(), error: Some(error.to_string()) }
+            let (counts, said, error) = (BTreeMap::new(), Vec::new(), Some(error.to_string()));
+            RunSummary { run, queue: None, sealed: false, counts, said, error }
         }
     }
 }

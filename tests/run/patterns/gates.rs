@@ -146,3 +146,24 @@ fn who_is_killed_while_a_run_grows_changes_nothing_about_it() {
     assert_eq!(cat(&ground, "ship~3:outputs/shipped"), cat(&whole, "ship~3:outputs/shipped"));
     ground.is_intact("r");
 }
+
+#[test]
+fn every_screen_counts_what_counts() {
+    let ground = play("pipeline", &plan(1, &json!({})), 0);
+    let applied = ground.env.handoff(["apply", "r", "--branch", "feature"]).exit(0);
+    assert!(!applied.stderr.contains("not done"), "{applied}");
+    assert_eq!(ground.env.git(["show", "feature:code"]).success(), "bad\nfixed\n");
+    assert_eq!(ground.env.git(["rev-list", "--count", "main..feature"]).success(), "1\n");
+    let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
+    assert!(packet.contains("all 4 of its items") && !packet.contains("is skipped"), "{packet}");
+    let ground = play("pipeline", &plan(9, &json!({})), 4);
+    for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
+        let shown = ground.env.handoff(screen.iter().copied()).success();
+        assert!(shown.contains("attempts-used-up"), "{shown}");
+    }
+    let verified = ground.env.handoff(["verify", "r"]).exit(3);
+    assert!(verified.stdout.contains("2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up"), "{verified}");
+    ground.env.handoff(["close", "r"]).success();
+    let verified = ground.env.handoff(["verify", "r"]).exit(4);
+    assert!(verified.stdout.contains("TAMPER-DETECTING PARTIAL"), "{verified}");
+}
