@@ -225,7 +225,7 @@ impl From<steer::Error> for Failure {
             steer::Error::Foreign(_) => Self::of("not-ours", &error),
             steer::Error::Sealed(ref run) => Self::of("sealed", &error).hint(hints::verify(run)),
             steer::Error::Ended { .. } => Self::of("not-cancellable", &error),
-            steer::Error::NotLost { .. } => Self::of("not-retriable", &error),
+            steer::Error::NotLost { .. } | steer::Error::Superseded { .. } => Self::of("not-retriable", &error),
             steer::Error::Blocked { ref run, ref on, .. } => {
                 Self::of("not-retriable", &error).hint(hints::retry(format_args!("{run}/{on}")))
             }

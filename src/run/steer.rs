@@ -141,6 +141,9 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
         return Err(Error::Sealed(open.id().clone()));
     }
     let item = || open.state.graph.item(at).id.clone();
+    if let Some(by) = open.state.replaced_by(at) {
+        return Err(Error::Superseded { item: item(), by: by.clone() });
+    }
     let phase = open.state.items[at].phase;
     if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
         return Err(Error::NotLost { item: item(), status: open.state.status(at) });
@@ -241,6 +244,14 @@ pub enum Error {
         item: ItemId,
         /// How it stands.
         status: &'static str,
+    },
+    /// It does not count any more.
+    #[error("another item has taken the place of {:?}: {:?}", item.as_str(), by.as_str())]
+    Superseded {
+        /// The item.
+        item: ItemId,
+        /// The other.
+        by: ItemId,
     },
     /// The item is not one to ask for again.
     #[error("{item:?} is {status}; only what failed, was skipped or was cancelled can be retried")]

@@ -29,6 +29,8 @@ fn compile_splitter(
     let fields = Fields::of(payload, at.clone(), &["map", "reduce", "onMapFailure", "minSuccess"], plan.problems)?;
     let map = plan.template(fields.get("map"), &fields.at("map"), &["needsKey", "outputPath"]);
     let reduce = plan.template(fields.get("reduce"), &fields.at("reduce"), &["keyPrefix"]);
+    let (maps, reduced) = (fold(&format!("{prefix}map-")), fold(&format!("{prefix}reduce")));
+    plan.reserve(splitter, |id| id.starts_with(&maps) || id == reduced);
     let survivors = match fields.string("onMapFailure", plan.problems).unwrap_or("fail") {
         "fail" => false,
         "reduce-survivors" => true,
@@ -45,7 +47,8 @@ fn compile_splitter(
     }
     let least = least.unwrap_or(1);
     let word = |plan: &mut Plan<'_>, of: &str, key: &str, default: &str| -> Option<String> {
-        let part = Fields::open(fields.object(of, plan.problems)?, fields.at(of));
+        // What is no object was told already.
+        let part = Fields::open(fields.get(of)?.as_object()?, fields.at(of));
         Some(part.text(key, plan.problems).unwrap_or(default).to_owned())
     };
     let needs_key = word(plan, "map", "needsKey", "input")?;
@@ -95,7 +98,5 @@ fn compile_splitter(
         ] },
         "outcome": "no-outputs",
     }));
-    let (maps, reduce) = (fold(&format!("{prefix}map-")), fold(&id));
-    plan.reserve(splitter, |id| id.starts_with(&maps) || id == reduce);
     Some(())
 }

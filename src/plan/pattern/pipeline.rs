@@ -48,26 +48,35 @@ fn compile_gate(plan: &mut Plan<'_>, gate: &str, payload: &Value, at: &JsonPath)
     let known = ["onRed", "subject", "fixTemplate", "maxFixAttempts"];
     let fields = Fields::of(payload, at.clone(), &known, plan.problems)?;
     ["onRed", "subject"].iter().for_each(|key| _ = fields.required(key, plan.problems));
-    let on_red = fields.string("onRed", plan.problems)?;
-    let subject = fields.string("subject", plan.problems)?;
-    if !["advance", "spawn-fix", "block"].contains(&on_red) {
-        return plan.bad(&fields.at("onRed"), format!("{on_red:?} is none of advance, spawn-fix and block"));
-    }
-    if !plan.has(subject) || subject == gate {
-        let message = format!("there is no item {subject:?} in this run that the gate could be for");
-        plan.problems.push(Problem::new(Code::UnknownDependency, &fields.at("subject"), message));
-        return None;
-    }
+    let known = ["advance", "spawn-fix", "block"];
+    let on_red = match fields.string("onRed", plan.problems) {
+        Some(other) if !known.contains(&other) => {
+            plan.bad(&fields.at("onRed"), format!("{other:?} is none of advance, spawn-fix and block"))
+        }
+        on_red => on_red,
+    };
+    let subject = match fields.string("subject", plan.problems) {
+        Some(subject) if !plan.has(subject) || subject == gate => {
+            let message = format!("there is no item {subject:?} in this run that the gate could be for");
+            plan.problems.push(Problem::new(Code::UnknownDependency, &fields.at("subject"), message));
+            None
+        }
+        subject => subject,
+    };
     let most = fields.integer("maxFixAttempts", &(0..=MOST), plan.problems).unwrap_or(1);
+    let template = match (on_red, fields.get("fixTemplate")) {
+        (Some("advance" | "block"), None) | (None, _) => None,
+        (_, template) => plan.template(template, &fields.at("fixTemplate"), &[]),
+    };
+    let (on_red, subject) = (on_red?, subject?);
     plan.rule(json!({ "id": format!("{gate}.gate"), "gate": { "item": gate, "blocks": on_red != "advance" } }));
     if on_red != "spawn-fix" {
         if fields.get("fixTemplate").is_some() {
-            plan.template(fields.get("fixTemplate"), &fields.at("fixTemplate"), &[]);
             plan.made.warnings.push(format!("{at}.fixTemplate is for onRed spawn-fix alone"));
         }
         return None;
     }
-    let template = plan.template(fields.get("fixTemplate"), &fields.at("fixTemplate"), &[])?;
+    let template = template?;
     let (fix_rule, red) = (format!("{gate}.fix"), json!({ "items": [gate], "are": ["red", "failed"] }));
     if most > 0 {
         let fix = item(

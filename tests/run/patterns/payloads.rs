@@ -41,6 +41,14 @@ fn what_is_wrong_with_a_gate_is_said_with_its_place() {
             json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": { "executor": "nobody", "inputs": {} } }),
             vec![format!("unknown-executor {}", at(".fixTemplate.executor"))],
         ),
+        (
+            json!({ "onRed": "spawn-fix", "subject": "ghost", "maxFixAttempts": "two" }),
+            vec![
+                format!("unknown-dependency {}", at(".subject")),
+                format!("wrong-type {}", at(".maxFixAttempts")),
+                format!("missing-field {}", at(".fixTemplate")),
+            ],
+        ),
         (json!({ "onRed": "block", "subject": "build", "extra": 1 }), vec![format!("unknown-field {}", at(".extra"))]),
     ];
     for (payload, wanted) in cases {
@@ -60,6 +68,18 @@ fn an_id_that_a_pattern_needs_is_no_authors() {
     assert_eq!(with("map-a"), ["bad-pattern items[1].id"]);
     assert_eq!(with("reduce"), ["bad-pattern items[1].id"]);
     assert_eq!(with("s-map-a"), Vec::<String>::new());
+}
+
+#[test]
+fn all_that_is_wrong_with_a_splitter_is_told_at_once() {
+    let payload = json!({ "mapReduce": { "map": template("true"), "reduce": 3, "minSuccess": 2 } });
+    let items = [item("s", "true", &payload), item("map-x", "true", &json!({}))];
+    let wanted = [
+        "wrong-type items[0].inputs.mapReduce.reduce",
+        "bad-pattern items[1].id",
+        "bad-pattern items[0].inputs.mapReduce.minSuccess",
+    ];
+    assert_eq!(problems("map-reduce", &items), wanted);
 }
 
 #[test]
