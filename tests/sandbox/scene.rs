@@ -73,7 +73,10 @@ impl Scene {
         let inner = ground.path("inner").to_str().unwrap().to_owned();
         without_bubblewrap(Path::new(&inner));
         fs::create_dir(ground.path("bin")).unwrap();
-        fs::copy(program_path(), ground.path("bin/git-handoff")).unwrap();
+        // By another process: what another test starts while this one writes would hold the program open for writing, and then
+        // nobody can start it.
+        let mut copy = std::process::Command::new("cp");
+        assert!(copy.arg(program_path()).arg(ground.path("bin/git-handoff")).status().unwrap().success());
         let by_path = UnixListener::bind(ground.path("beside/socket")).unwrap();
         let name = SocketAddr::from_abstract_name(abstract_name(&ground)).unwrap();
         let by_name = UnixListener::bind_addr(&name).unwrap();
