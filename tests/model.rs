@@ -72,6 +72,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         pattern: "dag".into(),
         open_ended: false,
         writers: vec!["SHA256:x".into()],
+        roles: None,
         fan_out: false,
         object_format: "sha1".into(),
         tool: "test".into(),

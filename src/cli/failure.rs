@@ -8,6 +8,7 @@ mod driving;
 mod evidence;
 mod ground;
 mod packet;
+mod people;
 mod piece;
 mod share;
 mod target;
@@ -167,6 +168,7 @@ impl From<submission::Error> for Failure {
             submission::Error::Queue(ref queue) => Self::of("unknown-queue", &error).hint(hints::register_queue(queue)),
             submission::Error::Submit(inner) => inner.into(),
             submission::Error::Denied(inner) => inner.into(),
+            submission::Error::NotOwned => Self::usage(error.to_string()),
             submission::Error::Repository(inner) => inner.into(),
         }
     }
@@ -185,6 +187,7 @@ impl From<run::Error> for Failure {
                 Self::of("not-continuable", &error).hint(hints::verify(run))
             }
             run::Error::Illegal(_) => Self::of("illegal", &error),
+            run::Error::Role { ref run, ref key, .. } => Self::of("no-role", &error).hint(hints::admit_any(run, key)),
             run::Error::Chain(inner) => inner.into(),
             run::Error::Store(inner) => inner.into(),
             run::Error::Ref(inner) => inner.into(),
@@ -199,6 +202,7 @@ impl From<run::Denied> for Failure {
         match denied {
             run::Denied::Run(inner) => inner.into(),
             run::Denied::Refused(inner) => inner.into(),
+            run::Denied::Repository(inner) => inner.into(),
         }
     }
 }
@@ -290,10 +294,9 @@ impl From<verify::Refusal> for Failure {
         match &refusal {
             verify::Refusal::Broken(report) => failure.hint(hints::verify(&report.run)),
             verify::Refusal::Sealed(run) => failure.hint(hints::verify(run)),
-            verify::Refusal::NotAWriter { .. } | verify::Refusal::Foreign { .. } => {
-                failure.hint(hints::other_id_and_key())
-            }
-            verify::Refusal::Verify(_) => failure,
+            verify::Refusal::NotAWriter { run, key } => failure.hint(hints::admit_any(run, key)),
+            verify::Refusal::Foreign { .. } => failure.hint(hints::know_beginner()),
+            verify::Refusal::Verify(_) | verify::Refusal::Unread { .. } => failure,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
+use git_handoff::run::taking::TakenIn;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
 use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
@@ -41,9 +42,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         space: share::space(arguments.as_branch.as_deref())?,
     };
     let fetched = stage::fetch(&repository.store, &repository.reach(), &request)?;
+    let taken_in = repository.take_in()?;
     if output.json {
-        output.value(&FetchAnswer::of(&request.remote.name, &fetched));
+        output.value(&FetchAnswer::of(&request.remote.name, &fetched, &taken_in));
     } else {
+        taken_in.iter().for_each(|taken| tell(taken, output));
         let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
     }
@@ -92,6 +95,19 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
             Kind::Thread => hints::verify_thread(fetched),
             _ => hints::verify(fetched),
         });
+    }
+}
+
+/// Says what somebody said of a run of ours, and whether that is an entry of it now.
+fn tell(taken: &TakenIn, output: &mut Output) {
+    let what = match (&taken.item, taken.decision, &taken.document) {
+        (Some(item), Some(decision), _) => format!("{}/{item} {} by {}", taken.run, decision.word(), taken.by),
+        (_, _, Some(document)) => format!("{}: {document} by {}", taken.run, taken.by),
+        _ => return,
+    };
+    match &taken.refused {
+        None => output.line(&format!("taken in  {what}")),
+        Some(why) => output.warn(&format!("{what} is not taken in: {why}")),
     }
 }
 

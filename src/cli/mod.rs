@@ -28,6 +28,7 @@ mod key;
 mod log;
 mod offer;
 mod packet;
+mod people;
 mod prove;
 mod push;
 mod resume;
@@ -87,6 +88,10 @@ enum Command {
     Cancel(steer::Cancel),
     Retry(steer::Retry),
     Close(steer::Close),
+    Approve(people::Approve),
+    Reject(people::Reject),
+    Waiting(people::Waiting),
+    Admit(people::Admit),
     Extend(extend::Arguments),
     Coordinate(coordinate::Arguments),
     Apply(apply::Arguments),
@@ -220,6 +225,10 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Cancel(arguments) => steer::cancel(&arguments, repository, output),
         Command::Retry(arguments) => steer::retry(&arguments, repository, output),
         Command::Close(arguments) => steer::close(&arguments, repository, output),
+        Command::Approve(arguments) => people::approve(&arguments, repository, output),
+        Command::Reject(arguments) => people::reject(&arguments, repository, output),
+        Command::Waiting(arguments) => people::waiting(&arguments, repository, output),
+        Command::Admit(arguments) => people::admit(&arguments, repository, output),
         Command::Extend(arguments) => extend::run(&arguments, repository, output),
         Command::Coordinate(arguments) => coordinate::run(&arguments, repository, output),
         Command::Apply(arguments) => apply::run(&arguments, repository, output),

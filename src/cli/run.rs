@@ -140,6 +140,9 @@ async fn drive_one(
     if state.outcomes().is_green() {
         return Ok(Ending::Done);
     }
+    if state.is_left_to_people() && !state.sealed {
+        output.hint(&hints::waiting());
+    }
     advise(&driven.view, repository, output);
     Ok(Ending::NotAllDone)
 }
@@ -153,7 +156,9 @@ fn advise(view: &View, repository: &Repository, output: &mut Output) {
     if let Some(at) = failed {
         let item = view.state.graph.item(at);
         let id = &item.id;
-        output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
+        if !item.is_for_people() {
+            output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
+        }
         if let Some((key, place)) = repository.login_out_of_reach(item) {
             output.hint(&hints::login(key, format_args!("~/{place}")));
         }

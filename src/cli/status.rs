@@ -9,6 +9,9 @@ use super::{Ending, Failure, Output, table};
 /// What people read of an item that is done although its check did not pass.
 pub(crate) const RED: &str = "done, red";
 
+/// What people read of an item that waits for somebody's decision.
+const AWAITED: &str = "awaits approval";
+
 /// Show where each item of a run stands
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -66,5 +69,9 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
 
 /// Returns the status of an item as people are shown it: one that is red is never just done.
 pub(crate) fn word(view: &View, at: usize) -> &'static str {
-    if view.state.items[at].red { RED } else { view.state.status(at) }
+    match view.state.status(at) {
+        _ if view.state.items[at].red => RED,
+        "ready" if view.state.waits_for_people(at) => AWAITED,
+        status => status,
+    }
 }

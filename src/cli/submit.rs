@@ -6,7 +6,7 @@ use git_handoff::plan::validate::Problems;
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::{Submission, Wanted};
 
-use super::{Ending, Failure, Output, run, validate};
+use super::{Ending, Failure, Output, people, run, validate};
 
 /// Validate a plan and create its run
 #[derive(clap::Args)]
@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     /// Start from this commit instead of the plan's base
     #[arg(long, value_name = "REV")]
     base: Option<String>,
+    /// Let another key write to the run from the beginning: KEY=ROLE[,ROLE…], roles as `admit` has them; may be given several times
+    #[arg(long, value_name = "KEY=ROLES")]
+    admit: Vec<String>,
     /// Run it as well
     #[arg(long)]
     run: bool,
@@ -26,7 +29,8 @@ pub(crate) struct Arguments {
 
 /// Prints the run's id.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
+    let admit = people::admitted(&arguments.admit, repository)?;
+    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), admit };
     let submission = match submit(&arguments.plan, &wanted, repository)? {
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 /// Prints the verdict.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_plan(&arguments.plan)?;
-    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone() };
+    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), ..Wanted::default() };
     let result = repository.validate(&bytes, &wanted);
     Ok(report(output, result.as_ref()))
 }

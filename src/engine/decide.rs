@@ -149,7 +149,9 @@ impl Schedule {
     }
 
     fn ready(&mut self, state: &RunState, at: usize) {
-        if self.missing[at] > 0 || state.items[at].phase != Phase::Waiting {
+        // What people decide is not ours to dispatch.
+        let for_people = state.graph.item(at).is_for_people();
+        if self.missing[at] > 0 || state.items[at].phase != Phase::Waiting || for_people {
             return;
         }
         match state.items[at].not_before {

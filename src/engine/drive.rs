@@ -171,6 +171,9 @@ impl Driver<'_> {
                 }
             }
             if self.schedule.is_idle() && self.running.is_empty() {
+                if self.run.state.is_left_to_people() {
+                    return Ok(Settled { interrupted: false, sealed: None });
+                }
                 return Err(Error::Stuck);
             }
             let sleep = wake.map_or(POLL, |due| self.until(due));

@@ -14,14 +14,15 @@ use crate::model::name::RunId;
 use crate::model::outcomes::Outcomes;
 use crate::model::plan::Item;
 use crate::model::registered::Unreadable;
+use crate::model::role::{Refused, Role};
 use crate::model::schema::Schema;
 use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
 use crate::repository::{self, Repository};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, own_runs};
-use crate::run::{Denied, OpenRun, Target, View};
-use crate::worker::sandbox::Refused;
+use crate::run::{self, Denied, OpenRun, Target, View, taking};
+use crate::worker::sandbox;
 
 use super::event::Progress;
 use super::machine::{Machine, NoCache};
@@ -80,7 +81,13 @@ pub struct Unsettled {
 impl Repository {
     /// Opens a run to drive it on this machine; with `close`, to seal what has settled even if not every item is done.
     pub fn drivable(&self, run: &RunId, close: bool) -> Result<Drivable<'_>, Error> {
-        let open = OpenRun::open(&self.writer()?, run)?;
+        let mut open = self.opened(run)?;
+        if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
+            let (run, key) = (run.clone(), open.writer().signer.fingerprint());
+            return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
+        }
+        // What came with a fetch while the run was not ready for it.
+        self.take_in_on(&mut open)?;
         let machine = Machine::of(self, close)?;
         check_schemas(&open, &machine.schemas)?;
         check_sandboxes(&open, &machine)?;
@@ -212,12 +219,18 @@ pub enum Error {
         /// Why.
         why: Unreadable,
     },
+    /// What others said could not be taken in.
+    #[error(transparent)]
+    TakingIn(#[from] taking::Error),
+    /// It could not be recorded on.
+    #[error(transparent)]
+    Run(#[from] run::Error),
     /// There is nowhere to make worktrees.
     #[error(transparent)]
     NoCache(#[from] NoCache),
     /// Workers cannot be confined as they are to be.
     #[error(transparent)]
-    Sandbox(#[from] Refused),
+    Sandbox(#[from] sandbox::Refused),
     /// The run may not be continued.
     #[error(transparent)]
     Denied(#[from] Denied),

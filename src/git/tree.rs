@@ -46,6 +46,21 @@ impl Store {
         Ok(Some(at))
     }
 
+    /// Returns whether there is a folder at a path of a tree.
+    pub fn has_tree_at(&self, tree: Oid, path: &str) -> Result<bool, Error> {
+        let repo = self.local();
+        let mut at = tree;
+        for segment in path.split('/') {
+            let tree = self.tree(&repo, at)?;
+            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
+            else {
+                return Ok(false);
+            };
+            at = Oid(entry.oid);
+        }
+        Ok(true)
+    }
+
     /// Returns how many bytes the files of a tree hold, as far as they are here.
     pub fn tree_size(&self, tree: Oid) -> Result<u64, Error> {
         let repo = self.local();

@@ -12,7 +12,7 @@ use crate::git::{history, refs, store};
 use crate::ledger::chain::{self, Draft, Writer};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
-use crate::model::entry::Subject;
+use crate::model::entry::{Event, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::log_record;
@@ -43,12 +43,15 @@ pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName
         if !is_signed_by(&entry, log.key()) {
             return Ok(None);
         }
-        said.entry(entry.entry.about).or_insert(entry.entry.event);
+        if !is_statement(&entry.entry.event) {
+            said.entry(entry.entry.about).or_insert(entry.entry.event);
+        }
     }
     let mut first = None;
     for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
         let entry = chain::decode(store, *commit)?;
-        if said.get(&entry.entry.about).is_some_and(|theirs| *theirs != entry.entry.event) {
+        let ours = &entry.entry;
+        if !is_statement(&ours.event) && said.get(&ours.about).is_some_and(|theirs| *theirs != ours.event) {
             return Ok(None);
         }
         first = Some(entry.hash);
@@ -130,6 +133,22 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
         writer.append(&head, vec![draft])?.publish()?;
         Ok(())
     })
+}
+
+/// Appends to the writer's log what its key says of a run that somebody else conducts.
+pub fn say(writer: &Writer, run: &RunId, event: &Event, edits: &[(String, Edit)]) -> Result<(), Error> {
+    let fingerprint = writer.signer.fingerprint();
+    race::run(|| {
+        let head = chain::tip(&writer.store, &own(&writer.store, &fingerprint)?.reference())?;
+        let draft = Draft { about: run.clone().into(), event: event.clone(), edits: edits.to_vec() };
+        writer.append(&head, vec![draft])?.publish()?;
+        Ok(())
+    })
+}
+
+/// Whether an entry is about what its key says of others' runs: two clones say different things of one, and neither is wrong.
+fn is_statement(event: &Event) -> bool {
+    matches!(event, Event::LogDecided(_) | Event::LogWritten(_))
 }
 
 fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Record>, Error> {

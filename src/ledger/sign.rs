@@ -172,6 +172,15 @@ pub fn fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
+/// Returns the fingerprint of a public key as OpenSSH writes it in one line; only one that can sign here.
+pub fn public_fingerprint(text: &str) -> Result<String, Error> {
+    let key = PublicKey::from_openssh(text.trim()).map_err(Error::Malformed)?;
+    if key.algorithm() != Algorithm::Ed25519 {
+        return Err(Error::Algorithm(key.algorithm().to_string()));
+    }
+    Ok(fingerprint(&key))
+}
+
 /// Returns the line of an allowed-signers file that names a key.
 pub fn allowed_signers_line(principal: &str, key: &PublicKey) -> Result<String, Error> {
     let mut key = key.clone();

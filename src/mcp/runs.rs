@@ -75,7 +75,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
         )
         .hint(hints::submit()));
     }
-    let wanted = Wanted { queue: parameters.queue.clone(), base: parameters.base.clone() };
+    let wanted = Wanted { queue: parameters.queue.clone(), base: parameters.base.clone(), ..Wanted::default() };
     let folder = repository.store.git_dir();
     match repository.submit(&plan, folder, &wanted)? {
         Ok(submission) => answer(&submission),

@@ -1,5 +1,6 @@
 //! What is registered here, as plain data, so that validation needs no configuration at hand.
 
+use crate::model::plan::APPROVAL;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ impl Default for Catalog {
     /// What is there without any configuration.
     fn default() -> Self {
         Self {
-            executors: ["command", "dispatch"].map(str::to_owned).into(),
+            executors: ["command", "dispatch", APPROVAL].map(str::to_owned).into(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             queue_rules: None,

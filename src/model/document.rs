@@ -33,6 +33,43 @@ pub struct DocumentWritten {
     pub previous: Option<Digest>,
     /// Who wrote it: the entry's actor.
     pub author: String,
+    /// The commit in the log of the key that wrote it, whole, where somebody else took it in; absent where the key signed this entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+}
+
+/// The fields of `log.written`: a revision of a document that a key wrote for a run that somebody else conducts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogWritten {
+    /// The fingerprint of the key that the log belongs to.
+    pub log: String,
+    /// The leaf hash of the run's entry 0.
+    pub first: Digest,
+    /// The document.
+    #[serde(deserialize_with = "document_name")]
+    pub name: FilePath,
+    /// What it was checked against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Schema>,
+    /// The digest of the raw bytes.
+    pub sha256: Digest,
+    /// The blob that holds them.
+    pub oid: Oid,
+    /// How many there are.
+    pub size: u64,
+    /// The digest of the revision that it is to follow, if that matters to its author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Digest>,
+}
+
+impl LogWritten {
+    /// Returns whether an entry of the run that began with `first` records just this.
+    pub fn is_recorded_by(&self, first: Digest, e: &DocumentWritten) -> bool {
+        let follows = self.previous.is_none() || self.previous == e.previous;
+        let is = Product { sha256: self.sha256, oid: self.oid, size: self.size };
+        follows && (self.first, &self.name, &self.schema, is) == (first, &e.name, &e.schema, e.product())
+    }
 }
 
 impl DocumentWritten {

@@ -8,17 +8,20 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::bounds;
+pub use super::decision::{Decision, ItemDecided, LogDecided};
 use super::digest::Digest;
-pub use super::document::DocumentWritten;
+pub use super::document::{DocumentWritten, LogWritten};
 pub use super::event::{
     Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
-    RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
+    RunSealed, Transcript, Verified, VerifiedBy,
 };
 pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
+pub use super::role::{Role, RunAdmitted};
+pub use super::submitted::RunSubmitted;
 pub use super::thread::{
     AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,
     ThreadRolledBack, Worktree,

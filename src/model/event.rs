@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::decision::{ItemDecided, LogDecided};
 use super::digest::{Digest, Oid};
-use super::document::DocumentWritten;
+use super::document::{DocumentWritten, LogWritten};
 use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
-use super::log_name::is_fingerprint;
 use super::name::{FilePath, ItemId};
 use super::plan::{ProductKey, Selector, Source};
+use super::role::RunAdmitted;
+use super::submitted::RunSubmitted;
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
 use super::time::Moment;
 
@@ -21,10 +23,14 @@ use super::time::Moment;
 pub enum Event {
     /// The run was submitted; entry 0 of a run and only it.
     RunSubmitted(RunSubmitted),
+    /// A key got a role.
+    RunAdmitted(RunAdmitted),
     /// An attempt was dispatched.
     ItemFired(ItemFired),
     /// An attempt came to its final result, or an item failed before dispatch.
     ItemReconciled(ItemReconciled),
+    /// Somebody approved or rejected what an item stands for.
+    ItemDecided(ItemDecided),
     /// An attempt failed and another will follow.
     ItemRetried(ItemEnded),
     /// An attempt was lost to a crash, or an operator asked for the item again.
@@ -51,6 +57,10 @@ pub enum Event {
     LogSealed(LogSealed),
     /// In a repository log: a thread got an entry.
     LogThread(LogThread),
+    /// In a repository log: its key decided about an item of somebody else's run.
+    LogDecided(LogDecided),
+    /// In a repository log: its key wrote a document for somebody else's run.
+    LogWritten(LogWritten),
     /// A state was saved; in a thread, as all that follow.
     ThreadCheckpointed(ThreadCheckpointed),
     /// The thread began as another's checkpoint that was offered; entry 0 only.
@@ -61,44 +71,6 @@ pub enum Event {
     ThreadRolledBack(ThreadRolledBack),
     /// The latest state was handed out to go on from.
     ThreadResumed(ThreadResumed),
-}
-
-/// The fields of `run.submitted`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RunSubmitted {
-    /// The digest of `plan.json`.
-    pub plan: Digest,
-    /// The digests of the files sealed at submit, by path.
-    pub artifacts: BTreeMap<FilePath, Digest>,
-    /// The digest of the rules that the queue adds to the plan's; absent where it adds none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<Digest>,
-    /// The commit that every item starts from.
-    pub base: Oid,
-    /// The queue that the run is placed on.
-    pub queue: String,
-    /// The queue's pattern.
-    pub pattern: String,
-    /// Whether items may be added until the run is closed.
-    pub open_ended: bool,
-    /// The fingerprints of the keys that may append to the run.
-    #[serde(deserialize_with = "fingerprints")]
-    pub writers: Vec<String>,
-    /// Whether `items/` fans out by hash.
-    pub fan_out: bool,
-    /// The repository's object format, `sha1` or `sha256`.
-    pub object_format: String,
-    /// The program that submitted the run.
-    pub tool: String,
-}
-
-fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let writers = Vec::<String>::deserialize(deserializer)?;
-    match writers.iter().find(|writer| !is_fingerprint(writer)) {
-        Some(writer) => Err(serde::de::Error::custom(format!("{writer:?} is no fingerprint"))),
-        None => Ok(writers),
-    }
 }
 
 /// The fields of `item.fired`.
@@ -322,8 +294,10 @@ macro_rules! kinds {
 
 kinds! {
     "run.submitted" => RunSubmitted,
+    "run.admitted" => RunAdmitted,
     "item.fired" => ItemFired,
     "item.reconciled" => ItemReconciled,
+    "item.decided" => ItemDecided,
     "item.retried" => ItemRetried,
     "item.requeued" => ItemRequeued,
     "item.skipped" => ItemSkipped,
@@ -337,6 +311,8 @@ kinds! {
     "log.submitted" => LogSubmitted,
     "log.sealed" => LogSealed,
     "log.thread" => LogThread,
+    "log.decided" => LogDecided,
+    "log.written" => LogWritten,
     "thread.checkpointed" => ThreadCheckpointed,
     "thread.adopted" => ThreadAdopted,
     "thread.forked" => ThreadForked,
@@ -361,6 +337,8 @@ impl Event {
             Event::LogSubmitted(e) => Some(&e.log),
             Event::LogSealed(e) => Some(&e.log),
             Event::LogThread(e) => Some(&e.log),
+            Event::LogDecided(e) => Some(&e.log),
+            Event::LogWritten(e) => Some(&e.log),
             _ => None,
         }
     }
@@ -380,6 +358,7 @@ impl Event {
         match self {
             Event::ItemFired(e) => Some((&e.item, e.attempt)),
             Event::ItemReconciled(e) => Some((&e.item, e.attempt)),
+            Event::ItemDecided(e) => Some((&e.item, e.attempt)),
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Some((&e.item, e.attempt)),
             Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some((&e.item, e.attempt)),
             _ => None,
@@ -391,6 +370,7 @@ impl Event {
         match self {
             Event::ItemFired(_) => Some("running"),
             Event::ItemReconciled(e) => Some(if e.status == Outcome::Done { "done" } else { "failed" }),
+            Event::ItemDecided(e) => Some(if e.status == Outcome::Done { "done" } else { "failed" }),
             Event::ItemRetried(_) | Event::ItemRequeued(_) => Some("pending"),
             Event::ItemSkipped(_) => Some("skipped"),
             Event::ItemCancelled(_) => Some("cancelled"),

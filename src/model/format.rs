@@ -137,6 +137,22 @@ pub fn log_thread_path(thread: &ThreadId) -> String {
     format!("threads/{}/{}", fan(thread.as_str()), thread.encoded())
 }
 
+/// The folder of a repository log's tree with what its key decided about the items of others' runs.
+pub const DECIDED: &str = "decided";
+
+/// The folder of a repository log's tree with the documents that its key wrote for others' runs.
+pub const WRITTEN: &str = "written";
+
+/// Returns where a repository log's tree keeps what its key last decided about an item: `decided/<2 hex of sha256(run)>/<run>/<item>`.
+pub fn decided_path(run: &RunId, item: &ItemId) -> String {
+    format!("{DECIDED}/{}/{}", log_path(run), item.encoded())
+}
+
+/// Returns where a repository log's tree keeps the document that its key last wrote: `written/<2 hex of sha256(run)>/<run>/<document>`.
+pub fn written_path(run: &RunId, name: &FilePath) -> String {
+    format!("{WRITTEN}/{}/{}", log_path(run), name.encoded())
+}
+
 /// Returns where a run's transcripts tree keeps one: `<2 hex of sha256(item)>/<item>/<attempt>`.
 pub fn transcript_path(item: &ItemId, attempt: u32) -> String {
     format!("{}/{}/{attempt}", fan(item.as_str()), item.encoded())

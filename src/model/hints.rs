@@ -157,6 +157,18 @@ hints! {
     /// A plan is for another run.
     id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
     other_id_and_key() => "give the plan another id, and submit it under your own key";
+    /// A key has not the role that something takes.
+    admit(run, key, role) => "whoever owns the run gives it to you: git handoff admit {run} {key} --as {role}";
+    /// A key has no role that something takes.
+    admit_any(run, key) => "whoever owns the run can give you a role: git handoff admit {run} {key} --as ROLE";
+    /// A run was begun by somebody who is not known.
+    know_beginner() => "if you trust that key with what it has you execute, add its `git handoff key` line to the file of gpg.ssh.allowedSignersFile";
+    /// Something waits for somebody's decision.
+    approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
+    /// What waits for a decision is to be looked at.
+    waiting() => "git handoff waiting --all";
+    /// What stands in our log is to travel.
+    push() => "git handoff push";
     /// A name that differs in letter case alone is taken.
     name_there(name) => "use the name that is there: {name}";
 }

@@ -45,6 +45,33 @@ pub enum Illegal {
     /// The item was skipped although no dependency was lost.
     #[error("item {0:?} was skipped although everything it depends on is done or open")]
     SkippedForNothing(ItemId),
+    /// An attempt was dispatched of what only people decide.
+    #[error("item {0:?} was dispatched, and it waits for people to decide")]
+    ForPeople(ItemId),
+    /// Somebody decided about an item that is none of those.
+    #[error("item {0:?} was decided, and it waits for nobody's decision")]
+    NotForPeople(ItemId),
+    /// What was decided about is not what there is.
+    #[error("item {0:?} was decided for other products than those that it depends on")]
+    OtherProducts(ItemId),
+    /// What becomes of an item does not follow from what was decided.
+    #[error("item {0:?} was decided, and its status does not follow from that")]
+    WrongStatus(ItemId),
+    /// The key is not one of those that the item waits for.
+    #[error("item {0:?} was decided by {1}, which is not one of its `approvers`")]
+    NotApprover(ItemId, String),
+    /// One key has one vote.
+    #[error("item {0:?} was decided by {2}, which decided {1:?} about the same already")]
+    SecondVote(ItemId, ItemId, String),
+    /// A statement was taken in twice.
+    #[error("what somebody said was taken in a second time")]
+    SaidBefore,
+    /// The key has the role.
+    #[error("the key {0} was admitted a second time for the same")]
+    AdmittedBefore(String),
+    /// The run was closed or cancelled.
+    #[error("a key was admitted after the run was closed or cancelled")]
+    AdmittedAfterEnd,
     /// A failed item has products.
     #[error("item {0:?} failed and yet has products")]
     ProductsOfFailed(ItemId),

@@ -66,6 +66,8 @@ pub struct ItemState {
     pub reason: Option<String>,
     /// Whether it is done although its check did not pass. No part of `state.json`: the entry that ends the item says so.
     pub red: bool,
+    /// Who decided, where that is for people; no part of `state.json`.
+    pub decided_by: Option<String>,
     /// What it hands over, once done.
     pub products: BTreeMap<ProductKey, Product>,
     /// What its latest attempt consumed.
@@ -96,6 +98,7 @@ impl ItemState {
             not_before: None,
             reason: None,
             red: false,
+            decided_by: None,
             products: BTreeMap::new(),
             inputs: BTreeMap::new(),
             touched: false,

@@ -12,7 +12,7 @@ use super::name::decode_segment;
 const DIGITS: usize = 12;
 
 /// Returns whether a text is `SHA256:` and the unpadded base64 of 32 bytes, as `ssh-keygen -l` prints a fingerprint.
-pub(super) fn is_fingerprint(text: &str) -> bool {
+pub fn is_fingerprint(text: &str) -> bool {
     let letters = text.strip_prefix("SHA256:").filter(|letters| letters.len() == 43);
     letters.is_some_and(|letters| Base64Unpadded::decode_vec(letters).is_ok_and(|bytes| bytes.len() == 32))
 }

@@ -6,6 +6,7 @@ pub mod causes;
 pub mod confinement;
 #[cfg(feature = "full")]
 pub mod credential;
+pub mod decision;
 pub mod descriptor;
 pub mod digest;
 pub mod document;
@@ -38,8 +39,10 @@ pub mod proof;
 pub mod quote;
 pub(crate) mod read;
 pub mod registered;
+pub mod role;
 pub mod rule;
 pub mod schema;
 pub mod state;
+pub mod submitted;
 pub mod thread;
 pub mod time;

@@ -95,6 +95,10 @@ impl ItemReconciled {
 impl Event {
     /// Returns whether it ends an item as done although its check did not pass.
     pub fn is_red(&self) -> bool {
-        matches!(self, Self::ItemReconciled(e) if e.is_red())
+        match self {
+            Self::ItemReconciled(e) => e.is_red(),
+            Self::ItemDecided(e) => e.is_red(),
+            _ => false,
+        }
     }
 }

@@ -144,7 +144,24 @@ item_fields!(written);
 need_fields!(declared);
 need_fields!(written);
 
+/// The built-in executor that waits for people: nothing is run, somebody approves or rejects.
+pub const APPROVAL: &str = "approval";
+
+/// The input of such an item that names the keys of which one is to decide.
+pub const APPROVERS: &str = "approvers";
+
 impl Item {
+    /// Returns whether people decide about it, and nothing is run.
+    pub fn is_for_people(&self) -> bool {
+        self.executor == APPROVAL
+    }
+
+    /// Returns the fingerprints of the keys that may decide about it, where it names some.
+    pub fn approvers(&self) -> Option<impl Iterator<Item = &str>> {
+        let named = self.inputs.get(APPROVERS)?.as_array();
+        Some(named.into_iter().flatten().filter_map(Value::as_str))
+    }
+
     /// All items that must be done before: `depends_on`, then the producers of its needs in the
     /// order of their keys, each once.
     pub fn dependencies(&self) -> Vec<ItemId> {

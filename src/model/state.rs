@@ -1,14 +1,17 @@
 //! The state of a run as a fold over its entries, and the table of what may follow what.
 
+mod again;
 mod counted;
+mod decided;
 mod edges;
 mod extend;
 mod promises;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::digest::Digest;
 use super::document::{Author, DocumentWritten, Documents};
-use super::entry::{Again, Event, InputRef, ItemEnded, ItemReconciled, Outcome, RunSubmitted};
+use super::entry::{Event, InputRef, ItemReconciled, Outcome, RunSubmitted};
 pub use super::extension::RunConcluded;
 use super::format;
 use super::graph::Graph;
@@ -16,6 +19,7 @@ pub use super::illegal::Illegal;
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
 use super::plan::{Item, ProductKey};
+use super::role::Keys;
 use super::rule::{Gate, Rule};
 pub use edges::Edge;
 pub use extend::{CANNOT, Fitting};
@@ -47,6 +51,10 @@ pub struct RunState {
     concluded: Vec<RunConcluded>,
     /// The items that others stand for now, and which ones.
     successors: BTreeMap<ItemId, ItemId>,
+    /// The keys that may append, with their roles.
+    pub keys: Keys,
+    /// The statements of others that were taken in, by their digests.
+    said: BTreeSet<Digest>,
     /// The gates, by their items.
     gates: BTreeMap<ItemId, Gate>,
     /// How many entries there are, so that a revision knows which one it came by.
@@ -66,6 +74,8 @@ impl RunState {
             documents.take(&declared.name);
         }
         Self {
+            keys: Keys::of(&submitted),
+            said: BTreeSet::new(),
             submitted,
             items: vec![ItemState::new(); count],
             graph,
@@ -152,17 +162,10 @@ impl RunState {
         match event {
             Event::ItemFired(e) => self.fire(&e.item, e.attempt, &e.input_refs),
             Event::ItemReconciled(e) => self.reconcile(e),
-            Event::ItemRetried(e) => {
-                let at = self.find(&e.item)?;
-                if e.reason != Again::Failure {
-                    return Err(Illegal::WrongReason(e.item.clone()));
-                }
-                self.expect_attempt(at, e.attempt, false)?;
-                self.expect_one_end(at, e.exit.as_ref())?;
-                self.wait_again(at, e);
-                Ok(())
-            }
+            Event::ItemRetried(e) => self.retry(e),
             Event::ItemRequeued(e) => self.requeue(e),
+            Event::ItemDecided(e) => self.decide(e),
+            Event::RunAdmitted(e) => self.admit(e),
             Event::ItemSkipped(e) => {
                 let at = self.find(&e.item)?;
                 self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
@@ -198,6 +201,9 @@ impl RunState {
         let at = self.find(item)?;
         if self.cancelled.is_some() || self.closed.is_some() {
             return Err(Illegal::AfterEnd(item.clone()));
+        }
+        if self.graph.item(at).is_for_people() {
+            return Err(Illegal::ForPeople(item.clone()));
         }
         if self.items[at].phase != Phase::Waiting {
             return Err(Illegal::NotWaiting(item.clone()));
@@ -276,6 +282,7 @@ impl RunState {
             return Err(Illegal::WrittenAfterEnd(e.name.clone()));
         }
         self.expect_place(&e.name)?;
+        self.expect_unsaid(e.said.as_deref())?;
         let latest = self.documents.latest(&e.name);
         if e.revision != latest.map_or(1, |latest| latest.number + 1) {
             return Err(Illegal::WrongRevision(e.name.clone(), e.revision));
@@ -283,6 +290,7 @@ impl RunState {
         if e.previous != latest.map(|latest| latest.product.sha256) {
             return Err(Illegal::WrongPrevious(e.name.clone(), e.revision));
         }
+        self.say(e.said.as_deref());
         let author = Author::Actor(e.author.clone());
         self.documents.push(&e.name, e.product(), e.schema.clone(), author, self.entries);
         Ok(())
@@ -293,36 +301,6 @@ impl RunState {
             Some(other) => Err(Illegal::NoPlace(name.clone(), other.clone())),
             None => Ok(()),
         }
-    }
-
-    fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
-        let at = self.find(&e.item)?;
-        self.expect_one_end(at, e.exit.as_ref())?;
-        match e.reason {
-            Again::Crash => {
-                self.expect_attempt(at, e.attempt, false)?;
-                self.wait_again(at, e);
-                self.items[at].granted_at += 1;
-                self.items[at].crashes += 1;
-            }
-            Again::Operator => {
-                // From `running`: an operator interrupted the driver, which is not the item's fault.
-                let from = [Phase::Running, Phase::Failed, Phase::Skipped, Phase::Cancelled];
-                self.expect_phase(at, &from, e.attempt)?;
-                if self.cancelled.is_some() || self.closed.is_some() {
-                    return Err(Illegal::AfterEnd(e.item.clone()));
-                }
-                if self.is_superseded(at) {
-                    return Err(Illegal::Superseded(e.item.clone()));
-                }
-                self.open += usize::from(self.items[at].phase.is_terminal());
-                self.wait_again(at, e);
-                self.items[at].granted_at = self.items[at].attempts;
-                self.items[at].crashes = 0;
-            }
-            Again::Failure => return Err(Illegal::WrongReason(e.item.clone())),
-        }
-        Ok(())
     }
 
     fn end(&mut self, field: fn(&mut Self) -> &mut Option<String>, reason: &str) -> Result<(), Illegal> {
@@ -360,15 +338,6 @@ impl RunState {
             return Err(Illegal::WrongAttempt(id.clone(), attempt));
         }
         Ok(())
-    }
-
-    fn wait_again(&mut self, at: usize, e: &ItemEnded) {
-        self.release(at);
-        let state = &mut self.items[at];
-        state.phase = Phase::Waiting;
-        state.not_before = e.not_before;
-        state.reason.clone_from(&e.detail);
-        state.touched = true;
     }
 
     fn settle(&mut self, at: usize, phase: Phase, reason: Option<String>) {

@@ -25,6 +25,8 @@ pub struct Put {
     pub schema: Option<Schema>,
     /// What must stand there now, if that matters.
     pub instead_of: Option<InsteadOf>,
+    /// Who wrote it, with the commit that says so, where that is taken in from somebody's log.
+    pub said: Option<(String, String)>,
 }
 
 /// What a revision is to follow.
@@ -55,7 +57,7 @@ pub struct Change {
 /// the run is as its last visible entry says.
 pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Error> {
     if let Some(schema) = &put.schema {
-        check(run, put, schema, known)?;
+        check(run.store(), put, schema, known)?;
     }
     loop {
         let latest = run.state.documents.latest(&put.name);
@@ -75,7 +77,8 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
             oid: put.product.oid,
             size: put.product.size,
             previous,
-            author: run.writer().actor.clone(),
+            author: put.said.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone()),
+            said: put.said.as_ref().map(|(_, commit)| commit.clone()),
         };
         let recorded = run.propose(&[NewEntry::Plain(Event::DocumentWritten(event))]);
         let recorded = recorded.map_err(|error| match error {
@@ -91,12 +94,13 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
     }
 }
 
-fn check(run: &OpenRun, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
+/// Makes sure that a revision is of the schema that it claims.
+pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
     let unfit = |unfit| Error::Unfit(put.name.clone(), Box::new(unfit));
     if put.product.size > MAX_CHECKED {
         return Err(unfit(Unfit::TooLarge(schema.clone())));
     }
-    schemas::check(known, schema, &run.store().read_blob(put.product.oid)?).map_err(unfit)
+    schemas::check(known, schema, &store.read_blob(put.product.oid)?).map_err(unfit)
 }
 
 /// Returns the highest revision of every document, in the order of their names.

@@ -4,9 +4,12 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use crate::git::store::Edit;
+use crate::ledger::log;
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::Author;
-use crate::model::entry::Product;
+use crate::model::entry::{Event, LogWritten, Product, Role};
+use crate::model::format;
 use crate::model::name::{FilePath, NameError, RunId};
 use crate::model::schema::{Schema, SchemaError, Wanted};
 use crate::model::time::Moment;
@@ -14,7 +17,7 @@ use crate::repository::Repository;
 
 use super::document::{self, Change, InsteadOf, Put};
 use super::target::{self, Target};
-use super::{Vetted, View, steer};
+use super::{Vetted, View, people, steer};
 
 /// A revision of a document with the entry that introduced it, as answers have it.
 #[derive(Clone, Debug, Serialize)]
@@ -75,6 +78,22 @@ pub struct DocumentPut {
     pub run: RunId,
     /// The revision.
     pub document: DocumentShown,
+}
+
+/// A document that was written for a run that somebody else conducts: what `doc put --json` prints then.
+#[derive(Clone, Debug, Serialize)]
+pub struct DocumentSaid {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// The document.
+    pub name: FilePath,
+    /// The digest of its bytes.
+    pub sha256: Digest,
+    /// Their number.
+    pub size: u64,
+    /// The key that says so, in its log.
+    pub by: String,
 }
 
 /// The documents of a run, each at its highest revision: what `doc list --json` prints.
@@ -152,15 +171,59 @@ impl Repository {
         let name = name(asked.name)?;
         let schema: Option<Schema> = asked.schema.map(str::parse).transpose().map_err(Error::from)?;
         let instead_of = asked.if_match.map(read_match).transpose()?;
-        let (mut open, item) = self.open_run(asked.run).map_err(Error::from)?;
-        if item.is_some() {
+        let (target, rest) = Target::with_rest(&self.store, asked.run).map_err(Error::from)?;
+        if rest.is_some() {
             return Err(Error::OnItem.into());
         }
-        let put = Put { name, product: bytes()?, schema, instead_of };
+        steer::refuse_foreign(&target).map_err(Error::from)?;
+        if steer::is_sealed(&self.store, &target.reference) {
+            return Err(Error::from(steer::Error::Sealed(target.run)).into());
+        }
+        let mut open = self.opened_by_anyone(&target.run).map_err(steer::Error::from).map_err(Error::from)?;
+        let put = Put { name, product: bytes()?, schema, instead_of, said: None };
         let change = document::put(&mut open, &put, &self.schemas())
             .map_err(|source| Error::of(asked.run, asked.name, source))?;
         let document = DocumentShown::of(&change);
         Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document })
+    }
+
+    /// Writes a document for a run that was fetched and passed the gate, in the log of our own key: whoever conducts the run takes it in.
+    pub fn write_elsewhere<E: From<Error>>(
+        &self,
+        run: &Vetted,
+        asked: &NewRevision<'_>,
+        bytes: impl FnOnce() -> Result<Product, E>,
+    ) -> Result<DocumentSaid, E> {
+        let name = name(asked.name)?;
+        let schema: Option<Schema> = asked.schema.map(str::parse).transpose().map_err(Error::from)?;
+        let previous = match asked.if_match.map(read_match).transpose()? {
+            Some(InsteadOf::Nothing) => return Err(Error::NothingElsewhere.into()),
+            Some(InsteadOf::Revision(digest)) => Some(digest),
+            None => None,
+        };
+        if run.state.sealed {
+            return Err(Error::from(steer::Error::Sealed(run.run.clone())).into());
+        }
+        let writer = self.writer().map_err(people::Error::from).map_err(Error::from)?;
+        let key = writer.signer.fingerprint();
+        people::expect_role(&run.state, &run.run, &key, Role::Document).map_err(Error::from)?;
+        let first = run.links.first().map(|link| link.hash);
+        let unknown = || Error::from(steer::Error::from(super::Error::Unknown(run.run.clone())));
+        let first = first.ok_or_else(unknown)?;
+        let product = bytes()?;
+        let put = Put { name: name.clone(), product, schema: schema.clone(), instead_of: None, said: None };
+        if let Some(schema) = &schema {
+            let fits = document::check(&self.store, &put, schema, &self.schemas());
+            fits.map_err(|source| Error::of(asked.run, asked.name, source))?;
+        }
+        let Product { sha256, oid, size } = product;
+        let path = format::written_path(&run.run, &name);
+        let said = LogWritten { log: key.clone(), first, name: name.clone(), schema, sha256, oid, size, previous };
+        log::say(&writer, &run.run, &Event::LogWritten(said), &[(path, Edit::Blob(oid))])
+            .map_err(people::Error::from)
+            .map_err(Error::from)?;
+        let run = run.run.clone();
+        Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by: key })
     }
 
     /// Lists the documents of a run, ours or a fetched one, each at its highest revision.
@@ -220,6 +283,12 @@ pub enum Error {
     /// It is said of an item.
     #[error("a document is put on a run, not on an item")]
     OnItem,
+    /// What there is elsewhere is not known here.
+    #[error("for somebody else's run, --if-match takes the SHA-256 of a revision")]
+    NothingElsewhere,
+    /// Our key may not.
+    #[error(transparent)]
+    People(#[from] people::Error),
     /// Nothing can be of that schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),

@@ -95,7 +95,7 @@ impl Repository {
     }
 
     fn add(&self, run: &RunId, submitted: &Plan, bytes: &[u8]) -> Result<Result<Extended, Problems>, Error> {
-        let mut open = OpenRun::open(&self.writer()?, run)?;
+        let mut open = self.opened(run)?;
         loop {
             if open.state.is_ended() {
                 return Err(Error::Ended(run.clone()));
@@ -153,7 +153,7 @@ impl Repository {
             return Ok(self.explained(target.run, &view.state)?);
         }
         refuse_unless_open(&target, &view)?;
-        let mut open = OpenRun::open(&self.writer()?, &target.run)?;
+        let mut open = self.opened(&target.run)?;
         let judged = self.judged(target.run, &open.state, Vec::new())?;
         let links = coordinate::apply(&mut open, self.config.max_items)?;
         Ok(Coordinated { recorded: true, items: links.iter().flat_map(created).collect(), ..judged })

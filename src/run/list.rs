@@ -88,6 +88,12 @@ pub struct ItemStatus {
     /// Whether another item has taken its place, so that it does not count; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
+    /// Whether it waits for somebody's decision; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_approval: bool,
+    /// The key that decided about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
     /// Why it ended as it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -181,6 +187,8 @@ impl ItemStatus {
             crashes: state.crashes,
             red: state.red,
             superseded: view.state.is_superseded(at),
+            awaits_approval: view.state.waits_for_people(at),
+            decided_by: state.decided_by.clone(),
             reason: state.reason.clone(),
         };
         for (key, product) in &state.products {

@@ -5,13 +5,16 @@ pub mod document;
 pub mod documents;
 pub mod growth;
 pub mod list;
+pub mod people;
 pub mod piece;
 pub mod proving;
 pub mod show;
 pub mod steer;
 pub mod submission;
 pub mod submit;
+pub mod taking;
 pub mod target;
+pub mod waiting;
 
 mod new_entry;
 mod open;

@@ -4,6 +4,7 @@ use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::plan::{Item, Selector, Source};
+use crate::model::role::{Keys, Refused};
 use crate::model::state::{Illegal, RunState};
 
 /// An event with what it brings along besides its own fields.
@@ -23,6 +24,14 @@ impl NewEntry {
         match self {
             Self::Plain(event) | Self::Fired(event, _) => event.item().map(|(item, _)| item),
             Self::Extended(..) => None,
+        }
+    }
+
+    /// Says why a key may not append it.
+    pub(super) fn refused(&self, keys: &Keys, key: &str) -> Option<Refused> {
+        match self {
+            Self::Plain(event) | Self::Fired(event, _) => keys.refuse(key, event),
+            Self::Extended(cause, _) => keys.refuse(key, &Event::RunExtended(RunExtended::of(cause.clone(), &[]))),
         }
     }
 

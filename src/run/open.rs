@@ -8,12 +8,13 @@ use crate::git::store::{self, Edit, Store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
 use crate::ledger::merkle::Frontier;
-use crate::ledger::sign;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunEnded, RunSealed};
 use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::role::Refused;
 use crate::model::state::{Illegal, RunState};
 use crate::model::{extension, format};
+use crate::verify::{Chain, received};
 
 use super::new_entry::NewEntry;
 use super::submit;
@@ -89,6 +90,11 @@ impl OpenRun {
         &self.head
     }
 
+    /// Returns the leaf hash of entry 0, which tells the run from every other.
+    pub fn first(&self) -> Digest {
+        self.first
+    }
+
     /// Returns how often the state was read anew because others had appended.
     pub fn generation(&self) -> u64 {
         self.generation
@@ -116,7 +122,7 @@ impl OpenRun {
 
     /// Reads the state anew, after others appended or an attempt to record failed.
     ///
-    /// What the ref holds now must continue the chain that was opened, by entries that writers of the run signed.
+    /// What the ref holds now must continue the chain that was opened, by entries that keys signed which may append them.
     fn reload(&mut self) -> Result<(), Error> {
         let view = view(&self.writer.store, &self.run, &format::run_ref(&self.run))?;
         let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
@@ -124,12 +130,10 @@ impl OpenRun {
         if known == 0 || view.links.get(known - 1).map(|link| link.commit) != self.head.commit {
             return Err(Error::Rewritten(self.run.clone()));
         }
-        for link in &view.links[known..] {
-            let decoded = chain::decode(&self.writer.store, link.commit)?;
-            let signer = sign::signer(&decoded.payload, decoded.signature.as_deref());
-            if !signer.is_ok_and(|signer| self.state.submitted.writers.contains(&signer)) {
-                return Err(Error::Stranger(self.run.clone(), link.entry.seq));
-            }
+        let tip = self.head.commit.zip(view.head.commit);
+        if let Some((known, tip)) = tip.filter(|(known, tip)| known != tip) {
+            let received = received(&self.writer.store, Chain::Run(&self.run), Some(known), tip);
+            received.map_err(|why| Error::Stranger(self.run.clone(), why))?;
         }
         (self.frontier, self.head, self.state) = (frontier(&view.links), view.head, view.state);
         self.generation += 1;
@@ -217,6 +221,10 @@ impl OpenRun {
             // What was resolved before others wrote may be bound to a revision that is not the highest any more.
             if raced && !new.is_bound(&self.state) {
                 continue;
+            }
+            let key = self.writer.signer.fingerprint();
+            if let Some(why) = new.refused(&self.state.keys, &key) {
+                return Err(Error::Role { run: self.run.clone(), key, why });
             }
             match new.apply(&mut self.state) {
                 Ok(event) => {
@@ -346,8 +354,18 @@ pub enum Error {
     #[error("the ref of the run {0:?} was moved to something that does not continue it")]
     Rewritten(RunId),
     /// Somebody who may not write appended.
-    #[error("entry {1} of the run {0:?} is not signed by one of its writers")]
-    Stranger(RunId, u64),
+    #[error("the run {0:?} cannot be continued: {1}")]
+    Stranger(RunId, String),
+    /// Our key may not record this.
+    #[error("in the run {run:?}, this is not for the key {key}, {why}")]
+    Role {
+        /// The run.
+        run: RunId,
+        /// Our key.
+        key: String,
+        /// Why.
+        why: Refused,
+    },
     /// An event does not fit the state.
     #[error("the event does not fit what happened before")]
     Illegal(#[source] Illegal),

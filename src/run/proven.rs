@@ -15,7 +15,8 @@ use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
-use crate::verify::{Continuable, Mark, Proven, Refusal, continuable_on};
+use crate::repository::{self, Repository, Trust};
+use crate::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable_on};
 
 use super::{Error, OpenRun};
 
@@ -38,9 +39,14 @@ impl OpenRun {
     /// With [`OpenRun::of`] the only way to one: what was not verified cannot be appended to. A sealed one of ours is opened as well: nothing can be
     /// recorded on it, and what a crash after the seal left out can be put right.
     pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
+        Self::open_begun(writer, run, Begun::ByKnown(None))
+    }
+
+    /// Opens a run like [`OpenRun::open`], which others than our key may have begun.
+    pub fn open_begun(writer: &Writer, run: &RunId, begun: Begun<'_>) -> Result<Self, Denied> {
         let key = writer.signer.fingerprint();
         let mark = read(&writer.store, run);
-        match continuable_on(&writer.store, run, &format::run_ref(run), &key, mark.as_ref()) {
+        match continuable_on(&writer.store, run, &format::run_ref(run), (&key, begun), mark.as_ref()) {
             Ok(proven) => {
                 let now = Mark { commit: proven.commit, key };
                 if mark.as_ref() != Some(&now) {
@@ -84,6 +90,20 @@ impl OpenRun {
     }
 }
 
+impl Repository {
+    /// Opens a run of this repository for recording, if our key began it, or one that our signers know.
+    pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        let options = self.options(&Trust::default(), &mut |_| ());
+        let signers = options.ok().and_then(|options| options.signers);
+        OpenRun::open_begun(&self.writer()?, run, Begun::ByKnown(signers.as_ref()))
+    }
+
+    /// Opens a run of this repository for recording, whoever began it: nothing of it may be executed.
+    pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)
+    }
+}
+
 fn folder(store: &Store) -> PathBuf {
     store.common_dir().join("handoff/verified")
 }
@@ -123,4 +143,7 @@ pub enum Denied {
     /// It is not one that we may append to.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// There is no key to sign with.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
 }

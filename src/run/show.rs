@@ -146,6 +146,10 @@ impl<'a> Step<'a> {
                 transcript: e.transcript,
                 ..plain
             },
+            Event::ItemDecided(e) => {
+                let message = e.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+                Self { said: Some(format!("{} by {}{message}", e.decision.word(), e.by)), ..plain }
+            }
             Event::ItemSkipped(e) | Event::ItemCancelled(e) => Self { said: Some(e.reason.clone()), ..plain },
             _ => plain,
         })

@@ -41,7 +41,7 @@ impl Repository {
         if is_sealed(&self.store, &target.reference) {
             return Err(Error::Sealed(target.run));
         }
-        let open = OpenRun::open(&self.writer()?, &target.run)?;
+        let open = self.opened(&target.run)?;
         if open.state.sealed {
             return Err(Error::Sealed(target.run));
         }
@@ -212,7 +212,7 @@ fn cancelled(open: &OpenRun, at: usize, reason: &str) -> NewEntry {
 }
 
 /// Returns whether a chain ends with a seal. What cannot be read is for others to find fault with.
-fn is_sealed(store: &Store, reference: &str) -> bool {
+pub(super) fn is_sealed(store: &Store, reference: &str) -> bool {
     let tip = refs::read(store, reference).ok().flatten();
     let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
     entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
@@ -224,7 +224,7 @@ pub(super) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Err
     if view.state.sealed { Err(Error::Sealed(target.run.clone())) } else { Ok(()) }
 }
 
-fn refuse_foreign(target: &Target) -> Result<(), Error> {
+pub(super) fn refuse_foreign(target: &Target) -> Result<(), Error> {
     if target.is_own() { Ok(()) } else { Err(Error::Foreign(target.run.clone())) }
 }
 

@@ -1,5 +1,6 @@
 //! From the bytes of a plan to a run, in a repository with its configuration.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use crate::model::json::JsonPath;
 use crate::model::name::RunId;
 use crate::model::plan::Plan;
+use crate::model::role::Role;
 use crate::plan;
 use crate::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
 use crate::repository::{self, Repository};
@@ -22,9 +24,18 @@ pub struct Wanted {
     pub queue: Option<String>,
     /// The revision that items start from.
     pub base: Option<String>,
+    /// The keys that may append, each with its roles. Our own has every one, unless it is among them.
+    pub admit: BTreeMap<String, BTreeSet<Role>>,
 }
 
 impl Wanted {
+    /// Returns all keys that may append, where it is not our own alone.
+    fn roles(&self, own: &str) -> Option<BTreeMap<String, BTreeSet<Role>>> {
+        let mut roles = self.admit.clone();
+        roles.entry(own.to_owned()).or_insert_with(|| BTreeSet::from(Role::ALL));
+        (!self.admit.is_empty()).then_some(roles)
+    }
+
     /// Returns the revision that a run of the plan starts from.
     fn revision(&self, plan: Option<&Plan>) -> String {
         self.base.clone().or_else(|| plan?.base.clone()).unwrap_or_else(|| "HEAD".into())
@@ -119,13 +130,18 @@ impl Repository {
         if queue != "default" && !self.config.queues.contains_key(queue) {
             return Err(Error::Queue(queue.to_owned()));
         }
+        let writer = self.writer()?;
+        let own = writer.signer.fingerprint();
+        if wanted.admit.get(&own).is_some_and(|roles| !roles.contains(&Role::Own)) {
+            return Err(Error::NotOwned);
+        }
         let request = Request {
             base: resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?,
             queue: wanted.queue.clone(),
             folder,
             gate: self.gate(),
+            roles: wanted.roles(&own),
         };
-        let writer = self.writer()?;
         let Submitted { run, created } = submit::submit(&writer, &valid, &request)?;
         if !created {
             // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
@@ -148,6 +164,9 @@ pub enum Error {
     /// No such queue is registered.
     #[error("no queue {0:?} is registered here")]
     Queue(String),
+    /// Whoever submits a run begins it.
+    #[error("your own key needs the role `own`: whoever submits a run owns it")]
+    NotOwned,
     /// The run could not be made.
     #[error(transparent)]
     Submit(#[from] submit::Error),

@@ -1,6 +1,6 @@
 //! Creates a run from a valid plan: one ref, one signed entry, the plan and its artifacts in the tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::git::store::{self, Batch, Edit, Store};
@@ -13,6 +13,7 @@ use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::plan::Plan;
+use crate::model::role::Role;
 use crate::plan::validate::ValidPlan;
 
 /// What is asked for besides the plan itself.
@@ -26,6 +27,8 @@ pub struct Request {
     pub folder: PathBuf,
     /// What may not be stored.
     pub gate: Gate,
+    /// The keys that may append, each with its roles; our own alone, with all of them, where nothing is said.
+    pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
 }
 
 /// A run that exists.
@@ -133,6 +136,7 @@ fn first_entry(
         request.gate.check("rules", bytes)?;
         edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
     }
+    let own = writer.signer.fingerprint();
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
         artifacts,
@@ -141,7 +145,8 @@ fn first_entry(
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: valid.pattern().to_owned(),
         open_ended: plan.open_ended,
-        writers: vec![writer.signer.fingerprint()],
+        writers: request.roles.as_ref().map_or_else(|| vec![own], |roles| roles.keys().cloned().collect()),
+        roles: request.roles.clone(),
         fan_out: fans_out(plan) || rules.is_some(),
         object_format: writer.store.object_format().to_owned(),
         tool: format::TOOL.to_owned(),

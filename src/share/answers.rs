@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::run::taking::TakenIn;
+
 use crate::git::remote;
 use crate::model::digest::Oid;
 
@@ -22,6 +24,9 @@ pub struct FetchAnswer<'a> {
     pub skipped: &'a [String],
     /// How many blobs were brought besides.
     pub blobs: usize,
+    /// What others said of runs of ours, and what became of it; absent where nobody said anything new.
+    #[serde(rename = "takenIn", skip_serializing_if = "<[_]>::is_empty")]
+    pub taken_in: &'a [TakenIn],
 }
 
 /// A ref, and what was made of it, or how what we have stands to what the remote has.
@@ -47,7 +52,7 @@ pub struct RefShown<'a> {
 
 impl<'a> FetchAnswer<'a> {
     /// Answers what was fetched from a remote of this name.
-    pub fn of(remote: &'a str, fetched: &'a Fetched) -> Self {
+    pub fn of(remote: &'a str, fetched: &'a Fetched, taken_in: &'a [TakenIn]) -> Self {
         let taken = |taken: &'a Taken| RefShown {
             kind: taken.place.kind.word(),
             name: &taken.place.name,
@@ -61,7 +66,8 @@ impl<'a> FetchAnswer<'a> {
             },
         };
         let refs = fetched.taken.iter().map(taken).collect();
-        Self { schema: "git-handoff.fetch/1", remote, refs, skipped: &fetched.skipped, blobs: fetched.blobs }
+        let (skipped, blobs) = (&fetched.skipped[..], fetched.blobs);
+        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, taken_in }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::git::store::Store;
 use crate::model::digest::Digest;
+use crate::model::entry::RunSubmitted;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::printable::cut;
@@ -67,7 +68,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new() };
     }
     let links = &case.chain.links;
-    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let writers = case.chain.submitted().map(RunSubmitted::sealers).unwrap_or_default();
     let sealed = |at: usize| {
         let Link { hash, commit, .. } = links[at];
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
@@ -77,7 +78,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         run: case.run,
         first,
         seal: case.seal().map(sealed),
-        writers,
+        writers: &writers,
         keys: &known,
         reference: Some(case.reference),
     };

@@ -193,7 +193,7 @@ fn signed(
     let made = known.iter().find(|(_, key)| sign::check_raw(key, found.as_bytes(), bytes));
     match (made, bundle.records.last()) {
         (Some((key, _)), Some(last)) => {
-            let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key) };
+            let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key), event: None, vouched: false };
             signature::judge(std::iter::once(signed), Writers::unknown(), "", options, None).row()
         }
         _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),

@@ -8,9 +8,12 @@ use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 use super::findings::Verdict;
+use super::objects::Objects;
+use super::reader::Link;
 use super::report::Verdicts;
 use super::rows::Rows;
-use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, State, anchor, chain};
+use super::signature::Signed;
+use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, Signers, State, anchor, chain};
 
 /// An unsealed run that our key may append to; [`Proven`], it verifies as far as it goes.
 ///
@@ -48,9 +51,18 @@ impl Continuable {
     }
 }
 
-/// Verifies everything of an open run that can be verified: chain, signatures, plan, handoffs and manifests.
+/// Who may have begun a run that is to be continued.
+#[derive(Clone, Copy, Debug)]
+pub enum Begun<'a> {
+    /// Our key, or one that these signers know: what entry 0 says is its signer's own word, and a stranger may name our key in it.
+    ByKnown(Option<&'a Signers>),
+    /// Whoever: nothing of the run is to be executed.
+    ByAnyone,
+}
+
+/// Verifies everything of an open run of ours that can be verified: chain, signatures, plan, handoffs and manifests.
 pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Proven<Continuable>, Refusal> {
-    examine(store, run, reference, own_key, None)
+    examine(store, run, reference, (own_key, Begun::ByKnown(None)), None)
 }
 
 /// Verifies like [`continuable`] what came after the commit that a mark names, if the run still goes on from it.
@@ -61,12 +73,12 @@ pub fn continuable_on(
     store: &Store,
     run: &RunId,
     reference: &str,
-    own_key: &str,
+    (own_key, begun): (&str, Begun<'_>),
     mark: Option<&Mark>,
 ) -> Result<Proven<Continuable>, Refusal> {
     let mark = mark.filter(|mark| mark.key == own_key);
-    match examine(store, run, reference, own_key, mark) {
-        Err(Refusal::Broken(_)) if mark.is_some() => continuable(store, run, reference, own_key),
+    match examine(store, run, reference, (own_key, begun), mark) {
+        Err(Refusal::Broken(_)) if mark.is_some() => examine(store, run, reference, (own_key, begun), None),
         other => other,
     }
 }
@@ -75,7 +87,7 @@ fn examine(
     store: &Store,
     run: &RunId,
     reference: &str,
-    own_key: &str,
+    (own_key, begun): (&str, Begun<'_>),
     mark: Option<&Mark>,
 ) -> Result<Proven<Continuable>, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
@@ -87,23 +99,20 @@ fn examine(
     if broken {
         return Err(Refusal::Broken(Box::new(report(&case, evidence, chain))));
     }
-    // Entry 0 is its signer's own word: a stranger may name our key in it, but cannot sign with it.
-    let stranger = evidence.signers.iter().find(|signer| signer.fingerprint != own_key);
-    let foreign = stranger.map(|signer| Refusal::Foreign { run: run.clone(), key: signer.fingerprint.clone() });
+    let foreign = stranger(&case, own_key, begun)?.map(|key| Refusal::Foreign { run: run.clone(), key });
     if case.seal().is_some() {
         return Err(foreign.unwrap_or_else(|| Refusal::Sealed(run.clone())));
-    }
-    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    if !writers.iter().any(|writer| writer == own_key) {
-        return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
-    }
-    if let Some(foreign) = foreign {
-        return Err(foreign);
     }
     let (Some(state), Some(first), Some(last)) = (evidence.state, case.chain.links.first(), case.chain.links.last())
     else {
         return Err(Refusal::Broken(Box::new(report(&case, Evidence { state: None, ..evidence }, chain))));
     };
+    if !state.keys.knows(own_key) {
+        return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
+    }
+    if let Some(foreign) = foreign {
+        return Err(foreign);
+    }
     let mut frontier = Frontier::default();
     case.chain.links.iter().for_each(|link| frontier.push(link.hash));
     Ok(Proven::new(Continuable {
@@ -119,6 +128,20 @@ fn examine(
         state,
         examined: case.chain.links.iter().filter(|link| !link.vouched).count(),
     }))
+}
+
+/// Returns the key that began the run, if it is not one that may have. What a mark vouches for is looked at all the same.
+fn stranger(case: &Case<'_>, own_key: &str, begun: Begun<'_>) -> Result<Option<String>, Refusal> {
+    let Begun::ByKnown(signers) = begun else { return Ok(None) };
+    let Some(first) = case.chain.links.first() else { return Ok(None) };
+    let read = Link::read(&Objects::new(case.store), first.commit);
+    let unread = |why: String| Refusal::Unread { run: case.run.clone(), why };
+    let read = read.map_err(unread)?;
+    let key = Signed::of(&read).key().map_err(unread)?;
+    let known = signers.is_some_and(|signers| {
+        matches!(signers.standing(key, first.entry.at, None), super::signers::KeyStanding::Trusted(_))
+    });
+    Ok((key != own_key && !known).then(|| key.to_owned()))
 }
 
 /// Reports without the rows that say nothing about whether a chain may grow: that it is not sealed is no fault here.
@@ -149,21 +172,29 @@ pub enum Refusal {
     /// It is sealed, by our own key: nothing follows a seal.
     #[error("run {0} is sealed")]
     Sealed(RunId),
-    /// It is sound, sealed or not, but somebody else recorded it.
-    #[error("run {run} was recorded with the key {key}, which is not yours")]
+    /// It is sound, sealed or not, but somebody else began it.
+    #[error("run {run} was begun with the key {key}, which is not yours")]
     Foreign {
         /// The run.
         run: RunId,
-        /// The first other key's fingerprint.
+        /// That key's fingerprint.
         key: String,
     },
-    /// Entry 0 does not name our key.
+    /// Neither entry 0 nor an admission names our key.
     #[error("the key {key} is not among the writers of run {run}")]
     NotAWriter {
         /// The run.
         run: RunId,
         /// Our key's fingerprint.
         key: String,
+    },
+    /// Its first entry, which was found right before, cannot be read any more.
+    #[error("entry 0 of run {run} could not be read: {why}")]
+    Unread {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: String,
     },
     /// The run could not be looked at.
     #[error(transparent)]

@@ -183,6 +183,8 @@ impl Log {
                 said.sealed = Some(e.clone());
                 said.records.extend(Record::of(entry).map(|record| record.canonical()));
             }
+            // What it decided and wrote for others' runs, whoever conducts them takes in.
+            (Subject::Run(_), Event::LogDecided(_) | Event::LogWritten(_)) => {}
             (_, other) => return Err(about(other.kind())),
         }
         Ok(())
@@ -265,10 +267,10 @@ impl<'a> Reading<'a> {
 }
 
 /// Makes sure that an entry is signed by the log's own key and goes on from the one before.
-fn follows(link: &Link, before: Option<&Link>, owner: &String) -> Result<(), String> {
+fn follows(link: &Link, before: Option<&Link>, owner: &str) -> Result<(), String> {
     let key = Signed::of(link).key()?;
     if let Some(fault) = order::faults(link, before, Parents::Counted).next() {
         return Err(fault);
     }
-    Writers::of_log(owner).refuses(link.entry.seq, key, None).map_or(Ok(()), Err)
+    Writers::of(owner).refuses(&Signed::of(link), key, None).map_or(Ok(()), Err)
 }

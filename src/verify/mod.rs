@@ -31,6 +31,7 @@ mod revoked;
 mod root;
 mod rows;
 mod run_chain;
+mod said;
 mod signature;
 mod signers;
 mod thread;
@@ -39,7 +40,7 @@ mod witness;
 
 pub use bundle::{Bundle, BundleError, ChainReport};
 pub use bundle_json::verify_bundle_json;
-pub use continuable::{Continuable, Refusal, continuable, continuable_on};
+pub use continuable::{Begun, Continuable, Refusal, continuable, continuable_on};
 pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
@@ -51,6 +52,7 @@ pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, Stat
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
+pub use said::read as said;
 pub use signers::{Signers, SignersError};
 pub use thread::{
     Ancestor, Examined, Sound, Standpoint, ThreadReport, Unproven, Unsound, knows_key, sound_thread, thread, thread_at,

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use crate::git::codec::Decoded;
 use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event, Outcome};
+use crate::model::entry::{Entry, Event, Outcome, RunSubmitted};
 use crate::model::item_state::Phase;
 use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 use crate::model::plan::ProductKey;
 use crate::model::proof::{Proof, SCHEMA};
+use crate::model::role::Keys;
 use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
@@ -290,14 +291,17 @@ impl<'p> Revealed<'p> {
     }
 
     fn signatures(&self, options: &Options, held_since: Option<Moment>) -> Signature {
-        let writers = self.first.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+        let keys = self.first.submitted().map(Keys::of).unwrap_or_default();
+        let writers = Writers::of_run(&self.proof.run, keys, self.first.decoded().map(|first| first.hash));
         let signed = [&self.first, &self.last].into_iter().filter_map(|end| end.0.as_ref().ok());
         let signed = signed.map(|(decoded, signer)| Signed {
             seq: decoded.entry.seq,
             at: decoded.entry.at,
             signer: signer.as_deref(),
+            event: Some(&decoded.entry.event),
+            vouched: false,
         });
-        let mut row = signature::judge(signed, Writers::of_run(writers), "", options, held_since).row();
+        let mut row = signature::judge(signed, writers, "", options, held_since).row();
         if row.signers.is_empty() && row.verdict.state != State::Failed {
             row.verdict = Verdict::not_applicable("no entry could be read");
         }
@@ -314,10 +318,11 @@ impl<'p> Revealed<'p> {
             let commit = Oid(hash(last.tree.0.kind())?);
             Some(Seal { root: self.proof.root, entries: self.proof.entries, seal: last.hash, commit })
         });
-        let writers = submitted.map(|e| e.writers.as_slice()).unwrap_or_default();
+        let writers = submitted.map(RunSubmitted::sealers).unwrap_or_default();
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
-        let facts = anchor::Known { run: &self.proof.run, first, seal, writers, keys: &known, reference: None };
+        let facts =
+            anchor::Known { run: &self.proof.run, first, seal, writers: &writers, keys: &known, reference: None };
         anchor::of_proof(&facts, at_hand, format)
     }
 

@@ -7,6 +7,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::role::Keys;
 
 use super::objects::Objects;
 use super::order::{self, Parents};
@@ -27,7 +28,7 @@ pub enum Chain<'a> {
 /// Says why the chain that ends at `tip` must not come to stand where `chain` belongs; an error is the first reason.
 ///
 /// Every commit is an entry, of this chain, in its place, linked to the one before; each is signed by a key that may write it:
-/// a run's by one that entry 0 names, a thread's by that of entry 0, a log's by the one that the log is named after; nothing
+/// a run's by one that has the role, a thread's by that of entry 0, a log's by the one that the log is named after; nothing
 /// follows a seal. It goes on from `known`, if there is one: a head that came through here before, whose signatures were checked.
 pub fn received(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: Oid) -> Result<(), String> {
     let links = walk(store, known, tip)?;
@@ -95,16 +96,25 @@ fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), Str
 /// Makes sure that each entry that is not vouched for is signed by a key that may write the chain.
 fn signatures(store: &Store, chain: Chain<'_>, links: &[Link]) -> Result<(), String> {
     let Some(first) = links.first() else { return Err("it holds no entry".into()) };
-    let writers = match (chain, &first.entry.event) {
-        (Chain::Run(_), Event::RunSubmitted(e)) => e.writers.clone(),
-        (Chain::Log(name), _) => vec![name.key().to_owned()],
+    let owner;
+    let mut writers = match (chain, &first.entry.event) {
+        (Chain::Run(run), Event::RunSubmitted(e)) => Writers::of_run(run, Keys::of(e), Some(first.hash)),
+        (Chain::Log(name), _) => Writers::of(name.key()),
         // Whose thread it is, nobody vouches for.
-        _ => vec![Signed::of(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned()],
+        _ => {
+            owner = Signed::of(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned();
+            Writers::of(&owner)
+        }
     };
-    let writers = Writers::of_place(&writers);
-    for link in links.iter().filter(|link| !link.vouched) {
-        let key = Signed::of(link).key()?;
-        writers.refuses(link.entry.seq, key, None).map_or(Ok(()), Err)?;
+    for link in links {
+        let signed = Signed::of(link);
+        // Of what is vouched for, it only counts whom it admits.
+        if link.vouched {
+            writers.vouched(&signed);
+            continue;
+        }
+        writers.refuses(&signed, signed.key()?, None).map_or(Ok(()), Err)?;
+        writers.said(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
     }
     Ok(())
 }

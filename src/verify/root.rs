@@ -60,7 +60,8 @@ fn counts(case: &Case<'_>, seal: usize) -> BTreeMap<String, u64> {
         let status = match &link.entry.event {
             Event::ItemFired(_) => "running",
             Event::ItemReconciled(e) if e.status == Outcome::Done => "done",
-            Event::ItemReconciled(_) => "failed",
+            Event::ItemDecided(e) if e.status == Outcome::Done => "done",
+            Event::ItemReconciled(_) | Event::ItemDecided(_) => "failed",
             Event::ItemSkipped(_) => "skipped",
             Event::ItemCancelled(_) => "cancelled",
             _ => {

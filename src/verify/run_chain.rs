@@ -103,12 +103,9 @@ impl RunChain {
             None => {}
         }
         for commit in walked.commits {
-            match (commit, mark) {
-                (Ok(link), Some(mark)) if link.vouched => {
-                    chain.links.push(Link { signer: Ok(mark.key.clone()), ..*link });
-                }
-                (Ok(link), _) => chain.links.push(*link),
-                (Err(why), _) => chain.findings.add(why),
+            match commit {
+                Ok(link) => chain.links.push(*link),
+                Err(why) => chain.findings.add(why),
             }
         }
         chain

@@ -2,10 +2,15 @@
 //!
 //! The signatures of runs, threads and proofs are judged here, and here it is said who may write what.
 
+use crate::model::digest::Digest;
+use crate::model::entry::Event;
+use crate::model::name::RunId;
+use crate::model::role::Keys;
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
 use super::reader::Link;
+use super::said;
 use super::signers::KeyStanding;
 use super::{Case, Options, SignerSeen, State};
 
@@ -22,12 +27,18 @@ pub(super) struct Signed<'a> {
     pub(super) seq: u64,
     pub(super) at: Moment,
     pub(super) signer: Result<&'a str, &'a String>,
+    /// What happened, where the chain says so.
+    pub(super) event: Option<&'a Event>,
+    /// Whether somebody vouches for the signature.
+    pub(super) vouched: bool,
 }
 
 impl<'a> Signed<'a> {
     /// The entry of a chain.
     pub(super) fn of(link: &'a Link) -> Self {
-        Self { seq: link.entry.seq, at: link.entry.at, signer: link.signer.as_deref() }
+        let Link { entry, signer, vouched, .. } = link;
+        let (seq, at, signer) = (entry.seq, entry.at, signer.as_deref());
+        Self { seq, at, signer, event: Some(&entry.event), vouched: *vouched }
     }
 
     /// Returns the key that signed it; an error says what is wrong with the signature.
@@ -36,57 +47,95 @@ impl<'a> Signed<'a> {
     }
 }
 
-/// Who may write a chain, and what is said of a key that may not.
-#[derive(Clone, Copy)]
-pub(super) struct Writers<'a> {
-    keys: Keys<'a>,
-    otherwise: &'static str,
-}
+/// Who may write a chain, as far as it was read.
+#[derive(Clone)]
+pub(super) struct Writers<'a>(Who<'a>);
 
-#[derive(Clone, Copy)]
-enum Keys<'a> {
+#[derive(Clone)]
+enum Who<'a> {
     /// Nobody can tell, so nobody is refused.
     Any,
-    /// These.
-    These(&'a [String]),
+    /// This one.
+    Owner(&'a str),
     /// Whichever is the first that signed.
     First,
+    /// Those whom the entries of a run so far give a role.
+    Run(Box<Conduct<'a>>),
+}
+
+/// A run that is being read.
+#[derive(Clone)]
+struct Conduct<'a> {
+    run: &'a RunId,
+    /// The leaf hash of its entry 0.
+    first: Option<Digest>,
+    keys: Keys,
 }
 
 impl<'a> Writers<'a> {
     /// What says who may write is not at hand.
     pub(super) fn unknown() -> Self {
-        Self { keys: Keys::Any, otherwise: "" }
+        Self(Who::Any)
     }
 
-    /// A run is written by those whom its entry 0 names.
-    pub(super) fn of_run(named: &'a [String]) -> Self {
-        Self { keys: Keys::These(named), otherwise: ", which is not among the run's writers" }
+    /// A run is written by those whom its entry 0 names, and those who were admitted since; `first` is the leaf hash of that entry.
+    pub(super) fn of_run(run: &'a RunId, keys: Keys, first: Option<Digest>) -> Self {
+        Self(Who::Run(Box::new(Conduct { run, first, keys })))
     }
 
     /// A thread is written by whoever began it.
     pub(super) fn of_thread() -> Self {
-        Self { keys: Keys::First, otherwise: ", but the thread belongs to the key of its first entry" }
+        Self(Who::First)
     }
 
-    /// A log is written by the key that it is named after.
-    pub(super) fn of_log(owner: &'a String) -> Self {
-        Self { keys: Keys::These(std::slice::from_ref(owner)), otherwise: "" }
+    /// A log is written by the key that it is named after, and a thread from elsewhere by that of its first entry.
+    pub(super) fn of(owner: &'a str) -> Self {
+        Self(Who::Owner(owner))
     }
 
-    /// What comes from elsewhere is written by those who may write what it is to stand for here.
-    pub(super) fn of_place(keys: &'a [String]) -> Self {
-        Self { keys: Keys::These(keys), otherwise: ", which may not write there" }
-    }
-
-    /// Says that a key may not write the chain whose first good signature is by `first`; nothing where it may.
-    pub(super) fn refuses(&self, seq: u64, key: &str, first: Option<&str>) -> Option<String> {
-        let may = match self.keys {
-            Keys::Any => true,
-            Keys::These(keys) => keys.iter().any(|writer| writer == key),
-            Keys::First => first.is_none_or(|first| first == key),
+    /// Says that a key may not write this into the chain whose first good signature is by `first`; nothing where it may. What it may
+    /// write counts for what comes after it.
+    pub(super) fn refuses(&mut self, one: &Signed<'_>, key: &str, first: Option<&str>) -> Option<String> {
+        let why = match &mut self.0 {
+            Who::Any => None,
+            Who::Owner(owner) => (*owner != key).then(String::new),
+            Who::First => first
+                .is_some_and(|first| first != key)
+                .then(|| ", but the thread belongs to the key of its first entry".to_owned()),
+            Who::Run(conduct) => conduct.refuse(one.event?, key).map(|why| format!(", {why}")),
         };
-        (!may).then(|| format!("entry {seq} is signed by {key}{}", self.otherwise))
+        why.map(|why| format!("entry {} is signed by {key}{why}", one.seq))
+    }
+
+    /// Takes in an entry that somebody vouches for.
+    pub(super) fn vouched(&mut self, one: &Signed<'_>) {
+        if let (Who::Run(conduct), Some(event)) = (&mut self.0, one.event) {
+            conduct.keys.take(event);
+        }
+    }
+
+    /// Returns what an entry takes in of what somebody else said, if it does.
+    pub(super) fn said(&self, one: &Signed<'_>) -> Option<Result<said::Said, String>> {
+        let Who::Run(conduct) = &self.0 else { return None };
+        Some(said::check(conduct.run, conduct.first, one.event?)?.and_then(|said| {
+            if conduct.keys.has(&said.key, said.role) {
+                return Ok(said);
+            }
+            Err(format!("it is by {}, which has not the role {}", said.key, said.role))
+        }))
+    }
+}
+
+impl Conduct<'_> {
+    fn refuse(&mut self, event: &Event, key: &str) -> Option<String> {
+        if let Some(why) = self.keys.refuse(key, event) {
+            return Some(why.to_string());
+        }
+        self.keys.take(event);
+        match event {
+            Event::ItemDecided(e) if e.said.is_none() && e.by != key => Some(format!("and says that {} decided", e.by)),
+            _ => None,
+        }
     }
 }
 
@@ -101,8 +150,9 @@ pub(super) struct Judged {
 
 /// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
 pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
-    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
-    let writers = if case.chain.cut { Writers::unknown() } else { Writers::of_run(writers) };
+    let keys = case.chain.submitted().map(Keys::of).unwrap_or_default();
+    let first = case.chain.links.first().map(|link| link.hash);
+    let writers = if case.chain.cut { Writers::unknown() } else { Writers::of_run(case.run, keys, first) };
     let mut row = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since).row();
     if case.chain.links.is_empty() {
         row.verdict = Verdict::not_applicable("no entry could be read");
@@ -115,13 +165,24 @@ pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
 /// Judges the signatures of a chain; `whose` stands before what is found.
 pub(super) fn judge<'a>(
     signed: impl Iterator<Item = Signed<'a>>,
-    writers: Writers<'_>,
+    mut writers: Writers<'_>,
     whose: &str,
     options: &Options,
     held_since: Option<Moment>,
 ) -> Judged {
     let mut judged = Judged::default();
+    // Who is asked for by name conducts the run; of those who decide and write documents it is enough that they are known.
+    let of_others = Options {
+        strict_signers: options.strict_signers || options.signer.is_some(),
+        signer: None,
+        plan: None,
+        ..options.clone()
+    };
     for one in signed {
+        if one.vouched {
+            writers.vouched(&one);
+            continue;
+        }
         let key = match one.key() {
             Ok(key) => key,
             Err(why) => {
@@ -129,21 +190,40 @@ pub(super) fn judge<'a>(
                 continue;
             }
         };
-        let first = judged.signers.first().map(|first| first.fingerprint.as_str());
-        if let Some(refusal) = writers.refuses(one.seq, key, first) {
+        let first = judged.signers.first().map(|first| first.fingerprint.clone());
+        if let Some(refusal) = writers.refuses(&one, key, first.as_deref()) {
             judged.bad.add(format!("{whose}{refusal}"));
         }
-        let (principal, distrust) = standing(options, key, one.at, held_since);
-        let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_deref() == Some(key));
-        match judged.signers.iter_mut().find(|seen| seen.fingerprint == *key) {
-            Some(seen) => seen.trusted &= trusted,
-            None => judged.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
-        }
-        if let Some(why) = distrust {
-            judged.distrusted.add(format!("{whose}entry {}: the key {key} {why}", one.seq));
+        let conducts = !matches!(one.event, Some(Event::ItemDecided(_) | Event::DocumentWritten(_)));
+        let asked = if conducts { options } else { &of_others };
+        judged.see(&format!("{whose}entry {}", one.seq), key, one.at, (asked, held_since));
+        match writers.said(&one) {
+            Some(Ok(said)) => {
+                let seen = format!("{whose}entry {}: what was said", one.seq);
+                judged.see(&seen, &said.key, said.at, (&of_others, held_since));
+            }
+            Some(Err(why)) => {
+                judged.bad.add(format!("{whose}entry {}: what it takes in does not hold: {why}", one.seq));
+            }
+            None => {}
         }
     }
     judged
+}
+
+impl Judged {
+    /// Takes in a key that signed at some time, and how it stands with it.
+    fn see(&mut self, what: &str, key: &str, at: Moment, (options, held_since): (&Options, Option<Moment>)) {
+        let (principal, distrust) = standing(options, key, at, held_since);
+        let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_deref() == Some(key));
+        match self.signers.iter_mut().find(|seen| seen.fingerprint == *key) {
+            Some(seen) => seen.trusted &= trusted,
+            None => self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
+        }
+        if let Some(why) = distrust {
+            self.distrusted.add(format!("{what}: the key {key} {why}"));
+        }
+    }
 }
 
 impl Judged {

@@ -57,7 +57,11 @@ impl Accounted {
                     paths.set.insert(layout.product(&e.item, key), Some(product.oid));
                 }
             }
-            Event::ItemRetried(_) | Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::ItemCancelled(_) => {
+            Event::ItemRetried(_)
+            | Event::ItemRequeued(_)
+            | Event::ItemSkipped(_)
+            | Event::ItemCancelled(_)
+            | Event::ItemDecided(_) => {
                 let item = entry.event.item().map(|(item, _)| layout.state(item));
                 paths.set.extend(item.map(|path| (path, None)));
             }
@@ -66,7 +70,8 @@ impl Accounted {
                 paths.set.insert(format::document_path(&e.name), Some(e.oid));
             }
             // A thread's tree follows from its entries; it is not walked like this.
-            Event::RunConcluded(_)
+            Event::RunAdmitted(_)
+            | Event::RunConcluded(_)
             | Event::RunClosed(_)
             | Event::RunCancelled(_)
             | Event::RunSealed(_)
@@ -78,6 +83,13 @@ impl Accounted {
             Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
                 let oid = Record::of(entry).and_then(|record| objects.hash(gix::objs::Kind::Blob, &record.canonical()));
                 paths.set.insert(log_record::path(&entry.about), oid);
+            }
+            Event::LogDecided(e) => {
+                let oid = objects.hash(gix::objs::Kind::Blob, &e.canonical());
+                paths.set.extend(entry.about.run().map(|run| (format::decided_path(run, &e.item), oid)));
+            }
+            Event::LogWritten(e) => {
+                paths.set.extend(entry.about.run().map(|run| (format::written_path(run, &e.name), Some(e.oid))));
             }
         }
         paths

@@ -177,6 +177,10 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("extend", all(&[&[&open, "../open.json"], &[&open, "../plan.json"], &[ODD, "../text"]])),
         ("retry", all(&[&[&item], &[&format!("{open}/{ODD}")], &[STEERS]])),
         ("cancel", all(&[&[&item, "--reason", STEERS], &[ODD, "--reason", STEERS]])),
+        ("approve", all(&[&[&item, "-m", STEERS], &[&format!("{open}/{ODD}")], &[STEERS]])),
+        ("reject", all(&[&[&item, "-m", STEERS], &[STEERS]])),
+        ("waiting", all(&[&[], &["--all"]])),
+        ("admit", all(&[&[&open, STEERS, "--as", "work"], &[&open, ODD, "--as", ODD], &[STEERS, ODD, "--as", "own"]])),
         ("close", all(&[&[ODD, "--reason", STEERS], &[&open, "--reason", STEERS]])),
         (
             "checkpoint",

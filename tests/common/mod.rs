@@ -151,7 +151,14 @@ impl Environment {
     }
 
     fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, program: &OsStr, dir: &str, args: I) -> Output {
-        let output = self.command(program, dir).args(args).output().expect("the program can be run");
+        let mut command = self.command(program, dir);
+        command.args(args);
+        self.ended(command)
+    }
+
+    /// Runs a command, with whatever was changed of it, to its end.
+    pub(crate) fn ended(&self, mut command: Command) -> Output {
+        let output = command.output().expect("the program can be run");
         let text = |bytes: &[u8]| self.normalise(&String::from_utf8_lossy(bytes));
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         Output { raw: output.stdout, stdout, stderr, status: output.status.code() }

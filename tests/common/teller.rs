@@ -39,6 +39,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) state: RunState,
     /// Whether a seal's root and count are filled in when it is written.
     pub(crate) true_seal: bool,
+    /// Who signs which entry, by its number, where it is not whoever writes the others.
+    pub(crate) signers: BTreeMap<usize, Signer>,
 }
 
 impl<'a> Teller<'a> {
@@ -65,6 +67,7 @@ impl<'a> Teller<'a> {
             pattern: "dag".to_owned(),
             open_ended: parsed.open_ended,
             writers: vec![lab.signer.fingerprint()],
+            roles: None,
             fan_out,
             object_format: lab.store.object_format().to_owned(),
             tool: format::TOOL.to_owned(),
@@ -73,7 +76,7 @@ impl<'a> Teller<'a> {
         edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
         let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
         let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
-        Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true }
+        Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true, signers: BTreeMap::new() }
     }
 
     /// Adds an entry with edits; what the rules do not allow is forced upon the state.
@@ -200,6 +203,7 @@ impl<'a> Teller<'a> {
             size: bytes.len() as u64,
             previous: latest.map(|latest| latest.product.sha256),
             author: "human:ada".to_owned(),
+            said: None,
             name,
         };
         bend(&mut event);
@@ -283,12 +287,17 @@ impl<'a> Teller<'a> {
         self.add(Event::RunSealed(seal), Vec::new());
     }
 
+    /// Has somebody else sign the latest entry.
+    pub(crate) fn by(&mut self, signer: &Signer) {
+        self.signers.insert(self.drafts.len() - 1, signer.clone());
+    }
+
     /// Writes the story with true links, true seals and true signatures, and publishes it.
     pub(crate) fn write(self, signer: &Signer) -> Told {
-        let writer = self.lab.writer_with(signer);
         let mut head = Head::unborn(String::new());
         let (mut links, mut frontier) = (Vec::<Link>::new(), Frontier::default());
-        for mut draft in self.drafts {
+        for (number, mut draft) in self.drafts.into_iter().enumerate() {
+            let writer = self.lab.writer_with(self.signers.get(&number).unwrap_or(signer));
             if let (Event::RunSealed(seal), true) = (&mut draft.event, self.true_seal) {
                 (seal.root, seal.entries) = (frontier.root(), frontier.len());
             }

@@ -114,6 +114,7 @@ fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
         size: 4,
         previous: None,
         author: "human:ada".to_owned(),
+        said: None,
     };
     // The swap waits for this: a lock that is not old is somebody's.
     let lock = ground.env.repo().join(".git/refs/handoff/runs/r.lock");

@@ -29,6 +29,7 @@ fn submitted() -> RunSubmitted {
         pattern: "dag".to_owned(),
         open_ended: false,
         writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
+        roles: None,
         fan_out: false,
         object_format: "sha1".to_owned(),
         tool: "git-handoff 0.1.0".to_owned(),

@@ -1,10 +1,11 @@
 //! What may follow what: for every kind of entry, in which states it is refused and with which word.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Cause, Event, Outcome, RunConcluded, RunEnded, RunExtended, RunSealed};
+use git_handoff::model::entry::{Decision, ItemDecided, Role, RunAdmitted};
 use git_handoff::model::entry::{DocumentWritten, LogSealed, LogSubmitted, Product};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
@@ -50,6 +51,7 @@ fn written(name: &str, revision: u64, previous: Option<&[u8]>) -> Event {
         size: 3,
         previous: previous.map(Digest::of),
         author: "human:ada".into(),
+        said: None,
     })
 }
 
@@ -71,6 +73,19 @@ fn of_documents() -> Vec<(&'static str, Event)> {
         ("Notes", written("Notes", 1, None)),
         ("notes/more", written("notes/more", 1, None)),
     ]
+}
+
+fn decided(at: usize) -> Event {
+    Event::ItemDecided(ItemDecided {
+        item: name(at),
+        attempt: 0,
+        decision: Decision::Approved,
+        status: Outcome::Done,
+        about: BTreeMap::new(),
+        by: "SHA256:x".to_owned(),
+        message: None,
+        said: None,
+    })
 }
 
 fn closed() -> Event {
@@ -123,6 +138,17 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
             | Illegal::WrongConclusion(_)
             | Illegal::Circle(_),
         ) => "growth",
+        Err(
+            Illegal::ForPeople(_)
+            | Illegal::NotForPeople(_)
+            | Illegal::OtherProducts(_)
+            | Illegal::NotApprover(..)
+            | Illegal::WrongStatus(_)
+            | Illegal::SecondVote(..)
+            | Illegal::SaidBefore
+            | Illegal::AdmittedBefore(_)
+            | Illegal::AdmittedAfterEnd,
+        ) => "people",
         Err(Illegal::EndedUnsettled | Illegal::SealedUnsettled) => "unsettled",
     }
 }
@@ -161,6 +187,8 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
             "concluded by a rule that there is not",
             Event::RunConcluded(RunConcluded { rule: name(0), outcome: "so".into(), detail: None }),
         ),
+        ("i0 approved, which is for a command", decided(0)),
+        ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work })),
         ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
         (
             "log: sealed",

@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
+use git_handoff::model::hints;
+use git_handoff::run::Target;
 use git_handoff::run::documents::NewRevision;
 
-use super::super::context;
+use super::super::{context, gate};
 use super::{Ending, Failure, Output, Repository};
 
 /// Put a file on a run as the next revision of a document
 ///
-/// The run must not be sealed or closed. Whoever drives it meanwhile takes the revision in. Of two who write at once both get a
+/// The run must not be sealed or closed. For a run that was fetched it is said in the log of your key, which `push` carries, and
+/// whoever conducts the run takes it in at `fetch`. Your key needs the role `document`. Whoever drives it meanwhile takes the revision in. Of two who write at once both get a
 /// revision, one after the other, unless they say with --if-match what theirs is to follow.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,6 +29,8 @@ pub(crate) struct Arguments {
     /// Put it only if the highest revision has this SHA-256, or, with `none`, if there is no such document yet
     #[arg(long, value_name = "SHA256|none")]
     if_match: Option<String>,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
 
 /// Puts it there, and prints the revision.
@@ -36,6 +41,18 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         schema: arguments.schema.as_deref(),
         if_match: arguments.if_match.as_deref(),
     };
+    let (target, rest) = Target::with_rest(&repository.store, &arguments.run)?;
+    if rest.is_none() && !target.is_own() {
+        let run = gate::vetted(&target, arguments.terms, repository, output)?;
+        let said = repository.write_elsewhere(&run, &asked, || context::save(repository, &arguments.file))?;
+        if output.json {
+            output.value(&said);
+        } else {
+            output.line(&format!("{}: {} {}, in your log", said.run, said.name, said.sha256));
+            output.hint(&hints::push());
+        }
+        return Ok(Ending::Done);
+    }
     let put = repository.put_document(&asked, || context::save(repository, &arguments.file))?;
     if output.json {
         output.value(&put);

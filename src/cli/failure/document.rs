@@ -49,9 +49,11 @@ impl From<Error> for Failure {
 impl From<documents::Error> for Failure {
     fn from(error: documents::Error) -> Self {
         match error {
-            documents::Error::Name { .. } | documents::Error::Match(_) | documents::Error::OnItem => {
-                Self::usage(error.to_string())
-            }
+            documents::Error::Name { .. }
+            | documents::Error::Match(_)
+            | documents::Error::OnItem
+            | documents::Error::NothingElsewhere => Self::usage(error.to_string()),
+            documents::Error::People(inner) => inner.into(),
             documents::Error::Schema(inner) => inner.into(),
             documents::Error::Steer(inner) => inner.into(),
             documents::Error::Target(inner) => inner.into(),

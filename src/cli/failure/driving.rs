@@ -20,6 +20,8 @@ impl From<operations::Error> for Failure {
                 };
                 Self::of("sandbox-unenforceable", &error).hint(hint)
             }
+            operations::Error::TakingIn(inner) => inner.into(),
+            operations::Error::Run(inner) => inner.into(),
             operations::Error::NoCache(inner) => inner.into(),
             operations::Error::Denied(inner) => inner.into(),
             operations::Error::Drive(inner) => inner.into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::catalog::{Catalog, Shape};
 use crate::model::name::clashes;
-use crate::model::plan::{Produced, ProductKey, Selector};
+use crate::model::plan::{APPROVAL, Produced, ProductKey, Selector};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::validate::Scope;
@@ -32,12 +32,22 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
             match (from, graph.position(from)) {
                 ("@artifacts", _) => from_artifacts(&edge, select, draft, problems),
                 ("@documents", _) => from_documents(&edge, select, problems),
+                (_, Some(producer)) if draft.items[producer].as_ref().is_some_and(is_decided) => {
+                    let message =
+                        format!("{from:?} is decided by people and hands nothing over: name it in `depends_on`");
+                    problems.push(edge.problem(Code::UndeclaredProduct, "from", message));
+                }
                 (_, Some(producer)) => from_item(&edge, from, select, &declared[producer], problems),
                 (_, None) => {}
             }
         }
     }
     check_document_names(scope, problems);
+}
+
+/// Whether people decide about an item, and nothing runs.
+fn is_decided(item: &DraftItem) -> bool {
+    item.executor.as_deref() == Some(APPROVAL)
 }
 
 /// One need, with what its consumer is.

@@ -10,6 +10,8 @@ use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;
 use crate::model::hints;
 use crate::model::json::JsonPath;
+use crate::model::log_name::is_fingerprint;
+use crate::model::plan::{APPROVAL, APPROVERS};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -35,6 +37,7 @@ pub(super) fn check<'d>(
             let inputs = Fields::open(inputs, path.key("inputs"));
             check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
         }
+        check_people(item, problems);
         documents.check(item, catalog, problems);
         if let Some(name) = &item.subagent_shape {
             check_shape(name, path, catalog, problems);
@@ -106,6 +109,24 @@ impl<'d> DocumentSchemas<'d> {
     }
 }
 
+/// Refuses of an item that people decide about what only a worker could keep.
+fn check_people(item: &DraftItem, problems: &mut Problems) {
+    if item.executor.as_deref() != Some(APPROVAL) {
+        return;
+    }
+    let said = [
+        ("produces", item.produces.unread || item.produces.iter().next().is_some()),
+        ("timeout", item.timeout.is_some()),
+        ("maxAttempts", item.max_attempts.is_some()),
+        ("resourceLocks", !item.resource_locks.is_empty()),
+        ("subagentShape", item.subagent_shape.is_some()),
+    ];
+    for (field, _) in said.iter().filter(|(_, said)| *said) {
+        let message = format!("people decide about the item and nothing runs: `{field}` means nothing here");
+        problems.push(Problem::new(Code::UnknownField, &item.path.key(field), message));
+    }
+}
+
 /// Checks the keys of `inputs` that mean something to the tool.
 fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Problems) {
     if inputs.get("inputRefs").is_some() {
@@ -124,6 +145,12 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             wanted.check(&catalog.subagents, &inputs.at("subagent"), problems);
         }
     }
+    if executor == Some(APPROVAL)
+        && let Some(approvers) = inputs.get(APPROVERS).filter(|approvers| !are_keys(approvers))
+    {
+        let wanted = "an array of fingerprints, `SHA256:…`, as `git handoff key` prints yours";
+        problems.push(wrong_type(&inputs.at(APPROVERS), wanted, approvers));
+    }
     if executor == Some("command") {
         let command = inputs.required("command", problems);
         if let Some(command) = command.filter(|command| !is_command(command)) {
@@ -132,6 +159,12 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             problems.push(wrong_type(&inputs.at("command"), wanted, command));
         }
     }
+}
+
+/// Whether a value names keys, at least one.
+fn are_keys(value: &Value) -> bool {
+    let named = value.as_array().filter(|keys| !keys.is_empty());
+    named.is_some_and(|keys| keys.iter().all(|key| key.as_str().is_some_and(is_fingerprint)))
 }
 
 /// Whether something can be executed by this value.

@@ -39,6 +39,7 @@ fn fresh() -> RunState {
         pattern: "dag".into(),
         open_ended: false,
         writers: vec!["SHA256:x".into()],
+        roles: None,
         fan_out: true,
         object_format: "sha1".into(),
         tool: "test".into(),
@@ -61,6 +62,7 @@ fn write(state: &mut RunState, document: &str, text: &str) {
         size: text.len() as u64,
         previous: latest.map(|(_, digest)| digest),
         author: "human:ada".into(),
+        said: None,
     };
     state.apply(&Event::DocumentWritten(event)).unwrap();
 }

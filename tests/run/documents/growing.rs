@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::name::RunId;
-use git_handoff::verify::{Continuable, Mark, Proven, Refusal, continuable, continuable_on};
+use git_handoff::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable, continuable_on};
 use serde_json::{Value, json};
 
 use super::{open, put};
@@ -24,7 +24,7 @@ fn verified(ground: &Ground, commit: Option<&str>) -> Result<Proven<Continuable>
     match commit {
         Some(commit) => {
             let mark = Mark { commit: commit.parse().unwrap(), key: key.clone() };
-            continuable_on(&store, &run, REFERENCE, &key, Some(&mark))
+            continuable_on(&store, &run, REFERENCE, (&key, Begun::ByKnown(None)), Some(&mark))
         }
         None => continuable(&store, &run, REFERENCE, &key),
     }

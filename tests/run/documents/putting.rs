@@ -146,7 +146,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let oid = writer.store.write_blob(bytes).unwrap();
         let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
         let schema = schema.map(|schema| schema.parse().unwrap());
-        let put = Put { name: key.clone(), product, schema: None, instead_of: None };
+        let put = Put { name: key.clone(), product, schema: None, instead_of: None, said: None };
         let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
         let schemas = Schemas { known: known.collect(), checker: Some(program_path().into()) };
         document::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()

@@ -67,8 +67,10 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
     assert_eq!(ground.env.handoff_in("hub", ["doc", "get", "r", "score", "--revision", "2"]).success(), "[1]\n");
     assert_eq!(ground.env.handoff_in("hub", ["doc", "list", "r"]).success().lines().count(), 2);
     let before = ground.env.git_in("clone", ["for-each-ref"]).success();
+    // A key with the role writes in its log, and nothing else.
+    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     let output = ground.env.handoff_in("clone", ["doc", "put", "r", "score", "../text"]).exit(1);
-    assert!(output.stderr.contains("was fetched"), "{output}");
+    assert!(output.stderr.contains("has not the role `document`"), "{output}");
     assert_eq!(ground.env.git_in("clone", ["for-each-ref"]).success(), before);
 }
 

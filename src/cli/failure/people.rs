@@ -1,0 +1,45 @@
+//! What deciding, admitting and taking in can fail of.
+
+use git_handoff::model::hints;
+use git_handoff::model::state::Illegal;
+use git_handoff::run::people::Error;
+use git_handoff::run::taking;
+
+use super::Failure;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoItem | Error::WholeRun | Error::NoKey(_) | Error::Key { .. } | Error::Long(_) => {
+                Self { causes: Self::of("usage", &error).causes, ..Self::usage(error.to_string()) }
+            }
+            Error::NotForPeople(_) => Self::of("not-for-people", &error).hint(hints::waiting()),
+            Error::Decided { .. } => Self::of("decided", &error).hint(hints::waiting()),
+            Error::TooEarly { .. } | Error::NoDocument { .. } => Self::of("too-early", &error).hint(hints::waiting()),
+            Error::NoRole { ref run, ref key, role } => Self::of("no-role", &error).hint(hints::admit(run, key, role)),
+            Error::HasRole { .. } => Self::of("has-role", &error),
+            Error::Illegal(Illegal::SecondVote(..)) => Self::of("second-vote", &error),
+            Error::Illegal(_) => Self::of("not-an-approver", &error),
+            Error::Target(inner) => inner.into(),
+            Error::Steer(inner) => inner.into(),
+            Error::Denied(inner) => inner.into(),
+            Error::Run(inner) => inner.into(),
+            Error::Log(inner) => inner.into(),
+            Error::Repository(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<taking::Error> for Failure {
+    fn from(error: taking::Error) -> Self {
+        match error {
+            taking::Error::Copy(_) => Self::of("io", &error),
+            taking::Error::Denied(inner) => inner.into(),
+            taking::Error::Run(inner) => inner.into(),
+            taking::Error::Target(inner) => inner.into(),
+            taking::Error::Store(inner) => inner.into(),
+            taking::Error::Refs(inner) => inner.into(),
+            taking::Error::Repository(inner) => inner.into(),
+        }
+    }
+}

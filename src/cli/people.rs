@@ -1,0 +1,158 @@
+//! `git handoff approve`, `reject`, `waiting` and `admit`: what people do for a run with keys of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use git_handoff::model::entry::{Decision, Role};
+use git_handoff::model::hints;
+use git_handoff::repository::Repository;
+use git_handoff::run::Target;
+use git_handoff::run::people::{Decided, products};
+
+use super::{Ending, Failure, Output, gate, table};
+
+/// Approve what an item waits for, with your own key
+///
+/// The item's executor is `approval`: nothing runs, somebody with the role `approve` decides. What is approved are the products that
+/// the item depends on, by their hashes, and no others. On a run that was fetched it is said in the log of your key, which `push`
+/// carries; whoever conducts the run takes it in at `fetch`.
+#[derive(clap::Args)]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    said: Said,
+}
+
+/// Reject what an item waits for: the item has failed, with what you say as its reason
+#[derive(clap::Args)]
+pub(crate) struct Reject {
+    #[command(flatten)]
+    said: Said,
+}
+
+#[derive(clap::Args)]
+#[group(skip)]
+struct Said {
+    /// The item
+    #[arg(value_name = "RUN/ITEM")]
+    target: String,
+    /// Why, recorded with it
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    #[command(flatten)]
+    terms: gate::Terms,
+}
+
+/// Show what waits for you: items that you can approve or reject
+#[derive(clap::Args)]
+pub(crate) struct Waiting {
+    /// What is for others to decide as well
+    #[arg(long)]
+    all: bool,
+}
+
+/// Give a key a role in a run
+///
+/// Roles are `own` (decide about the run), `work` (conduct it), `approve` and `document`. Only a key with the role `own` admits others.
+#[derive(clap::Args)]
+pub(crate) struct Admit {
+    /// The run
+    run: String,
+    /// The key: its fingerprint, the public key itself, or a file that holds it
+    key: String,
+    /// The role
+    #[arg(long = "as", value_name = "ROLE")]
+    role: Role,
+}
+
+/// Approves.
+pub(crate) fn approve(arguments: &Approve, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    decide(&arguments.said, Decision::Approved, repository, output)
+}
+
+/// Rejects.
+pub(crate) fn reject(arguments: &Reject, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    decide(&arguments.said, Decision::Rejected, repository, output)
+}
+
+fn decide(said: &Said, decision: Decision, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, &said.target)?;
+    let message = said.message.as_deref();
+    let decided = match rest {
+        Some(item) if !target.is_own() => {
+            let run = gate::vetted(&target, said.terms, repository, output)?;
+            repository.decide_elsewhere(&run, item, decision, message)?
+        }
+        _ => repository.decide(&said.target, decision, message)?,
+    };
+    if output.json {
+        output.value(&decided);
+        return Ok(Ending::Done);
+    }
+    print(&decided, output);
+    output.hint(&if decided.recorded { hints::run(&decided.run) } else { hints::push() });
+    Ok(Ending::Done)
+}
+
+fn print(decided: &Decided, output: &mut Output) {
+    let Decided { run, item, decision, about, recorded, .. } = decided;
+    let wherever = if *recorded { "" } else { ", in your log" };
+    output.line(&format!("{} {run}/{item}{wherever}", decision.word()));
+    let rows: Vec<_> =
+        products(about).map(|(item, key, digest)| vec![format!("  {item}"), key, digest.to_string()]).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+}
+
+/// Lists what waits.
+pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let waiting = repository.waiting(arguments.all)?;
+    if output.json {
+        output.value(&waiting);
+        return Ok(Ending::Done);
+    }
+    waiting.unreadable.iter().for_each(|why| output.warn(why));
+    if waiting.items.is_empty() {
+        output.note("nothing waits for you");
+        return Ok(Ending::Done);
+    }
+    let rows: Vec<_> = waiting
+        .items
+        .iter()
+        .map(|waits| {
+            let about = products(&waits.about).map(|(item, key, digest)| format!("{item} {key} {}", digest.short()));
+            let about: Vec<_> = about.collect();
+            let state = match (waits.decided, waits.mine) {
+                (Some(decided), _) => format!("{decided}, not taken in yet"),
+                (None, true) => "waits for you".to_owned(),
+                (None, false) => "waits for others".to_owned(),
+            };
+            vec![waits.target.clone(), state, about.join(", ")]
+        })
+        .collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    if let Some(waits) = waiting.items.iter().find(|waits| waits.mine && waits.decided.is_none()) {
+        output.hint(&hints::approve_or_reject(&waits.target, &waits.target));
+    }
+    Ok(Ending::Done)
+}
+
+/// Admits.
+pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let admitted = repository.admit(&arguments.run, &arguments.key, arguments.role)?;
+    if output.json {
+        output.value(&admitted);
+    } else {
+        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, admitted.role));
+    }
+    Ok(Ending::Done)
+}
+
+/// Reads `KEY=ROLE[,ROLE…]` as often as it was said.
+pub(crate) fn admitted(said: &[String], repository: &Repository) -> Result<BTreeMap<String, BTreeSet<Role>>, Failure> {
+    let mut keys: BTreeMap<String, BTreeSet<Role>> = BTreeMap::new();
+    for one in said {
+        let misused = || Failure::usage(format!("{one:?} is not KEY=ROLE[,ROLE…]"));
+        let (key, roles) = one.rsplit_once('=').ok_or_else(misused)?;
+        let roles = roles.split(',').map(|role| role.parse::<Role>().map_err(Failure::usage));
+        keys.entry(repository.key_of(key)?).or_default().extend(roles.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(keys)
+}

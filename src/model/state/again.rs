@@ -1,0 +1,59 @@
+//! Items that go round again.
+
+use super::{Illegal, Phase, RunState};
+use crate::model::entry::{Again, ItemEnded};
+
+impl RunState {
+    /// Takes in an attempt that failed and is followed by another.
+    pub(super) fn retry(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        if e.reason != Again::Failure {
+            return Err(Illegal::WrongReason(e.item.clone()));
+        }
+        self.expect_attempt(at, e.attempt, false)?;
+        self.expect_one_end(at, e.exit.as_ref())?;
+        self.wait_again(at, e);
+        Ok(())
+    }
+
+    /// Takes in an attempt that a crash took, or an operator's wish for another round.
+    pub(super) fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        self.expect_one_end(at, e.exit.as_ref())?;
+        match e.reason {
+            Again::Crash => {
+                self.expect_attempt(at, e.attempt, false)?;
+                self.wait_again(at, e);
+                self.items[at].granted_at += 1;
+                self.items[at].crashes += 1;
+            }
+            Again::Operator => {
+                // From `running`: an operator interrupted the driver, which is not the item's fault.
+                let from = [Phase::Running, Phase::Failed, Phase::Skipped, Phase::Cancelled];
+                self.expect_phase(at, &from, e.attempt)?;
+                if self.cancelled.is_some() || self.closed.is_some() {
+                    return Err(Illegal::AfterEnd(e.item.clone()));
+                }
+                if self.is_superseded(at) {
+                    return Err(Illegal::Superseded(e.item.clone()));
+                }
+                self.open += usize::from(self.items[at].phase.is_terminal());
+                self.wait_again(at, e);
+                self.items[at].granted_at = self.items[at].attempts;
+                self.items[at].crashes = 0;
+                self.items[at].decided_by = None;
+            }
+            Again::Failure => return Err(Illegal::WrongReason(e.item.clone())),
+        }
+        Ok(())
+    }
+
+    fn wait_again(&mut self, at: usize, e: &ItemEnded) {
+        self.release(at);
+        let state = &mut self.items[at];
+        state.phase = Phase::Waiting;
+        state.not_before = e.not_before;
+        state.reason.clone_from(&e.detail);
+        state.touched = true;
+    }
+}

@@ -1,0 +1,148 @@
+//! What people decide, and who may.
+
+use super::{Illegal, Phase, RunState};
+use crate::model::decision::{About, Decision, ItemDecided};
+use crate::model::digest::Digest;
+use crate::model::entry::Outcome;
+use crate::model::name::{FilePath, ItemId};
+use crate::model::plan::{Selector, Source};
+use crate::model::role::RunAdmitted;
+use crate::model::schema::Wanted;
+
+impl RunState {
+    /// Returns what a decision about an item is about: all products of all that it depends on, and the artifacts and the highest
+    /// revisions of the documents that it needs.
+    pub fn decided_about(&self, at: usize) -> About {
+        let of = |on: &usize| {
+            let products = self.items[*on].products.iter().map(|(key, product)| (key.clone(), product.sha256));
+            (Source::Item(self.graph.item(*on).id.clone()), products.collect())
+        };
+        let mut about: About = self.graph.dependencies(at).iter().map(of).collect();
+        for need in self.graph.item(at).needs.values() {
+            let digest = match (&need.from, &need.select) {
+                (Source::Documents, Selector::Document { name, .. }) => {
+                    self.documents.latest(name).map(|latest| latest.product.sha256)
+                }
+                (Source::Artifacts, Selector::Output { path }) => self.submitted.artifacts.get(path).copied(),
+                _ => None,
+            };
+            if let Some(digest) = digest {
+                about.entry(need.from.clone()).or_default().insert(need.select.product_key(), digest);
+            }
+        }
+        about
+    }
+
+    /// Returns a document that an item needs and that is not there yet, or not what is wanted.
+    pub fn lacks_document(&self, at: usize) -> Option<&FilePath> {
+        self.graph.item(at).needs.values().find_map(|need| match (&need.from, &need.select) {
+            (Source::Documents, Selector::Document { name, schema }) => {
+                let latest = self.documents.latest(name);
+                let fits = |wanted: &Wanted| wanted.admits(latest.and_then(|latest| latest.schema.as_ref()));
+                (latest.is_none() || schema.as_ref().is_some_and(|wanted| !fits(wanted))).then_some(name)
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns whether people can decide about an item now: it waits for nothing else.
+    pub fn waits_for_people(&self, at: usize) -> bool {
+        let for_people = self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
+        for_people && !self.is_ended() && self.blocked_by(at).next().is_none() && self.lacks_document(at).is_none()
+    }
+
+    /// Returns what becomes of an item by a decision.
+    pub fn decided_status(&self, at: usize, decision: Decision) -> Outcome {
+        if decision.is_approved() || self.votes(at) { Outcome::Done } else { Outcome::Failed }
+    }
+
+    /// Returns whether something waits for nobody but people: for a decision, or for a document that one is about.
+    pub fn is_left_to_people(&self) -> bool {
+        let left = |at: usize| self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
+        (0..self.items.len()).any(|at| left(at) && self.blocked_by(at).next().is_none())
+    }
+
+    fn votes(&self, at: usize) -> bool {
+        self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes)
+    }
+
+    /// Returns the items that people can decide about now.
+    pub fn waiting_for_people(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.items.len()).filter(|at| self.waits_for_people(*at))
+    }
+
+    /// Returns whether a statement was taken in.
+    pub fn was_said(&self, said: &str) -> bool {
+        self.said.contains(&Digest::of(said.as_bytes()))
+    }
+
+    /// Says why a key cannot decide about an item, whatever its role is.
+    pub fn expect_decider(&self, at: usize, by: &str) -> Result<(), Illegal> {
+        let item = self.graph.item(at);
+        if item.approvers().is_some_and(|mut approvers| !approvers.any(|approver| approver == by)) {
+            return Err(Illegal::NotApprover(item.id.clone(), by.to_owned()));
+        }
+        match self.voted(at, by) {
+            Some(other) => Err(Illegal::SecondVote(item.id.clone(), other.clone(), by.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the other vote about the same that a key has given: several votes are those of several people.
+    fn voted(&self, at: usize, by: &str) -> Option<&ItemId> {
+        let same = |other: &usize| {
+            *other != at
+                && self.items[*other].decided_by.as_deref() == Some(by)
+                && self.votes(*other)
+                && self.graph.dependencies(*other) == self.graph.dependencies(at)
+        };
+        let other = self.votes(at).then(|| (0..self.items.len()).find(same)).flatten()?;
+        Some(&self.graph.item(other).id)
+    }
+
+    pub(super) fn decide(&mut self, e: &ItemDecided) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        if !self.graph.item(at).is_for_people() {
+            return Err(Illegal::NotForPeople(e.item.clone()));
+        }
+        self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
+        if self.is_ended() {
+            return Err(Illegal::AfterEnd(e.item.clone()));
+        }
+        if let Some(on) = self.blocked_by(at).next() {
+            return Err(Illegal::BeforeDependency(e.item.clone(), self.graph.item(on).id.clone()));
+        }
+        if e.about != self.decided_about(at) || self.lacks_document(at).is_some() {
+            return Err(Illegal::OtherProducts(e.item.clone()));
+        }
+        if e.status != self.decided_status(at, e.decision) {
+            return Err(Illegal::WrongStatus(e.item.clone()));
+        }
+        self.expect_decider(at, &e.by)?;
+        self.expect_unsaid(e.said.as_deref())?;
+        self.say(e.said.as_deref());
+        self.settle(at, if e.status == Outcome::Done { Phase::Done } else { Phase::Failed }, e.reason());
+        self.items[at].red = e.is_red();
+        self.items[at].decided_by = Some(e.by.clone());
+        Ok(())
+    }
+
+    pub(super) fn admit(&mut self, e: &RunAdmitted) -> Result<(), Illegal> {
+        if self.is_ended() {
+            return Err(Illegal::AdmittedAfterEnd);
+        }
+        if self.keys.has(&e.key, e.role) {
+            return Err(Illegal::AdmittedBefore(e.key.clone()));
+        }
+        self.keys.admit(e);
+        Ok(())
+    }
+
+    pub(super) fn expect_unsaid(&self, said: Option<&str>) -> Result<(), Illegal> {
+        if said.is_some_and(|said| self.was_said(said)) { Err(Illegal::SaidBefore) } else { Ok(()) }
+    }
+
+    pub(super) fn say(&mut self, said: Option<&str>) {
+        self.said.extend(said.map(|said| Digest::of(said.as_bytes())));
+    }
+}

@@ -1,0 +1,69 @@
+//! Entry 0 of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::digest::{Digest, Oid};
+use super::log_name::is_fingerprint;
+use super::name::FilePath;
+use super::role::{Keys, Role};
+
+/// The fields of `run.submitted`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunSubmitted {
+    /// The digest of `plan.json`.
+    pub plan: Digest,
+    /// The digests of the files sealed at submit, by path.
+    pub artifacts: BTreeMap<FilePath, Digest>,
+    /// The digest of the rules that the queue adds to the plan's; absent where it adds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Digest>,
+    /// The commit that every item starts from.
+    pub base: Oid,
+    /// The queue that the run is placed on.
+    pub queue: String,
+    /// The queue's pattern.
+    pub pattern: String,
+    /// Whether items may be added until the run is closed.
+    pub open_ended: bool,
+    /// The fingerprints of the keys that may append to the run.
+    #[serde(deserialize_with = "fingerprints")]
+    pub writers: Vec<String>,
+    /// What each of them may do; everything, where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
+    /// Whether `items/` fans out by hash.
+    pub fan_out: bool,
+    /// The repository's object format, `sha1` or `sha256`.
+    pub object_format: String,
+    /// The program that submitted the run.
+    pub tool: String,
+}
+
+impl RunSubmitted {
+    /// Returns the keys that may seal the run, in the order of its writers: their logs speak of it.
+    pub fn sealers(&self) -> Vec<String> {
+        let keys = Keys::of(self);
+        let seals = |key: &&String| keys.has(key, Role::Own) || keys.has(key, Role::Work);
+        self.writers.iter().filter(seals).cloned().collect()
+    }
+}
+
+fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let writers = Vec::<String>::deserialize(deserializer)?;
+    writers.iter().try_for_each(|writer| checked(writer)).map_err(serde::de::Error::custom)?;
+    Ok(writers)
+}
+
+/// Reads one fingerprint.
+pub(super) fn fingerprint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let key = String::deserialize(deserializer)?;
+    checked(&key).map_err(serde::de::Error::custom)?;
+    Ok(key)
+}
+
+fn checked(key: &str) -> Result<(), String> {
+    if is_fingerprint(key) { Ok(()) } else { Err(format!("{key:?} is no fingerprint")) }
+}

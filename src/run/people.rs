@@ -1,0 +1,288 @@
+//! What people do for a run with keys of their own: they approve and reject, and owners give others a role.
+//!
+//! On a run of this repository that is an entry of it. On a run that was fetched it is an entry of the key's own log, which is
+//! pushed like everything; whoever conducts the run takes it in (`taking`).
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::git::store::Edit;
+use crate::ledger::log;
+use crate::model::decision::About;
+use crate::model::digest::Digest;
+use crate::model::entry::{Decision, Event, ItemDecided, LogDecided, Role, RunAdmitted};
+use crate::model::format;
+use crate::model::log_name::is_fingerprint;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::plan::Source;
+use crate::model::state::{Illegal, Phase, RunState};
+use crate::repository::{self, Repository};
+
+use super::target::{self, Target};
+use super::{Denied, NewEntry, Vetted, steer};
+
+/// The longest message of a decision, in bytes.
+const LONGEST: usize = 4000;
+
+/// What was decided: what `approve` and `reject` print.
+#[derive(Clone, Debug, Serialize)]
+pub struct Decided {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// The item.
+    pub item: ItemId,
+    /// What was decided.
+    pub decision: Decision,
+    /// About which products.
+    pub about: About,
+    /// The key that decided.
+    pub by: String,
+    /// Whether it is an entry of the run; else it is one of the key's log, and travels by `push`.
+    pub recorded: bool,
+}
+
+/// A key that got a role: what `admit` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Admittance {
+    schema: &'static str,
+    /// The run.
+    pub run: RunId,
+    /// The key.
+    pub key: String,
+    /// The role.
+    pub role: Role,
+}
+
+impl Repository {
+    /// Decides about an item of a run of this repository.
+    pub fn decide(&self, text: &str, decision: Decision, message: Option<&str>) -> Result<Decided, Error> {
+        let message = self.message(message)?;
+        let (target, rest) = Target::with_rest(&self.store, text)?;
+        let rest = rest.ok_or(Error::NoItem)?;
+        let mut open = self.opened_by_anyone(&target.run)?;
+        let by = open.writer().signer.fingerprint();
+        loop {
+            let at = target::item_of(open.id(), &open.state, rest)?;
+            expect_open(&open.state, at, &by)?;
+            let item = open.state.graph.item(at).id.clone();
+            let about = open.state.decided_about(at);
+            let event = ItemDecided {
+                item: item.clone(),
+                attempt: open.state.items[at].attempts,
+                decision,
+                status: open.state.decided_status(at, decision),
+                about: about.clone(),
+                by: by.clone(),
+                message: message.clone(),
+                said: None,
+            };
+            // None: somebody else appended first, and what is decided about is looked at anew.
+            if open.propose(&[NewEntry::Plain(Event::ItemDecided(event))])?.is_some() {
+                let run = open.id().clone();
+                return Ok(Decided {
+                    schema: "git-handoff.decision/1",
+                    run,
+                    item,
+                    decision,
+                    about,
+                    by,
+                    recorded: true,
+                });
+            }
+        }
+    }
+
+    /// Decides about an item of a run that was fetched and passed the gate: in the log of our own key.
+    pub fn decide_elsewhere(
+        &self,
+        run: &Vetted,
+        item: &str,
+        decision: Decision,
+        message: Option<&str>,
+    ) -> Result<Decided, Error> {
+        let message = self.message(message)?;
+        if run.state.sealed {
+            return Err(steer::Error::Sealed(run.run.clone()).into());
+        }
+        let at = target::item(run, item)?;
+        let writer = self.writer()?;
+        let by = writer.signer.fingerprint();
+        expect_role(&run.state, &run.run, &by, Role::Approve)?;
+        expect_open(&run.state, at, &by)?;
+        let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
+        let first = run.links.first().map(|link| link.hash).ok_or_else(|| super::Error::Unknown(run.run.clone()))?;
+        let said = LogDecided { log: by.clone(), first, item: item.clone(), decision, about: about.clone(), message };
+        let edits = vec![(format::decided_path(&run.run, &item), Edit::Bytes(said.canonical()))];
+        log::say(&writer, &run.run, &Event::LogDecided(said), &edits)?;
+        let run = run.run.clone();
+        Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })
+    }
+
+    /// Gives a key a role in a run of this repository.
+    pub fn admit(&self, run: &str, key: &str, role: Role) -> Result<Admittance, Error> {
+        let key = self.key_of(key)?;
+        let (mut open, item) = self.open_run(run)?;
+        if item.is_some() {
+            return Err(Error::WholeRun);
+        }
+        let event = Event::RunAdmitted(RunAdmitted { key: key.clone(), role });
+        open.record(&[NewEntry::Plain(event)]).map_err(|error| match error {
+            super::Error::Illegal(Illegal::AdmittedBefore(key)) => Error::HasRole { key, role },
+            other => other.into(),
+        })?;
+        Ok(Admittance { schema: "git-handoff.admit/1", run: open.id().clone(), key, role })
+    }
+
+    /// Returns the fingerprint of a key that is written as one, as a public key, or as the name of a file that holds one.
+    pub fn key_of(&self, text: &str) -> Result<String, Error> {
+        if is_fingerprint(text) {
+            return Ok(text.to_owned());
+        }
+        let read = |text: &str| crate::ledger::sign::public_fingerprint(text);
+        if let Ok(key) = read(text) {
+            return Ok(key);
+        }
+        let path = self.environment.expand(Path::new(text));
+        let held = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
+        read(&held).map_err(|source| Error::Key { file: path, source })
+    }
+
+    /// Refuses a message that is no plain text, or holds a secret.
+    fn message(&self, message: Option<&str>) -> Result<Option<String>, Error> {
+        let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else { return Ok(None) };
+        if message.len() > LONGEST {
+            return Err(Error::Long(message.len()));
+        }
+        self.gate().check("the message", message.as_bytes()).map_err(repository::Error::from)?;
+        Ok(Some(message.to_owned()))
+    }
+}
+
+/// Makes sure that a key has a role in a run.
+pub(super) fn expect_role(state: &RunState, run: &RunId, key: &str, role: Role) -> Result<(), Error> {
+    if state.keys.has(key, role) {
+        return Ok(());
+    }
+    Err(Error::NoRole { run: run.clone(), key: key.to_owned(), role })
+}
+
+/// Makes sure that a key can decide about an item as the run stands, whatever its role is.
+fn expect_open(state: &RunState, at: usize, by: &str) -> Result<(), Error> {
+    let item = state.graph.item(at).id.clone();
+    if !state.graph.item(at).is_for_people() {
+        return Err(Error::NotForPeople(item));
+    }
+    if state.items[at].phase != Phase::Waiting {
+        return Err(Error::Decided { item, status: state.status(at) });
+    }
+    if let Some(on) = state.blocked_by(at).next() {
+        let status = state.status(on);
+        return Err(Error::TooEarly { item, on: state.graph.item(on).id.clone(), status });
+    }
+    if let Some(document) = state.lacks_document(at) {
+        return Err(Error::NoDocument { item, document: document.clone() });
+    }
+    Ok(state.expect_decider(at, by)?)
+}
+
+/// Returns the digests that a decision is about, each with where it comes from and what it is there, in order.
+pub fn products(about: &About) -> impl Iterator<Item = (&Source, String, &Digest)> {
+    about.iter().flat_map(|(from, products)| products.iter().map(move |(key, digest)| (from, key.to_string(), digest)))
+}
+
+/// Why nothing was decided, and nobody admitted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is said of no item.
+    #[error("say which item: RUN/ITEM")]
+    NoItem,
+    /// It is said of an item.
+    #[error("keys are admitted to a whole run")]
+    WholeRun,
+    /// People have no say in it.
+    #[error("{0:?} waits for nobody's decision: its executor is not `approval`")]
+    NotForPeople(ItemId),
+    /// It was decided, or will not be.
+    #[error("{item:?} is {status} already")]
+    Decided {
+        /// The item.
+        item: ItemId,
+        /// How it stands.
+        status: &'static str,
+    },
+    /// There is nothing to decide about yet.
+    #[error("{item:?} cannot be decided yet: it depends on {on:?}, which is {status}")]
+    TooEarly {
+        /// The item.
+        item: ItemId,
+        /// What it waits for.
+        on: ItemId,
+        /// How that stands.
+        status: &'static str,
+    },
+    /// A document that the item needs is not there.
+    #[error(
+        "{item:?} cannot be decided yet: it needs the document {document:?}, which is not there, or not what is wanted"
+    )]
+    NoDocument {
+        /// The item.
+        item: ItemId,
+        /// The document.
+        document: FilePath,
+    },
+    /// The key may not.
+    #[error("the key {key} has not the role `{role}` in the run {:?}", run.as_str())]
+    NoRole {
+        /// The run.
+        run: RunId,
+        /// The key.
+        key: String,
+        /// The role.
+        role: Role,
+    },
+    /// The item is for others.
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
+    /// There is nothing to admit.
+    #[error("the key {key} has the role `{role}` already")]
+    HasRole {
+        /// The key.
+        key: String,
+        /// The role.
+        role: Role,
+    },
+    /// No key is written like that.
+    #[error("{0:?} is neither the fingerprint of a key, nor a public key, nor a file that holds one")]
+    NoKey(String),
+    /// A file holds none.
+    #[error("{} holds no public key that can sign here", file.display())]
+    Key {
+        /// The file.
+        file: std::path::PathBuf,
+        /// Why.
+        source: crate::ledger::sign::Error,
+    },
+    /// Nobody reads that.
+    #[error("the message has {0} bytes; at most {LONGEST} are recorded")]
+    Long(usize),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The run cannot be changed.
+    #[error(transparent)]
+    Steer(#[from] steer::Error),
+    /// It is not one that we may append to.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// It could not be recorded.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// The log could not be written.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

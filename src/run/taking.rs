@@ -1,0 +1,286 @@
+//! Takes in what others said of our runs in logs of their own: decisions, and documents.
+//!
+//! A statement names the run by the hash of its entry 0, and a decision all the products that it is about; so it holds for these and
+//! nothing else, however far the run went on meanwhile. It is recorded whole, with its signature: `verify` needs nothing besides. What
+//! cannot be taken in yet, since the item waits for something or has other products by now, stays where it is and is looked at again
+//! the next time.
+
+use std::collections::BTreeMap;
+use std::io::Seek as _;
+
+use serde::Serialize;
+
+use crate::git::store::{self, Store};
+use crate::git::{history, refs};
+use crate::ledger::chain;
+use crate::model::decision::{Decision, ItemDecided};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, LogDecided, LogWritten, Product, Role};
+use crate::model::format;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::place::{Kind, Place};
+use crate::model::state::Illegal;
+use crate::repository::{self, Repository};
+use crate::verify::said;
+
+use super::document::{self, InsteadOf, Put};
+use super::target::own_runs;
+use super::{Denied, NewEntry, OpenRun, steer};
+
+/// Something that somebody said, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TakenIn {
+    /// The run.
+    pub run: RunId,
+    /// The key that said it.
+    pub by: String,
+    /// The item that was decided about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId>,
+    /// What was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// The document that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<FilePath>,
+    /// Why it was not taken in; absent where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// One statement, with the commit that makes it.
+struct Statement {
+    by: String,
+    actor: String,
+    commit: String,
+    what: What,
+}
+
+enum What {
+    Decided(LogDecided),
+    Written(LogWritten),
+}
+
+impl Repository {
+    /// Takes in what others said of the runs of this repository that are not over. One that cannot be opened is left alone: who drives it
+    /// is told why.
+    pub fn take_in(&self) -> Result<Vec<TakenIn>, Error> {
+        let mut taken = Vec::new();
+        if self.own_fingerprint().is_none() {
+            return Ok(taken);
+        }
+        for run in own_runs(&self.store)? {
+            let logs = logs_about(&self.store, &run)?;
+            if logs.is_empty() || steer::is_sealed(&self.store, &format::run_ref(&run)) {
+                continue;
+            }
+            match self.opened(&run) {
+                Ok(mut open) => taken.extend(self.take_in_on(&mut open)?),
+                Err(Denied::Refused(_)) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes in what others said of one run.
+    pub fn take_in_on(&self, open: &mut OpenRun) -> Result<Vec<TakenIn>, Error> {
+        let own = open.writer().signer.fingerprint();
+        let conducts = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
+        if open.state.sealed || !conducts {
+            return Ok(Vec::new());
+        }
+        let mut taken = Vec::new();
+        for statement in statements(&self.store, open)? {
+            if open.state.was_said(&statement.commit) {
+                continue;
+            }
+            let told = TakenIn {
+                run: open.id().clone(),
+                by: statement.by.clone(),
+                item: None,
+                decision: None,
+                document: None,
+                refused: None,
+            };
+            taken.push(match &statement.what {
+                What::Decided(said) => {
+                    let refused = decide(open, &statement, said)?;
+                    TakenIn { item: Some(said.item.clone()), decision: Some(said.decision), refused, ..told }
+                }
+                What::Written(said) => {
+                    let refused = self.write(open, &statement, said)?;
+                    TakenIn { document: Some(said.name.clone()), refused, ..told }
+                }
+            });
+        }
+        Ok(taken)
+    }
+
+    /// Puts a document that somebody wrote on the run; says why not.
+    fn write(&self, open: &mut OpenRun, statement: &Statement, said: &LogWritten) -> Result<Option<String>, Error> {
+        if !open.state.keys.has(&statement.by, Role::Document) {
+            return Ok(Some(no_role(&statement.by, Role::Document)));
+        }
+        let put = Put {
+            name: said.name.clone(),
+            product: Product { sha256: said.sha256, oid: said.oid, size: said.size },
+            schema: said.schema.clone(),
+            instead_of: said.previous.map(InsteadOf::Revision),
+            said: Some((statement.actor.clone(), statement.commit.clone())),
+        };
+        if let Some(why) = self.examine(&put)? {
+            return Ok(Some(why));
+        }
+        match document::put(open, &put, &self.schemas()) {
+            Ok(_) => Ok(None),
+            Err(document::Error::Run(error)) => Err(error.into()),
+            Err(document::Error::Store(error)) => Err(error.into()),
+            Err(why) => Ok(Some(why.to_string())),
+        }
+    }
+}
+
+impl Repository {
+    /// Says why the bytes of a document that somebody wrote are not to become part of a run.
+    fn examine(&self, put: &Put) -> Result<Option<String>, Error> {
+        let mut copy = tempfile::tempfile().map_err(Error::Copy)?;
+        match self.store.copy_blob(put.product.oid, &mut copy) {
+            Ok(is) if is == (put.product.sha256, put.product.size) => {}
+            Ok(_) => return Ok(Some("its bytes are not those that it names".to_owned())),
+            Err(store::Error::Missing(_)) => return Ok(Some("its bytes did not come along".to_owned())),
+            Err(other) => return Err(other.into()),
+        }
+        copy.rewind().map_err(Error::Copy)?;
+        let passed = self.gate().check_reader(put.name.as_str(), &mut copy).map_err(Error::Copy)?;
+        Ok(passed.err().map(|secret| secret.to_string()))
+    }
+}
+
+/// Records a decision; says why not.
+fn decide(open: &mut OpenRun, statement: &Statement, said: &LogDecided) -> Result<Option<String>, Error> {
+    if !open.state.keys.has(&statement.by, Role::Approve) {
+        return Ok(Some(no_role(&statement.by, Role::Approve)));
+    }
+    loop {
+        let Some(at) = open.state.graph.position(&said.item) else {
+            return Ok(Some(Illegal::UnknownItem(said.item.clone()).to_string()));
+        };
+        let event = Event::ItemDecided(ItemDecided {
+            item: said.item.clone(),
+            attempt: open.state.items[at].attempts,
+            decision: said.decision,
+            status: open.state.decided_status(at, said.decision),
+            about: said.about.clone(),
+            by: statement.by.clone(),
+            message: said.message.clone(),
+            said: Some(statement.commit.clone()),
+        });
+        match open.propose(&[NewEntry::Plain(event)]) {
+            Ok(Some(_)) => return Ok(None),
+            // Somebody else appended first.
+            Ok(None) => {}
+            Err(super::Error::Illegal(Illegal::OtherProducts(_))) => {
+                return Ok(Some("it is about other products than those that are there".to_owned()));
+            }
+            Err(super::Error::Illegal(why)) => return Ok(Some(why.to_string())),
+            Err(other) => return Err(other.into()),
+        }
+    }
+}
+
+fn no_role(key: &str, role: Role) -> String {
+    format!("the key {key} has not the role `{role}`")
+}
+
+/// Returns the fetched logs that say something of a run, each with its head: what stands in their trees says which.
+fn logs_about(store: &Store, run: &RunId) -> Result<Vec<Oid>, Error> {
+    let mut about = Vec::new();
+    for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
+        let is_log = Place::fetched(&name).is_some_and(|(_, place)| place.kind == Kind::Log);
+        if !is_log {
+            continue;
+        }
+        let Ok(decoded) = chain::decode(store, tip) else { continue };
+        let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
+        let mut holds = folders.iter().map(|folder| store.has_tree_at(decoded.tree, folder));
+        if holds.any(|holds| holds.unwrap_or(false)) {
+            about.push(tip);
+        }
+    }
+    Ok(about)
+}
+
+/// Returns what logs say of a run, in order: of several decisions of one key about the same, the last.
+fn statements(store: &Store, open: &OpenRun) -> Result<Vec<Statement>, Error> {
+    let mut statements: Vec<Statement> = Vec::new();
+    let mut last: BTreeMap<(String, ItemId), usize> = BTreeMap::new();
+    for tip in logs_about(store, open.id())? {
+        // What is not here says nothing: a fetch brings logs whole.
+        for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
+            let (_, raw) = store.read(commit)?;
+            let Some((statement, first)) = statement(open.id(), raw) else { continue };
+            if first != open.first() || statements.iter().any(|known| known.commit == statement.commit) {
+                continue;
+            }
+            if let What::Decided(said) = &statement.what
+                && let Some(before) = last.insert((statement.by.clone(), said.item.clone()), statements.len())
+                && let What::Decided(earlier) = &statements[before].what
+                && earlier.about == said.about
+                && !open.state.was_said(&statements[before].commit)
+            {
+                last.insert((statement.by.clone(), said.item.clone()), before);
+                statements[before] = statement;
+                continue;
+            }
+            statements.push(statement);
+        }
+    }
+    Ok(statements)
+}
+
+/// Reads a commit of a log that says something of a run, with the hash of the entry 0 that it names.
+fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
+    let commit = String::from_utf8(raw).ok()?;
+    // Most entries of a log say something else, and a signature takes longer to check than that.
+    if !commit.contains("\nlog.decided ") && !commit.contains("\nlog.written ") {
+        return None;
+    }
+    let (decoded, by) = said(commit.as_bytes()).ok()?;
+    if decoded.entry.about.run() != Some(run) {
+        return None;
+    }
+    let (first, what) = match decoded.entry.event {
+        Event::LogDecided(said) => (said.first, What::Decided(said)),
+        Event::LogWritten(said) => (said.first, What::Written(said)),
+        _ => return None,
+    };
+    Some((Statement { by, actor: decoded.entry.actor, commit, what }, first))
+}
+
+/// Why nothing was taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The run may not be continued.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// It could not be recorded.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// Runs could not be read.
+    #[error(transparent)]
+    Target(#[from] super::target::Error),
+    /// A document could not be looked at.
+    #[error("a document could not be copied to be looked at")]
+    Copy(#[source] std::io::Error),
+    /// Objects could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The refs could not be listed.
+    #[error(transparent)]
+    Refs(#[from] refs::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

@@ -1,0 +1,132 @@
+//! Between clones: a person signs in the log of his own key, and whoever conducts the run takes it in.
+
+use serde_json::{Value, json};
+
+use super::{as_person, items, person, statuses};
+use crate::common::assert_output;
+use crate::common::ground::Ground;
+
+/// A run that waits in `repo`, and the clone `clone` of somebody with the key `bob`, who may approve and write documents.
+fn shared(items: &[Value], init: &[&str]) -> Ground {
+    let env = crate::common::Environment::empty();
+    std::fs::create_dir(env.repo()).unwrap();
+    let ground = Ground { env };
+    ground.env.git([&["init", "--quiet"][..], init].concat()).success();
+    ground.make();
+    let bob = person(&ground.env, "bob");
+    ground.env.git_in(".", [&["init", "--quiet", "--bare"][..], init, &["hub"]].concat()).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+    let file = ground.plan("r", items);
+    ground.env.handoff(["submit", &file, "--admit", &format!("{bob}=approve,document")]).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    ground.env.handoff(["push"]).success();
+    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    bob_says(&ground, &["fetch"]).success();
+    ground
+}
+
+fn bob_says(ground: &Ground, args: &[&str]) -> crate::common::Output {
+    as_person(&ground.env, "clone", "bob", args)
+}
+
+#[test]
+fn an_approval_travels_in_the_log_of_its_key_and_is_taken_in() {
+    for init in [&[][..], &["--object-format=sha256"]] {
+        let ground = shared(&items(), init);
+        if init.is_empty() {
+            assert_output!("people_an_approval_travels_in_the_1", bob_says(&ground, &["waiting"]));
+            assert_output!(
+                "people_an_approval_travels_in_the_2",
+                bob_says(&ground, &["approve", "origin/r/sign-off", "-m", "reads well"])
+            );
+            assert_output!("people_an_approval_travels_in_the_3", bob_says(&ground, &["waiting"]));
+        } else {
+            bob_says(&ground, &["approve", "origin/r/sign-off", "-m", "reads well"]).success();
+        }
+        bob_says(&ground, &["push"]).success();
+        let fetched = ground.env.handoff(["fetch"]);
+        assert!(fetched.stdout.contains("taken in  r/sign-off approved by SHA256:"), "{fetched}");
+        // Once.
+        assert!(!ground.env.handoff(["fetch"]).stdout.contains("taken in"));
+        ground.env.handoff(["run", "r"]).success();
+        ground.env.handoff(["verify", "r"]).success();
+        ground.passes_fsck();
+        ground.env.handoff(["push"]).success();
+        bob_says(&ground, &["fetch"]).success();
+        bob_says(&ground, &["verify", "origin/r"]).success();
+        if init.is_empty() {
+            assert_output!(
+                "people_an_approval_travels_in_the_4",
+                bob_says(&ground, &["approve", "origin/r/sign-off"]).exit(1)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_document_of_a_teammate_becomes_a_revision_by_him() {
+    let ground = shared(&items(), &[]);
+    ground.env.write("clone/notes.md", "mind the gap\n");
+    assert_output!(
+        "people_a_document_of_a_teammate_1",
+        bob_says(&ground, &["doc", "put", "origin/r", "notes", "notes.md"])
+    );
+    bob_says(&ground, &["push"]).success();
+    assert_output!("people_a_document_of_a_teammate_2", ground.env.handoff(["--json", "fetch"]));
+    assert_output!("people_a_document_of_a_teammate_3", ground.env.handoff(["doc", "log", "r", "notes"]));
+    assert_eq!(ground.env.handoff(["doc", "get", "r", "notes"]).success(), "mind the gap\n");
+    ground.env.handoff(["approve", "r/sign-off"]).success();
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.handoff(["verify", "r"]).success();
+    ground.passes_fsck();
+}
+
+#[test]
+fn an_approval_holds_for_the_products_that_it_names_alone_however_far_the_run_went_on() {
+    let mut items = items();
+    items[1]["needs"] = json!({ "notes": { "from": "@documents", "select": { "kind": "document", "name": "notes" } } });
+    let ground = shared(&items, &[]);
+    ground.env.write("repo/notes", "first");
+    ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
+    ground.env.handoff(["push"]).success();
+    bob_says(&ground, &["fetch"]).success();
+    bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
+    bob_says(&ground, &["push"]).success();
+    ground.env.write("repo/notes", "second");
+    ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
+    let said = ground.env.handoff(["fetch"]).stderr;
+    assert!(said.contains("is not taken in: it is about other products than those that are there"), "{said}");
+    assert_eq!(statuses(&ground, "r"), "done ready pending");
+    // The old words come back, and so does what they are about: they hold again.
+    ground.env.write("repo/notes", "first");
+    ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert_eq!(statuses(&ground, "r"), "done done done");
+    ground.env.handoff(["verify", "r"]).success();
+}
+
+#[test]
+fn of_two_words_about_the_same_the_last_counts() {
+    let ground = shared(&items(), &[]);
+    bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
+    bob_says(&ground, &["reject", "origin/r/sign-off", "-m", "on second thought"]).success();
+    bob_says(&ground, &["push"]).success();
+    let fetched = ground.env.handoff(["fetch"]);
+    assert!(fetched.stdout.contains("r/sign-off rejected by"), "{fetched}");
+    assert_eq!(ground.item("r", "sign-off").reason, "rejected: on second thought");
+}
+
+#[test]
+fn the_words_of_somebody_without_the_role_are_not_taken_in() {
+    let ground = shared(&items(), &[]);
+    person(&ground.env, "eve");
+    let eve = |args: &[&str]| as_person(&ground.env, "clone", "eve", args);
+    assert_output!("people_the_words_of_somebody_without_1", eve(&["approve", "origin/r/sign-off"]).exit(1));
+    assert_output!(
+        "people_the_words_of_somebody_without_2",
+        eve(&["doc", "put", "origin/r", "notes", "a.txt"]).exit(1)
+    );
+    // A run that says otherwise has another entry 0, and is another run.
+    ground.env.handoff(["cancel", "r"]).success();
+}

@@ -1,0 +1,250 @@
+//! What nobody can do in another's name.
+
+use std::collections::BTreeMap;
+
+use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::{self, Draft, Link};
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::decision::About;
+use git_handoff::model::entry::{Decision, Event, ItemDecided, LogDecided, Outcome, Role, RunAdmitted};
+use git_handoff::model::format;
+use git_handoff::model::name::ItemId;
+use git_handoff::verify::{Options, State};
+
+use crate::common::lab::{Lab, assert_fails, key};
+use crate::common::teller::Teller;
+
+const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
+  {"id":"build","executor":"command","inputs":{"command":["true"]}},
+  {"id":"sign-off","executor":"approval","depends_on":["build"]}]}"#;
+
+fn item(text: &str) -> ItemId {
+    text.parse().unwrap()
+}
+
+/// A run in which `build` is done, and to which `bob` was admitted.
+fn begun<'a>(lab: &'a Lab, bob: &Signer, role: Role) -> Teller<'a> {
+    let mut teller = Teller::submit(lab, PLAN);
+    teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role }), Vec::new());
+    teller.fire("build");
+    teller.done("build", &[("outputs/report", b"fine\n")]);
+    teller
+}
+
+fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
+    let at = teller.state.graph.position(&item("sign-off")).unwrap();
+    ItemDecided {
+        item: item("sign-off"),
+        attempt: 0,
+        decision: Decision::Approved,
+        status: Outcome::Done,
+        about: teller.state.decided_about(at),
+        by: by.fingerprint(),
+        message: None,
+        said: None,
+    }
+}
+
+/// Has a key say in its log what an entry is to record, and returns the commit.
+fn said(lab: &Lab, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
+    let ItemDecided { item, decision, about, message, .. } = e.clone();
+    let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message };
+    let head = chain::tip(&lab.store, &format::log_ref(&by.fingerprint())).unwrap();
+    let run: git_handoff::model::name::RunId = "handoff-dag-1".parse().unwrap();
+    let blob = lab.store.write_blob(&event.canonical()).unwrap();
+    let edits = vec![(format::decided_path(&run, &event.item), Edit::Blob(blob))];
+    let draft = Draft { about: run.into(), event: Event::LogDecided(event), edits };
+    let (_, links): (_, Vec<Link>) = lab.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
+    String::from_utf8(lab.store.read(links[0].commit).unwrap().1).unwrap()
+}
+
+/// The leaf hash of the first entry that a teller will write.
+fn first(lab: &Lab, bob: &Signer) -> git_handoff::model::digest::Digest {
+    begun(lab, bob, Role::Approve).write(&lab.signer).links[0].hash
+}
+
+/// Verifies as somebody who knows both.
+fn options(lab: &Lab) -> Options {
+    lab.options()
+}
+
+#[test]
+fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    // Signed into the run.
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    let event = decided(&teller, &bob);
+    teller.add(Event::ItemDecided(event.clone()), Vec::new());
+    teller.by(&bob);
+    teller.seal();
+    lab.finish(teller);
+    let report = lab.verify_with(&options(&lab));
+    assert!(report.intact && report.row("plan").unwrap().state == State::Ok, "{}", report.to_text(false));
+    // Taken in.
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let statement = said(&lab, &bob, first(&lab, &bob), &event);
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    teller.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+    teller.seal();
+    lab.finish(teller);
+    let report = lab.verify_with(&options(&lab));
+    assert!(report.intact, "{}", report.to_text(false));
+    assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
+}
+
+#[test]
+fn nobody_decides_in_anothers_name() {
+    type Bend = (&'static str, fn(&mut ItemDecided), &'static str);
+    let bends: [Bend; 5] = [
+        ("another word", |e| e.decision = Decision::Rejected, "it says something else than the entry"),
+        ("another message", |e| e.message = Some("fine".into()), "it says something else than the entry"),
+        ("nothing that is about it", |e| e.about = About::new(), "it says something else than the entry"),
+        ("another key", |e| e.by = Lab::new().signer.fingerprint(), "it says something else than the entry"),
+        (
+            "a signature that does not match",
+            |e| {
+                let said = e.said.take().unwrap();
+                e.said = Some(said.replace("\"decision\":\"approved\"", "\"decision\":\"rejected\""));
+                e.decision = Decision::Rejected;
+            },
+            "what it takes in does not hold",
+        ),
+    ];
+    for (what, bend, part) in bends {
+        let lab = Lab::new();
+        let bob = key(lab.path(), 2);
+        let honest = decided(&begun(&lab, &bob, Role::Approve), &bob);
+        let statement = said(&lab, &bob, first(&lab, &bob), &honest);
+        let mut event = ItemDecided { said: Some(statement), ..honest };
+        bend(&mut event);
+        let mut teller = begun(&lab, &bob, Role::Approve);
+        teller.add(Event::ItemDecided(event), Vec::new());
+        teller.seal();
+        lab.finish(teller);
+        let report = lab.verify_with(&options(&lab));
+        println!("{what}");
+        assert_fails(&report, "signature", part);
+    }
+    // Without any statement, it is who signs that decided.
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    let event = decided(&teller, &bob);
+    teller.add(Event::ItemDecided(event), Vec::new());
+    teller.seal();
+    lab.finish(teller);
+    assert_fails(&lab.verify_with(&options(&lab)), "signature", "and says that");
+}
+
+#[test]
+fn a_statement_about_another_run_or_a_second_time_is_none() {
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let honest = decided(&begun(&lab, &bob, Role::Approve), &bob);
+    let other = said(&lab, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    teller.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }), Vec::new());
+    teller.seal();
+    lab.finish(teller);
+    assert_fails(&lab.verify_with(&options(&lab)), "signature", "it says something else than the entry");
+
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let mut rejected = decided(&begun(&lab, &bob, Role::Approve), &bob);
+    (rejected.decision, rejected.status) = (Decision::Rejected, Outcome::Failed);
+    rejected.said = Some(said(&lab, &bob, first(&lab, &bob), &rejected));
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    teller.add(Event::ItemDecided(rejected.clone()), Vec::new());
+    teller.requeue("sign-off", git_handoff::model::entry::Again::Operator);
+    teller.add(Event::ItemDecided(rejected), Vec::new());
+    teller.close();
+    teller.seal();
+    lab.finish(teller);
+    assert_fails(&lab.verify_with(&options(&lab)), "plan", "taken in a second time");
+}
+
+#[test]
+fn a_key_does_what_its_role_is_and_no_more() {
+    type Adds = fn(&mut Teller<'_>, &Signer);
+    let acts: [(Role, Adds); 4] = [
+        (Role::Approve, |teller, bob| {
+            let event = decided(teller, bob);
+            teller.add(Event::ItemDecided(event), Vec::new());
+        }),
+        (Role::Document, |teller, _| teller.document("notes", None, b"text")),
+        (Role::Own, |teller, bob| {
+            teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role: Role::Own }), Vec::new());
+        }),
+        (Role::Work, |teller, _| teller.fail("sign-off")),
+    ];
+    for role in Role::ALL {
+        for (wanted, act) in acts {
+            let lab = Lab::new();
+            let bob = key(lab.path(), 2);
+            let mut teller = begun(&lab, &bob, role);
+            act(&mut teller, &bob);
+            teller.by(&bob);
+            lab.finish(teller);
+            let report = lab.verify_with(&options(&lab));
+            let row = report.row("signature").unwrap();
+            let refused = row.state == State::Failed && row.detail.contains(&format!("has not the role {wanted}"));
+            assert_eq!(refused, role != wanted, "{role}, {wanted}: {}", row.detail);
+        }
+        // Only those seal whom entry 0 names, whatever they became since.
+        let lab = Lab::new();
+        let bob = key(lab.path(), 2);
+        let mut teller = begun(&lab, &bob, role);
+        teller.skip("sign-off");
+        teller.seal();
+        teller.by(&bob);
+        lab.finish(teller);
+        let report = lab.verify_with(&options(&lab));
+        let detail = &report.row("signature").unwrap().detail;
+        let seals = [Role::Own, Role::Work].contains(&role);
+        let why =
+            if seals { "which entry 0 does not name, and so cannot seal" } else { "has not the role own or work" };
+        assert!(detail.contains(why), "{role}: {detail}");
+    }
+}
+
+#[test]
+fn who_was_not_admitted_by_an_owner_was_not_admitted() {
+    let lab = Lab::new();
+    let (bob, eve) = (key(lab.path(), 2), key(lab.path(), 3));
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    teller.add(Event::RunAdmitted(RunAdmitted { key: eve.fingerprint(), role: Role::Approve }), Vec::new());
+    teller.by(&bob);
+    let event = decided(&teller, &eve);
+    teller.add(Event::ItemDecided(event), Vec::new());
+    teller.by(&eve);
+    teller.seal();
+    lab.finish(teller);
+    let report = lab.verify_with(&options(&lab));
+    assert_fails(&report, "signature", "has not the role own (and 1 more)");
+}
+
+#[test]
+fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() {
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let mut teller = begun(&lab, &bob, Role::Approve);
+    teller.add(
+        Event::ItemReconciled(git_handoff::model::entry::ItemReconciled {
+            item: item("sign-off"),
+            attempt: 0,
+            status: Outcome::Done,
+            reason: None,
+            exit: None,
+            duration_ms: 0,
+            products: BTreeMap::new(),
+            verify: None,
+            transcript: None,
+        }),
+        Vec::new(),
+    );
+    teller.seal();
+    lab.finish(teller);
+    assert_fails(&lab.verify_with(&options(&lab)), "plan", "no running attempt");
+}

@@ -1,0 +1,52 @@
+//! Quorums of people.
+
+use serde_json::json;
+
+use super::{as_person, person, statuses};
+use crate::common::assert_output;
+use crate::common::ground::Ground;
+
+/// Two of three people are to approve what `build` makes; `ship` comes then.
+fn quorum() -> Ground {
+    let ground = Ground::new();
+    let (bob, eve) = (person(&ground.env, "bob"), person(&ground.env, "eve"));
+    let reviewer = json!({ "executor": "approval", "inputs": {} });
+    let build = json!({ "id": "build", "executor": "command", "inputs": {
+        "command": super::BUILD,
+        "quorum": {
+            "reviewers": [reviewer, reviewer, reviewer],
+            "threshold": 2,
+            "commit": { "executor": "command", "inputs": { "command": "mkdir outputs; echo out >outputs/shipped" } },
+            "onReject": "block",
+        },
+    } });
+    ground.env.write("p.json", &json!({ "id": "q", "pattern": "quorum", "items": [build] }).to_string());
+    let admitted = [format!("{bob}=approve"), format!("{eve}=approve")];
+    ground.env.handoff(["submit", "../p.json", "--admit", &admitted[0], "--admit", &admitted[1]]).success();
+    ground.env.handoff(["run", "q"]).ends(4);
+    ground
+}
+
+#[test]
+fn a_quorum_of_people_is_one_of_different_people() {
+    let ground = quorum();
+    ground.env.handoff(["approve", "q/build::rev-0"]).success();
+    assert_output!("people_a_quorum_of_people_is_1", ground.env.handoff(["approve", "q/build::rev-1"]).exit(1));
+    ground.env.handoff(["run", "q"]).ends(4);
+    as_person(&ground.env, "repo", "bob", &["approve", "q/build::rev-1"]).success();
+    as_person(&ground.env, "repo", "eve", &["reject", "q/build::rev-2", "-m", "no"]).success();
+    assert_output!("people_a_quorum_of_people_is_2", ground.env.handoff(["run", "q"]));
+    assert_eq!(statuses(&ground, "q"), "done done done done done");
+    ground.env.handoff(["verify", "q"]).success();
+}
+
+#[test]
+fn a_quorum_that_is_missed_ships_nothing() {
+    let ground = quorum();
+    for (who, word, item) in [("bob", "reject", "q/build::rev-0"), ("eve", "reject", "q/build::rev-1")] {
+        as_person(&ground.env, "repo", who, &[word, item]).success();
+    }
+    ground.env.handoff(["approve", "q/build::rev-2"]).success();
+    assert_output!("people_a_quorum_that_is_missed_1", ground.env.handoff(["run", "q"]).exit(4));
+    ground.env.handoff(["verify", "q"]).ends(4);
+}
