@@ -57,9 +57,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if pushed.left_out().next().is_some() {
         return Ok(ending);
     }
-    if !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread)) {
+    let moved = moves.iter().any(|moved| moved.status.moves());
+    if !moved && !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread)) {
         output.note("there are no runs or threads here");
-    } else if !moves.iter().any(|moved| moved.status.moves()) {
+    } else if !moved {
         output.note("the remote has everything already");
     } else if request.dry_run {
         output.note("nothing was pushed: --dry-run");

@@ -11,10 +11,18 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::plan::ProductKey;
 use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
 
-/// Proves what an item of a sealed run handed over, or one product of it.
+/// Proves what an item of a sealed run handed over, or one product of it; of one that people decided about, who decided what.
 pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
     let links = read(store, reference)?;
     let (before, seal) = sealed(&links)?;
+    if let Some(at) = before.iter().rposition(|link| is_decided(&link.entry, item)) {
+        if let Some(key) = product {
+            return Err(Error::NoProduct(item.clone(), key.clone()));
+        }
+        let leaves = leaves(before);
+        let shown = vec![Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }];
+        return Ok(Proof { item: Some(item.clone()), shown, ..begin(store, &links[0], seal, &leaves)? });
+    }
     let ended = before.iter().rposition(|link| done(&link.entry).is_some_and(|e| e.item == *item));
     let ended = ended.ok_or_else(|| Error::NotDone(item.clone()))?;
     let reconciled = done(&before[ended].entry).expect("it was found as one that is done");
@@ -90,6 +98,11 @@ fn done(entry: &Entry) -> Option<&ItemReconciled> {
         Event::ItemReconciled(e) if e.status == Outcome::Done => Some(e),
         _ => None,
     }
+}
+
+/// Whether an entry says that people decided about an item, which is done by that.
+fn is_decided(entry: &Entry, item: &ItemId) -> bool {
+    matches!(&entry.event, Event::ItemDecided(e) if e.item == *item && e.status == Outcome::Done)
 }
 
 fn path(leaves: &[Digest], at: usize) -> Vec<Digest> {

@@ -113,6 +113,12 @@ impl Repository {
         expect_open(&run.state, at, &by)?;
         let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
         let first = run.links.first().map(|link| link.hash).ok_or_else(|| super::Error::Unknown(run.run.clone()))?;
+        // What our key said of other votes may not be taken in yet.
+        let said = |other: &usize| self.decided_elsewhere(&by, &run.run, first, (*other, &run.state)).is_some();
+        if let Some(other) = run.state.votes_beside(at).find(said) {
+            let id = |at: usize| run.state.graph.item(at).id.clone();
+            return Err(Illegal::SecondVote(id(at), id(other), by).into());
+        }
         let said = LogDecided { log: by.clone(), first, item: item.clone(), decision, about: about.clone(), message };
         let edits = vec![(format::decided_path(&run.run, &item), Edit::Bytes(said.canonical()))];
         log::say(&writer, &run.run, &Event::LogDecided(said), &edits)?;

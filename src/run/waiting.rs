@@ -86,7 +86,7 @@ impl Repository {
 
     /// Returns what our key last decided about an item, by its log: the word counts for these products alone. A log that cannot be read
     /// says nothing.
-    fn decided_elsewhere(
+    pub(super) fn decided_elsewhere(
         &self,
         key: &str,
         run: &RunId,

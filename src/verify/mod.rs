@@ -48,7 +48,7 @@ pub use logs::Logs;
 pub use proof::{Beside, verify_proof};
 pub use proven::Proven;
 pub use received::{Chain, received};
-pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
+pub use report::{Claim, Decided, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;

@@ -20,8 +20,9 @@ use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
 use super::findings::{Findings, Verdict};
-use super::report::{Facts, Report, Since, Verdicts};
+use super::report::{Facts, Report, Since, Verdicts, decisions};
 use super::rows::Rows;
+use super::said;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
@@ -108,18 +109,20 @@ impl<'p> Revealed<'p> {
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
+            decisions: decisions(self.entries().map(|(entry, _)| &entry.event)),
         }
     }
 
     /// Returns how the item came out that the proof is about; the end of its attempt says it.
     fn outcome(&self) -> Option<Outcomes> {
         let ends = self.shown.iter().flatten().find_map(|shown| match &shown.entry.event {
-            Event::ItemReconciled(end) => Some(end),
+            Event::ItemReconciled(end) => Some((end.status, end.is_red())),
+            Event::ItemDecided(end) => Some((end.status, end.is_red())),
             _ => None,
         });
-        let end = ends.filter(|_| self.proof.item.is_some())?;
+        let (status, red) = ends.filter(|_| self.proof.item.is_some())?;
         let mut outcome = Outcomes::default();
-        outcome.add(if end.status == Outcome::Done { Phase::Done } else { Phase::Failed }, end.is_red());
+        outcome.add(if status == Outcome::Done { Phase::Done } else { Phase::Failed }, red);
         Some(outcome)
     }
 
@@ -209,8 +212,27 @@ impl<'p> Revealed<'p> {
         }
     }
 
-    /// One attempt of the item is shown, which handed the product over.
+    /// One decision about the item is shown, which holds.
+    fn check_decision(&self, item: &ItemId, decided: &Shown<'_>) -> Result<(), &'static str> {
+        let event = &decided.entry.event;
+        let Event::ItemDecided(end) = event else { return Err("what is shown is not a dispatch and an end") };
+        if end.item != *item || end.status != Outcome::Done {
+            return Err("what is shown is not a decision that ended the item as done");
+        }
+        if self.proof.product.is_some() {
+            return Err("what people decide about hands nothing over");
+        }
+        match said::check(&self.proof.run, self.first.decoded().map(|first| first.hash), event) {
+            Some(Err(_)) => Err("the decision is not what the key said that is to have made it"),
+            _ => Ok(()),
+        }
+    }
+
+    /// One attempt of the item is shown, which handed the product over; or what people decided about it.
     fn check_attempt(&self, item: &ItemId) -> Result<(), &'static str> {
+        if let [Ok(decided)] = self.shown.as_slice() {
+            return self.check_decision(item, decided);
+        }
         let [Ok(fired), Ok(ended)] = self.shown.as_slice() else {
             return Err("a dispatch and an end are to be shown, and nothing else");
         };

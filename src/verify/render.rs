@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::model::printable::{Color, Painted, cut, line};
 
-use super::{Anchored, Claim, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered};
+use super::{
+    Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered,
+};
 
 /// Where the headline begins.
 const HEADLINE_AT: usize = 64;
@@ -17,6 +19,9 @@ const PARTIAL: &str = "PARTIAL";
 
 /// More of what nothing vouches for is counted, not shown to people.
 const UNCOVERED: usize = 20;
+
+/// How many decisions are shown to people.
+const DECISIONS: usize = 20;
 
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
@@ -40,6 +45,10 @@ impl Report {
         });
         if let Some(rules) = self.rules {
             report["rules"] = json!(rules);
+        }
+        if !self.decisions.is_empty() {
+            let one = |it: &Decided| json!({ "item": it.item, "decision": it.decision, "by": it.by });
+            report["decisions"] = self.decisions.iter().map(one).collect();
         }
         if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
             report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
@@ -80,6 +89,14 @@ impl Report {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {outcome}", "outcome")).end();
         }
+        for decided in self.decisions.iter().take(DECISIONS) {
+            let said = format!(" {:<10} {}", "decided", self.decided(decided));
+            text = text.painted(State::Ok.mark(), paint(State::Ok)).words(&said).end();
+        }
+        if let more @ 1.. = self.decisions.len().saturating_sub(DECISIONS) {
+            let said = format!(" {:<10} and {more} more, which --json lists", "decided");
+            text = text.painted(State::Ok.mark(), paint(State::Ok)).words(&said).end();
+        }
         for timed in &self.times {
             let (state, said) = match &timed.at {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
@@ -98,6 +115,18 @@ impl Report {
         }
         let footer = self.footer();
         if footer.is_empty() { text } else { text.words(&footer).end() }
+    }
+
+    /// Says who decided what; whose key it is, as far as the verifier knows.
+    fn decided(&self, decided: &Decided) -> String {
+        let Decided { item, decision, by } = decided;
+        let known = self.signers.iter().find(|signer| signer.fingerprint == *by);
+        let whose = match known.map(|signer| (&signer.principal, signer.trusted)) {
+            Some((Some(principal), _)) => principal.clone(),
+            Some((None, true)) => "this repository's key".to_owned(),
+            _ => by.clone(),
+        };
+        format!("{item} {} by {whose}", decision.word())
     }
 
     fn footer(&self) -> String {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::ledger::merkle::TreeHead;
 use crate::model::confinement::missing;
+use crate::model::decision::Decision;
 use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Event;
+use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 
 use super::findings::Verdict;
@@ -162,6 +165,8 @@ pub struct Report {
     pub plan: Option<Digest>,
     /// The digest of the rules that the queue and the pattern add to the plan's, as entry 0 says; none where they add none.
     pub rules: Option<Digest>,
+    /// What people decided about items, in the order of the entries.
+    pub decisions: Vec<Decided>,
     /// The commit that the run starts from, as entry 0 says.
     pub base: Option<Oid>,
     /// Who submitted the run, as entry 0 claims.
@@ -205,6 +210,27 @@ pub(super) struct Facts {
     pub(super) base: Option<Oid>,
     pub(super) actor: Option<String>,
     pub(super) pinned_clock: bool,
+    pub(super) decisions: Vec<Decided>,
+}
+
+/// What somebody decided about an item.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The item.
+    pub item: ItemId,
+    /// What was decided.
+    pub decision: Decision,
+    /// The key that decided; whether it did, row signature says.
+    pub by: String,
+}
+
+/// Returns what people decided, by entries in their order.
+pub(super) fn decisions<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<Decided> {
+    let decided = events.filter_map(|event| match event {
+        Event::ItemDecided(e) => Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone() }),
+        _ => None,
+    });
+    decided.collect()
 }
 
 impl Facts {
@@ -222,6 +248,7 @@ impl Facts {
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
+            decisions: decisions(case.chain.links.iter().map(|link| &link.entry.event)),
         }
     }
 }
@@ -276,6 +303,7 @@ impl Verdicts {
             times: self.times,
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
+            decisions: facts.decisions,
             uncovered: Vec::new(),
         }
     }

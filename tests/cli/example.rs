@@ -167,6 +167,7 @@ fn the_examples_run_as_they_are() {
         ("gate", "gate-1"),
         ("map-reduce", "map-reduce-1"),
         ("quorum", "quorum-1"),
+        ("approvals", "approvals-1"),
     ];
     for (name, run) in examples_of {
         let env = Environment::empty();

@@ -23,6 +23,17 @@ fn a_run_waits_for_somebodys_approval_and_goes_on_after_it() {
     assert_output!("people_a_run_waits_for_somebodys_7", ground.env.handoff(["status", "r"]));
     assert_output!("people_a_run_waits_for_somebodys_8", ground.env.handoff(["verify", "r"]));
     ground.passes_fsck();
+    let proof = ground.env.handoff(["prove", "r/sign-off"]).success();
+    ground.env.write("proof.json", &proof);
+    assert_output!(
+        "people_a_run_waits_for_somebodys_9",
+        ground.env.handoff_in("home", ["verify", "--proof", "../proof.json"])
+    );
+    for (from, to) in [("\"decision\":\"approved\"", "\"decision\":\"rejected\""), ("reads well", "reads badly")] {
+        assert!(proof.contains(from), "{proof}");
+        ground.env.write("forged.json", &proof.replace(from, to));
+        ground.env.handoff_in("home", ["verify", "--proof", "../forged.json"]).ends(3);
+    }
 }
 
 #[test]

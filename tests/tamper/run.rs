@@ -9,14 +9,15 @@ use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{
-    Again, Cause, Event, Exit, ItemDropped, Outcome, RunConcluded, RunEnded, Transcript, Verified, VerifiedBy,
+    Again, Cause, Decision, Event, Exit, ItemDecided, ItemDropped, Outcome, Role, RunAdmitted, RunConcluded, RunEnded,
+    Transcript, Verified, VerifiedBy,
 };
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{Report, State};
 
-use crate::common::lab::Lab;
+use crate::common::lab::{Lab, key};
 use crate::common::teller::{Teller, Told};
 
 pub(crate) const RUN: &str = "refs/handoff/runs/handoff-dag-1";
@@ -32,7 +33,8 @@ pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
 "spec":{"from":"@artifacts","select":{"kind":"output","path":"spec.md"}}}},
 {"id":"break","executor":"command","inputs":{"command":["false"]}},
 {"id":"after","executor":"command","inputs":{"command":["true"]},"depends_on":["break"]},
-{"id":"never","executor":"command","inputs":{"command":["true"]}}],
+{"id":"never","executor":"command","inputs":{"command":["true"]}},
+{"id":"sign-off","executor":"approval","depends_on":["make"]}],
 "artifacts":{"spec.md":"spec.md"},
 "rules":[{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":8}]},
 "create":{"executor":"command","inputs":{"command":["again"]}}},
@@ -48,12 +50,27 @@ pub(crate) enum End {
 /// Tells the whole story.
 pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     let mut run = Teller::submit(lab, PLAN);
+    run.add(
+        Event::RunAdmitted(RunAdmitted { key: key(lab.path(), 4).fingerprint(), role: Role::Document }),
+        Vec::new(),
+    );
     run.fire("make");
     run.requeue("make", Again::Failure);
     run.fire("make");
     run.requeue("make", Again::Crash);
     run.fire("make");
     run.done("make", &[("patch", b"diff make\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
+    let decided = ItemDecided {
+        item: ItemId::parse("sign-off").unwrap(),
+        attempt: 0,
+        decision: Decision::Approved,
+        status: Outcome::Done,
+        about: run.state.decided_about(6),
+        by: lab.signer.fingerprint(),
+        message: Some("as agreed".to_owned()),
+        said: None,
+    };
+    run.add(Event::ItemDecided(decided), Vec::new());
     run.document("notes", Some("notes@1"), b"first\n");
     run.fire("other");
     let score: &[u8] = b"{\"score\":7}\n";

@@ -88,15 +88,18 @@ impl RunState {
         }
     }
 
+    /// Returns the other votes about the same as an item's, if that is one.
+    pub fn votes_beside(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        let same = move |other: &usize| {
+            *other != at && self.votes(*other) && self.graph.dependencies(*other) == self.graph.dependencies(at)
+        };
+        let count = if self.votes(at) { self.items.len() } else { 0 };
+        (0..count).filter(same)
+    }
+
     /// Returns the other vote about the same that a key has given: several votes are those of several people.
     fn voted(&self, at: usize, by: &str) -> Option<&ItemId> {
-        let same = |other: &usize| {
-            *other != at
-                && self.items[*other].decided_by.as_deref() == Some(by)
-                && self.votes(*other)
-                && self.graph.dependencies(*other) == self.graph.dependencies(at)
-        };
-        let other = self.votes(at).then(|| (0..self.items.len()).find(same)).flatten()?;
+        let other = self.votes_beside(at).find(|other| self.items[*other].decided_by.as_deref() == Some(by))?;
         Some(&self.graph.item(other).id)
     }
 

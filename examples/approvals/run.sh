@@ -1,0 +1,42 @@
+#!/bin/sh
+# Two people approve a change in clones of their own, over a bare remote; who conducts the run takes their words in, and can make none.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../common.sh"
+enter_repository "$here"
+
+git init --quiet --bare --initial-branch=main "$scratch/hub"
+git remote add origin "$scratch/hub"
+git push --quiet --set-upstream origin main
+for who in bob carol; do
+	ssh-keygen -q -t ed25519 -N '' -C "$who" -f "$scratch/$who"
+	git clone --quiet "$scratch/hub" "$scratch/clone-$who"
+	git -C "$scratch/clone-$who" config handoff.signingKey "$scratch/$who"
+	git -C "$scratch/clone-$who" config user.name "$who"
+	git -C "$scratch/clone-$who" config user.email "$who@localhost"
+done
+
+show git handoff submit plan.json --admit "$scratch/bob.pub=approve" --admit "$scratch/carol.pub=approve"
+# Nothing is left to do but to decide: exit 4.
+show git handoff run approvals-1 || test $? = 4
+show git handoff push
+
+cd "$scratch/clone-bob"
+show git handoff fetch
+show git handoff waiting
+show git handoff approve "origin/approvals-1/change::rev-0" -m "agreed with the shops"
+# One key is one vote.
+if show git handoff approve "origin/approvals-1/change::rev-1"; then exit 1; fi
+show git handoff push
+
+cd "$scratch/clone-carol"
+show git handoff fetch
+show git handoff approve "origin/approvals-1/change::rev-1"
+show git handoff push
+
+cd "$scratch/repository"
+show git handoff fetch
+show git handoff run approvals-1
+show git handoff cat approvals-1/change::commit:outputs/prices.txt
+show git handoff verify approvals-1
