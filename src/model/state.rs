@@ -3,6 +3,7 @@
 mod counted;
 mod edges;
 mod extend;
+mod lines;
 mod promises;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +19,8 @@ use super::name::{FilePath, ItemId};
 use super::plan::{Item, ProductKey};
 use super::rule::{Gate, Rule};
 pub use edges::Edge;
-pub use extend::{CANNOT, Fitting};
+pub use extend::{CANNOT, EARLY, Fitting};
+use lines::Lines;
 
 /// The state of a run.
 #[derive(Clone, Debug)]
@@ -47,6 +49,7 @@ pub struct RunState {
     concluded: Vec<RunConcluded>,
     /// The items that others stand for now, and which ones.
     successors: BTreeMap<ItemId, ItemId>,
+    lines: Lines,
     /// The gates, by their items.
     gates: BTreeMap<ItemId, Gate>,
     /// How many entries there are, so that a revision knows which one it came by.
@@ -78,6 +81,7 @@ impl RunState {
             rounds: BTreeMap::new(),
             concluded: Vec::new(),
             successors: BTreeMap::new(),
+            lines: Lines::default(),
             gates: BTreeMap::new(),
             entries: 1,
             changes: 0,
@@ -329,6 +333,7 @@ impl RunState {
         if !self.is_settled() || self.closed.is_some() || self.cancelled.is_some() {
             return Err(Illegal::EndedUnsettled);
         }
+        self.end_early();
         *field(self) = Some(reason.to_owned());
         Ok(())
     }
