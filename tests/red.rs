@@ -166,6 +166,47 @@ fn a_workers_own_word_makes_it_red_and_never_fails_it() {
 }
 
 #[test]
+fn a_word_that_cannot_be_understood_is_none_for_the_result() {
+    let ground = ground();
+    let says = |word: &str| format!("printf '%s' '{word}' >\"$HANDOFF_RESULT\"");
+    let words = [
+        r#"{"verify":{"passed":"false"}}"#,
+        r#"{"verify":{"passed":null}}"#,
+        r#"{"verify":{"passed":0}}"#,
+        r#"{"verify":{}}"#,
+        r#"{"verify":false}"#,
+        r#"{"verify":{"passed":false,"passed":true}}"#,
+    ];
+    let mut items: Vec<Value> =
+        words.iter().enumerate().map(|(at, word)| command(&format!("odd-{at}"), &says(word))).collect();
+    // Whoever was to judge and left what nobody can read has judged nothing good.
+    let unread = ["no json", r#"{"verify":{"passed":true}} more"#].map(says);
+    let unread = unread
+        .into_iter()
+        .chain(["mkfifo $HANDOFF_RESULT".to_owned(), "head -c 2000000 /dev/zero >$HANDOFF_RESULT".to_owned()]);
+    let unread: Vec<String> = unread.collect();
+    let gates: Vec<Value> =
+        unread.iter().enumerate().map(|(at, script)| command(&format!("gate-{at}"), script)).collect();
+    let rules: Vec<Value> = (0..gates.len())
+        .map(|at| json!({ "id": format!("g{at}"), "gate": { "item": format!("gate-{at}") } }))
+        .collect();
+    items.extend(gates);
+    items.push(command("free", &says("no json")));
+    items.push(command("summary", &says(r#"{"summary":"s","verify":null}"#)));
+    ground.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
+    ground.env.handoff(["submit", "../r.json"]).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    let seen = ground.items("r");
+    for (id, item) in &seen {
+        let is_read = ["free", "summary"].contains(&id.as_str());
+        let reason = if is_read { "" } else { "verify-failed: by the worker's own word, which cannot be read" };
+        assert_eq!((item.status.as_str(), item.reason.as_str()), ("done", reason), "{id}");
+    }
+    assert_eq!(outcome(&ground.status("r"))["red"], 10);
+    ground.ends_intact("r");
+}
+
+#[test]
 fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
     let ground = ground();
     ground.config("handoff.executor.leaks.command", EDIT);

@@ -358,3 +358,18 @@ fn what_cannot_be_asked_is_refused() {
     assert_eq!(place.handoff(&["verify", "--commits", "main..feature", "r"]).0, 2);
     assert_eq!(verified(&place, "feature..main"), (0, Vec::new()));
 }
+
+#[test]
+fn what_did_not_pass_its_check_is_shown_to_be_red() {
+    let place = Place::new();
+    let red = r#"echo red > red.txt; echo '{"verify":{"passed":false}}' > "$HANDOFF_RESULT""#;
+    let plan = place.plan("r", &[("red", red, None)]);
+    let (code, ..) = place.handoff(&["run", &plan]);
+    assert_eq!(code, 4);
+    place.git(&["checkout", "--quiet", "-b", "feature"]);
+    assert_eq!(place.handoff(&["apply", "r", "--commit", "--allow-red"]).0, 0);
+    let (code, listed, _) = place.handoff(&["verify", "--commits", "main..feature"]);
+    assert!(code == 0 && listed.starts_with("! ") && listed.contains("product  r/red, red"), "{listed}");
+    let (code, shown, _) = place.handoff(&["whence", "feature"]);
+    assert!(code == 0 && shown.starts_with("! ") && shown.contains("red, attempt 1, done, red "), "{shown}");
+}

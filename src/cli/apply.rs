@@ -50,8 +50,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if !applied.conflicts.is_empty() {
         return Ok(Ending::Refused);
     }
+    if let Some(by) = item.and_then(|at| view.state.replaced_by(at)) {
+        output.warn(&format!("{} has the place of this item in the run; what it changed is not in this", by.as_str()));
+    }
+    let outcomes = view.state.outcomes();
+    if !outcomes.said.is_empty() {
+        output.warn(&format!("the run says of itself: {}", outcomes.said.join(", ")));
+    }
     if item.is_none() {
-        let outcomes = view.state.outcomes();
         let undone = outcomes.total - outcomes.done - outcomes.red;
         if undone > 0 {
             output.warn(&format!("{undone} of {} items are not done; nothing of them was applied", outcomes.total));

@@ -54,10 +54,8 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
 }
 
 /// Opens the repository around the current directory; there may be none for a command that can do `anywhere`.
-pub(crate) fn open(environment: Environment, anywhere: bool, output: &mut Output) -> Result<Repository, Failure> {
-    let repository = if anywhere { Repository::open_anywhere(environment)? } else { Repository::open(environment)? };
-    repository.throw_away().into_iter().for_each(|folder| output.remove_at_exit(folder));
-    Ok(repository)
+pub(crate) fn open(environment: Environment, anywhere: bool) -> Result<Repository, Failure> {
+    Ok(if anywhere { Repository::open_anywhere(environment)? } else { Repository::open(environment)? })
 }
 
 /// Returns the file of this very program, which starts itself again for what is better done apart; none where the system does not say.

@@ -2,6 +2,8 @@
 
 use tokio::sync::watch::{Receiver, channel};
 
+use super::output::leave;
+
 /// Returns a watch that turns true at the first Ctrl-C or request to terminate; it never does where signals cannot be had, which
 /// then do what they do to any program.
 ///
@@ -9,6 +11,19 @@ use tokio::sync::watch::{Receiver, channel};
 /// program started, as `nohup` does with one, stays so.
 pub(super) fn watch() -> Receiver<bool> {
     let (sender, receiver) = channel(false);
+    listen(move |_| {
+        sender.send_replace(true);
+    });
+    receiver
+}
+
+/// Has the program end at the first of them as it would without, but for the temporary folders, which go with it.
+pub(super) fn tidy() {
+    listen(|signal| leave(signal));
+}
+
+/// Has a thread of its own do something at the first signal, whose number it is told.
+fn listen(then: impl FnOnce(i32) + Send + 'static) {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let listen = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -17,8 +32,7 @@ pub(super) fn watch() -> Receiver<bool> {
                 let signals = signals();
                 // Whoever waits for it may be gone; the signals are heard all the same.
                 let _ = ready.send(());
-                heard(signals).await;
-                sender.send_replace(true);
+                then(heard(signals).await);
             });
         }
     };
@@ -26,15 +40,15 @@ pub(super) fn watch() -> Receiver<bool> {
         // Only then is no signal missed. An error says that the thread ended.
         let _ = is_ready.recv();
     }
-    receiver
 }
 
 #[cfg(unix)]
-fn signals() -> Vec<tokio::signal::unix::Signal> {
+fn signals() -> Vec<(i32, tokio::signal::unix::Signal)> {
     use tokio::signal::unix::{SignalKind, signal};
     let ignored = ignored();
     let wanted = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter();
-    wanted.filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0).filter_map(|kind| signal(kind).ok()).collect()
+    let wanted = wanted.filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
+    wanted.filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?))).collect()
 }
 
 /// Returns the set of signals that are ignored, a bit each; none where the system does not tell.
@@ -46,20 +60,23 @@ fn ignored() -> u64 {
 }
 
 #[cfg(unix)]
-async fn heard(mut signals: Vec<tokio::signal::unix::Signal>) {
+async fn heard(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
     std::future::poll_fn(|context| {
-        let heard = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-        if heard { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        let heard = |(number, signal): &mut (i32, tokio::signal::unix::Signal)| {
+            signal.poll_recv(context).is_ready().then_some(*number)
+        };
+        signals.iter_mut().find_map(heard).map_or(std::task::Poll::Pending, std::task::Poll::Ready)
     })
-    .await;
+    .await
 }
 
 #[cfg(not(unix))]
 fn signals() {}
 
 #[cfg(not(unix))]
-async fn heard((): ()) {
+async fn heard((): ()) -> i32 {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+    2
 }

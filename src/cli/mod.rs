@@ -52,6 +52,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use failure::Failure;
 pub(crate) use output::Output;
 
+use git_handoff::git::temporary;
 use git_handoff::repository::Repository;
 
 use crate::mcp;
@@ -121,6 +122,11 @@ enum Command {
 }
 
 impl Command {
+    /// Returns whether it hears signals itself, for a driver to end in order.
+    fn hears_signals(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Submit(_))
+    }
+
     /// Returns whether it can be used where there is no repository.
     fn works_anywhere(&self) -> bool {
         match self {
@@ -197,7 +203,10 @@ pub(crate) fn main() -> ExitCode {
             Command::Packet(arguments) => packet::run(arguments, environment, &mut output),
             Command::Mcp(arguments) => mcp::run(arguments, environment, &mut output),
             command => {
-                let repository = context::open(environment, command.works_anywhere(), &mut output)?;
+                if !command.hears_signals() {
+                    temporary::before_the_first(interrupt::tidy);
+                }
+                let repository = context::open(environment, command.works_anywhere())?;
                 repository.config.warnings.iter().for_each(|warning| output.warn(warning));
                 dispatch(command, &repository, &mut output)
             }

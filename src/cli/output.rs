@@ -1,11 +1,10 @@
 //! The only place that prints: answers to stdout, everything else to stderr. Nothing but bytes that were asked for as such leaves
 //! it without having been made printable.
 
-use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use git_handoff::git::temporary;
 use git_handoff::model::credential;
 use git_handoff::model::hints::Hint;
 use git_handoff::model::printable::{self, Color, Painted};
@@ -17,6 +16,12 @@ use super::failure::Failure;
 /// The exit status of a program that writes into a closed pipe, as shells show it.
 const BROKEN_PIPE: i32 = 141;
 
+/// Ends the program as a signal would, but for the temporary folders, which go with it.
+pub(super) fn leave(signal: i32) -> ! {
+    temporary::remove_all();
+    std::process::exit(128 + signal);
+}
+
 /// Where answers and messages go.
 pub(crate) struct Output {
     /// Whether answers are JSON.
@@ -24,7 +29,6 @@ pub(crate) struct Output {
     /// Whether stdout takes colour.
     pub(crate) color: bool,
     stderr_color: bool,
-    temporary: Vec<PathBuf>,
 }
 
 impl Output {
@@ -35,13 +39,7 @@ impl Output {
             json,
             color: wanted && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
-            temporary: Vec::new(),
         }
-    }
-
-    /// Names a temporary folder, which is removed also where the program ends here.
-    pub(crate) fn remove_at_exit(&mut self, folder: PathBuf) {
-        self.temporary.push(folder);
     }
 
     /// Prints a line: words of anybody's, of which nothing steers a terminal, or such as were painted here.
@@ -181,10 +179,7 @@ impl Output {
     /// Ends the program where its reader has gone away; a full disk behind stdout is an error.
     fn settle(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        for folder in &self.temporary {
-            // What is left of it is the system's to remove.
-            let _ = fs::remove_dir_all(folder);
-        }
+        temporary::remove_all();
         if error.kind() == ErrorKind::BrokenPipe {
             std::process::exit(BROKEN_PIPE);
         }

@@ -152,8 +152,9 @@ fn advise(view: &View, repository: &Repository, output: &mut Output) {
     if let Some(at) = (0..view.state.items.len()).find(|at| view.state.is_red(*at)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
-    let failed = view.state.items.iter().position(|item| item.phase == Phase::Failed);
-    if let Some(at) = failed {
+    // Whose place another took is asked for again by nobody.
+    let is_failed = |at: &usize| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
+    if let Some(at) = (0..view.state.items.len()).find(is_failed) {
         let item = view.state.graph.item(at);
         let id = &item.id;
         if !item.is_for_people() {

@@ -115,6 +115,9 @@ impl Shown<'_> {
             format!("attempts   {}", state.attempts),
             format!("executor   {}", item.executor),
         ];
+        if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
+            lines.push(format!("superseded by {by}"));
+        }
         if let Some((link, cause)) = self.record.added() {
             let by = progress::cause(cause, &link.entry.actor);
             lines.push(format!("added      by {by}, entry {}", link.entry.seq));

@@ -87,7 +87,7 @@ fn numbers(line: &LinesShown) -> String {
 /// Prints a commit with the items that it is made of; where lines are asked about, those of them that made these.
 fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut Output) {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    let line = mark(commit.verdict, output).words(&format!(" {short}  {}", commit.subject));
+    let line = mark(commit, output).words(&format!(" {short}  {}", commit.subject));
     output.line(line);
     let word = match commit.verdict {
         Verdict::Product => "proven",
@@ -120,7 +120,8 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
 /// Returns what a range's commit is in one line: its mark, name, item or author, and why.
 pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    let items: Vec<String> = commit.items.iter().map(|item| format!("{}/{}", item.run, item.item)).collect();
+    let name = |item: &ItemShown| format!("{}/{}{}", item.run, item.item, if item.is_red() { ", red" } else { "" });
+    let items: Vec<String> = commit.items.iter().map(name).collect();
     let who = match commit.verdict {
         Verdict::Product | Verdict::Unproven if !items.is_empty() => items.join(" + "),
         _ => commit.author.clone(),
@@ -134,6 +135,7 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
         _ => format!(": {}", commit.detail),
     };
     let (sign, of) = match commit.verdict {
+        Verdict::Product if commit.is_red() => ("!", Color::Yellow),
         Verdict::Product => ("✓", Color::Green),
         Verdict::Person => ("·", Color::Dim),
         _ => ("✗", Color::Red),
@@ -141,8 +143,9 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
     Painted::default().painted(sign, color(output, of)).words(&format!(" {short}  {what}  {who}{why}"))
 }
 
-fn mark(verdict: Verdict, output: &Output) -> Painted {
-    let (sign, of) = match verdict {
+fn mark(commit: &CommitShown, output: &Output) -> Painted {
+    let (sign, of) = match commit.verdict {
+        Verdict::Product if commit.is_red() => ("!", Color::Yellow),
         Verdict::Product => ("✓", Color::Green),
         Verdict::Unproven | Verdict::Changed => ("✗", Color::Red),
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => ("?", Color::Yellow),
@@ -165,7 +168,8 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     };
     let state = if made.sealed { "sealed" } else { "open" };
     let mut rows = vec![row("run", format!("{}, {state}  {}", item.run, item.reference))];
-    let when = format!("{}, attempt {}, done {}, by {}", item.item, made.attempt, made.at, made.actor);
+    let done = if item.is_red() { "done, red" } else { "done" };
+    let when = format!("{}, attempt {}, {done} {}, by {}", item.item, made.attempt, made.at, made.actor);
     rows.push(row("item", when));
     rows.push(row("agent", agent(made)));
     rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));

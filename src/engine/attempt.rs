@@ -1,6 +1,7 @@
 //! One attempt from its worktree to its products, and what of it is kept beside the chain.
 
 mod checked;
+mod claimed;
 mod step;
 
 use std::collections::BTreeMap;
@@ -9,14 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified, VerifiedBy};
+use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified};
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
@@ -25,7 +25,7 @@ use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
-use crate::worker::transcript::{Stream, TranscriptWriter};
+use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::{self, Workspace};
 use crate::worker::{host::Host, inputs};
 
@@ -46,6 +46,8 @@ pub(super) struct Job {
     pub(super) run: RunId,
     pub(super) item: ItemId,
     pub(super) attempt: u32,
+    /// Whether its check is a verdict.
+    pub(super) is_gate: bool,
     pub(super) base: Oid,
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
@@ -266,34 +268,9 @@ async fn work(
     if let Err(verdict) = judge("", &ended, job) {
         return verdict;
     }
-    finished.verify = claimed(workspace, transcript);
+    claimed::take(workspace, job, transcript, finished);
     let checked = checked::verify(workspace, job, deadline, transcript, &cancel, finished).await;
     checked.err().unwrap_or(Verdict::Done)
-}
-
-/// The file that an executor may write.
-#[derive(Deserialize)]
-struct Claim {
-    verify: Option<ClaimedVerify>,
-}
-
-#[derive(Deserialize)]
-struct ClaimedVerify {
-    passed: bool,
-}
-
-/// Reads what the item says of itself; what cannot be read is said in the transcript.
-fn claimed(workspace: &Workspace, transcript: &mut TranscriptWriter) -> Option<Verified> {
-    let bytes = workspace.read_result()?;
-    match serde_json::from_slice::<Claim>(&bytes) {
-        Ok(claim) => claim.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself }),
-        Err(error) => {
-            let line = format!("[git-handoff: the result file cannot be read: {error}]\n");
-            // A transcript that cannot be written fails the attempt where it is finished.
-            let _ = transcript.push(Stream::Err, line.as_bytes());
-            None
-        }
-    }
 }
 
 /// Takes the products, or saves the work that has none.

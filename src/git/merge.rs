@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tempfile::TempDir;
-
 use super::program::{self, Git};
 use super::store::{self, Store};
+use super::temporary::Temporary;
 use crate::model::digest::Oid;
 use crate::model::format;
 
@@ -13,13 +12,13 @@ use crate::model::format;
 pub struct Scratch {
     store: Store,
     base: Oid,
-    folder: TempDir,
+    folder: Temporary,
 }
 
 impl Scratch {
     /// Makes one for patches against a commit.
     pub fn new(store: &Store, commit: Oid) -> Result<Self, Error> {
-        let folder = tempfile::Builder::new().prefix("git-handoff-").tempdir().map_err(Error::Folder)?;
+        let folder = Temporary::new().map_err(Error::Folder)?;
         let mut scratch = Self { store: store.clone(), base: commit, folder };
         // A commit serves as well as its tree until the tree is known.
         scratch.base = scratch.tree_of(commit)?;

@@ -33,6 +33,7 @@ pub mod scratch;
 pub mod screen;
 pub mod stop;
 pub mod store;
+pub mod temporary;
 pub mod tree;
 pub mod whole;
 pub mod work_tree;

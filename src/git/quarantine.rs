@@ -7,25 +7,24 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use tempfile::TempDir;
-
 use super::incoming;
 use super::program;
 use super::remote::{self, Reach};
 use super::store::{self, Kept, Store};
+use super::temporary::Temporary;
 use crate::model::digest::Oid;
 
 /// Objects outside the repository, gone when it is dropped.
 pub struct Quarantine {
     repository: Store,
     store: Store,
-    folder: TempDir,
+    folder: Temporary,
 }
 
 impl Quarantine {
     /// Makes an empty one.
     pub fn new(repository: &Store) -> Result<Self, Error> {
-        let folder = tempfile::Builder::new().prefix("git-handoff-").tempdir().map_err(Error::Folder)?;
+        let folder = Temporary::new().map_err(Error::Folder)?;
         lay_out(repository, folder.path()).map_err(Error::Folder)?;
         Ok(Self { repository: repository.clone(), store: Store::open(folder.path())?, folder })
     }

@@ -3,21 +3,20 @@
 use std::fs;
 use std::io;
 
-use tempfile::TempDir;
-
 use super::program::{self, Git};
 use super::store::{self, Store};
+use super::temporary::Temporary;
 
 /// A bare repository in a temporary folder, removed when dropped.
 pub struct Scratch {
     store: Store,
-    folder: TempDir,
+    folder: Temporary,
 }
 
 impl Scratch {
     /// Makes one whose objects are named by `sha1` or `sha256`.
     pub fn new(object_format: &str) -> Result<Self, Error> {
-        let folder = tempfile::Builder::new().prefix("git-handoff.").tempdir().map_err(Error::Folder)?;
+        let folder = Temporary::new().map_err(Error::Folder)?;
         let git_dir = folder.path().canonicalize().map_err(Error::Folder)?;
         Git::new(&git_dir)
             .env("GIT_DEFAULT_REF_FORMAT", "files")

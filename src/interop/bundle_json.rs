@@ -30,6 +30,9 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
     if !view.state.sealed {
         return Err(Error::Open);
     }
+    if let Some(said) = view.state.conclusions().next() {
+        return Err(Error::Said(said.outcome.clone()));
+    }
     let mut manifests = Vec::new();
     let mut hashes = BTreeMap::new();
     for link in &view.links {
@@ -43,8 +46,11 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
     let mut leaves = Vec::new();
     let mut previous = String::new();
     for link in &view.links {
-        if let Event::DocumentWritten(e) = &link.entry.event {
-            return Err(Error::Written(e.author.clone(), e.name.clone()));
+        match &link.entry.event {
+            Event::DocumentWritten(e) => return Err(Error::Written(e.author.clone(), e.name.clone())),
+            // Left out, a run that came to nothing would look like one that is done.
+            Event::RunConcluded(e) => return Err(Error::Said(e.outcome.clone())),
+            _ => {}
         }
         let mut entry = entry(view, link, &hashes);
         let hash: [u8; 32] =

@@ -53,8 +53,13 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
         json!({ "name": "entry item.fired", "digest": sha256(&done.fired.0.hash) }),
         json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
     ];
+    // Only where there is one: who reads the statement alone is to know what the run says of the item.
     if done.reconciled.1.is_red() {
-        byproducts[1]["annotations"] = json!({ "red": true, "verify": done.reconciled.1.verify });
+        byproducts[1]["annotations"]["red"] = true.into();
+        byproducts[1]["annotations"]["verify"] = json!(done.reconciled.1.verify);
+    }
+    if let Some(by) = view.state.replaced_by(done.at) {
+        byproducts[1]["annotations"]["supersededBy"] = by.as_str().into();
     }
     if let Some(transcript) = &done.reconciled.1.transcript {
         byproducts.push(json!({ "name": "transcript", "digest": sha256(&transcript.sha256) }));

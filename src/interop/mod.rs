@@ -73,6 +73,9 @@ pub enum Error {
     /// The format has no word for a document that no item produced.
     #[error("{0} put the document {1:?} on the run, and this format knows no products but those of items")]
     Written(String, FilePath),
+    /// The format has no word for what a run says of itself.
+    #[error("the run says of itself {0:?}, and this format knows no outcome but those of items")]
+    Said(String),
     /// A manifest cannot be read.
     #[error(transparent)]
     Manifest(#[from] manifest::Error),

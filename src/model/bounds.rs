@@ -18,6 +18,15 @@ pub const MANIFEST: u64 = 16 << 20;
 /// The most bytes of any other blob that is read whole: a `state.json`, a record of a log.
 pub const BLOB: u64 = 32 << 20;
 
+/// The most items that a rule creates at once.
+pub const CREATED_ITEMS: usize = 1 << 18;
+
+/// The most dependencies and needs of all items that a rule creates at once, those that are left out counted.
+pub const CREATED_EDGES: usize = 1 << 20;
+
+/// The most bytes that all `item.json` of what a rule creates at once come to.
+pub const CREATED_BYTES: usize = 32 << 20;
+
 /// The most arrays and objects in one entry or manifest.
 pub const CONTAINERS: usize = 131_072;
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::extension::Cause;
+use super::bounds;
+use super::extension::{Cause, definition};
 use super::name::{FilePath, ItemId};
 use super::plan::{Item, Need, ProductKey, Selector, Source};
 use super::rule::{Each, KEY, Made, ROUND, Rule, Several, Template};
@@ -15,14 +16,14 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
         None => vec![None],
         Some(item) => outputs_of(state, item).map(Some).collect(),
     };
-    let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new() };
+    let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new(), edges: 0, bytes: 0 };
     for made in &several.made {
         match made {
             Made::Template(template) => keys.iter().try_for_each(|key| growth.template(template, *key))?,
             Made::Again(item) => growth.again(item)?,
         }
     }
-    let mut items: Vec<Item> = growth.items.into_iter().map(Item::normalised).collect();
+    let mut items = growth.items;
     items.sort_by(|one, other| one.id.cmp(&other.id));
     let mut taken = BTreeSet::new();
     if let Some(twice) = items.iter().find(|item| !taken.insert(&item.id)) {
@@ -53,9 +54,15 @@ fn outputs_of<'s>(state: &'s RunState, item: &ItemId) -> impl Iterator<Item = &'
 struct Growth<'a> {
     state: &'a RunState,
     round: &'a str,
-    /// The items of the run that one of them stands for.
+    /// The items of the run that one of them stands for. None of those has an heir in its turn, or who asks for the newest
+    /// would go in a circle.
     heirs: BTreeMap<ItemId, ItemId>,
+    /// What is made so far, normalised.
     items: Vec<Item>,
+    /// How many dependencies and needs were looked at for them.
+    edges: usize,
+    /// What their `item.json` come to.
+    bytes: usize,
 }
 
 impl Growth<'_> {
@@ -68,12 +75,13 @@ impl Growth<'_> {
             continues: written.continues.as_ref().map(|id| self.newest(id)),
             ..written.clone()
         };
+        self.look_at(written.depends_on.len() + written.needs.len())?;
         item.depends_on = written.depends_on.iter().map(|id| self.reference(id, key)).collect::<Result<_, _>>()?;
         item.needs = BTreeMap::new();
         for (name, need) in &written.needs {
             let need = self.need(need, key)?;
             if !template.optional.contains(name) || self.has(&need) {
-                item.needs.insert(self.path(name, key)?, need);
+                bind(&mut item, self.path(name, key)?, need)?;
             }
         }
         if let Some(each) = &template.each {
@@ -88,21 +96,25 @@ impl Growth<'_> {
             let reason = failed.and_then(|item| item.reason.clone());
             item.inputs.extend(reason.map(|reason| (input.clone(), reason.into())));
         }
-        self.heirs.extend(item.replaces.iter().chain(&item.continues).map(|old| (old.clone(), item.id.clone())));
-        self.items.push(item);
-        Ok(())
+        for old in item.replaces.iter().chain(&item.continues) {
+            self.inherits(old, &item.id);
+        }
+        self.push(item)
     }
 
     /// Adds the needs of which there is one for each output of an item.
-    fn each(&self, each: &Each, item: &mut Item) -> Result<(), String> {
+    fn each(&mut self, each: &Each, item: &mut Item) -> Result<(), String> {
+        // A short path may come to a long name, and one for each output.
+        let mut bytes = self.bytes;
         for key in outputs_of(self.state, &each.outputs_of) {
+            self.look_at(1)?;
             let need = Need { from: Source::Item(each.from.clone()), select: each.select.clone() };
             let need = self.need(&need, Some(key))?;
             if !each.survivors || self.has(&need) {
                 let name = self.path(&each.key, Some(key))?;
-                if item.needs.insert(name.clone(), need).is_some() {
-                    return Err(format!("{:?} would have two inputs {:?}", item.id.as_str(), name.as_str()));
-                }
+                bytes += name.as_str().len();
+                within_bytes(bytes)?;
+                bind(item, name, need)?;
             }
         }
         Ok(())
@@ -127,12 +139,13 @@ impl Growth<'_> {
             let (base, number) = version(old);
             let next = number.checked_add(1).ok_or_else(|| format!("there is no number after that of {old:?}"))?;
             let id = ItemId::parse(&format!("{base}~{next}")).map_err(|error| error.to_string())?;
-            self.heirs.insert(old.clone(), id.clone());
+            self.inherits(old, &id);
             copies.push((at, id));
         }
         for (at, id) in copies {
             let old = self.state.graph.item(at);
             // What its place in the order of the plan is has no need that would say so.
+            self.look_at(self.state.graph.dependencies(at).len() + old.needs.len())?;
             let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
             let depends_on = waits_for.map(|id| self.newest(id)).collect();
             let renewed = |need: &Need| match &need.from {
@@ -141,9 +154,38 @@ impl Growth<'_> {
             };
             let needs = old.needs.iter().map(|(key, need)| (key.clone(), renewed(need))).collect();
             let replaces = Some(old.id.clone());
-            self.items.push(Item { id, depends_on, needs, replaces, continues: None, ..old.clone() });
+            self.push(Item { id, depends_on, needs, replaces, continues: None, ..old.clone() })?;
         }
         Ok(())
+    }
+
+    /// Takes in an item that is made; an error says that it is one too many.
+    fn push(&mut self, item: Item) -> Result<(), String> {
+        let item = item.normalised();
+        self.bytes += definition(&item).len();
+        within_bytes(self.bytes)?;
+        if self.items.len() == bounds::CREATED_ITEMS {
+            return Err(format!("there would be more than {} items at once", bounds::CREATED_ITEMS));
+        }
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// Counts dependencies and needs before they are looked at.
+    fn look_at(&mut self, edges: usize) -> Result<(), String> {
+        self.edges += edges;
+        if self.edges > bounds::CREATED_EDGES {
+            return Err(format!("there would be more than {} dependencies and needs at once", bounds::CREATED_EDGES));
+        }
+        Ok(())
+    }
+
+    /// Has a new item stand for one of the run. What neither is one nor the other cannot, which is told when all are made.
+    fn inherits(&mut self, old: &ItemId, new: &ItemId) {
+        let is_there = |id| self.state.graph.position(id).is_some();
+        if is_there(old) && !is_there(new) {
+            self.heirs.insert(old.clone(), new.clone());
+        }
     }
 
     fn need(&self, need: &Need, key: Option<&FilePath>) -> Result<Need, String> {
@@ -167,14 +209,8 @@ impl Growth<'_> {
 
     /// Returns the id that stands for an item now, those that are just made included.
     fn newest(&self, id: &ItemId) -> ItemId {
-        let mut id = id;
-        loop {
-            let newest = self.state.newest_id(id);
-            match self.heirs.get(newest) {
-                Some(heir) => id = heir,
-                None => return newest.clone(),
-            }
-        }
+        let newest = self.state.newest_id(id);
+        self.heirs.get(newest).unwrap_or(newest).clone()
     }
 
     fn reference(&self, id: &ItemId, key: Option<&FilePath>) -> Result<ItemId, String> {
@@ -199,4 +235,20 @@ impl Growth<'_> {
             None => filled,
         }
     }
+}
+
+/// Binds an input of an item.
+fn bind(item: &mut Item, name: FilePath, need: Need) -> Result<(), String> {
+    if item.needs.contains_key(&name) {
+        return Err(format!("{:?} would have two inputs {:?}", item.id.as_str(), name.as_str()));
+    }
+    item.needs.insert(name, need);
+    Ok(())
+}
+
+fn within_bytes(bytes: usize) -> Result<(), String> {
+    if bytes > bounds::CREATED_BYTES {
+        return Err(format!("the items would come to more than {} bytes at once", bounds::CREATED_BYTES));
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ mod counted;
 mod decided;
 mod edges;
 mod extend;
+mod lines;
 mod promises;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,7 +23,8 @@ use super::plan::{Item, ProductKey};
 use super::role::Keys;
 use super::rule::{Gate, Rule};
 pub use edges::Edge;
-pub use extend::{CANNOT, Fitting};
+pub use extend::{CANNOT, EARLY, Fitting};
+use lines::Lines;
 
 /// The state of a run.
 #[derive(Clone, Debug)]
@@ -51,6 +53,7 @@ pub struct RunState {
     concluded: Vec<RunConcluded>,
     /// The items that others stand for now, and which ones.
     successors: BTreeMap<ItemId, ItemId>,
+    lines: Lines,
     /// The keys that may append, with their roles.
     pub keys: Keys,
     /// The statements of others that were taken in, by their digests.
@@ -88,6 +91,7 @@ impl RunState {
             rounds: BTreeMap::new(),
             concluded: Vec::new(),
             successors: BTreeMap::new(),
+            lines: Lines::default(),
             gates: BTreeMap::new(),
             entries: 1,
             changes: 0,
@@ -307,6 +311,7 @@ impl RunState {
         if !self.is_settled() || self.closed.is_some() || self.cancelled.is_some() {
             return Err(Illegal::EndedUnsettled);
         }
+        self.end_early();
         *field(self) = Some(reason.to_owned());
         Ok(())
     }

@@ -10,7 +10,7 @@ pub mod validate;
 
 mod draft;
 #[cfg(feature = "full")]
-mod pattern;
+pub(crate) mod pattern;
 mod read;
 mod rule;
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json::JsonPath;
 use crate::model::name::fold;
+use crate::model::plan::Item;
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::Fields;
@@ -66,6 +67,24 @@ pub(crate) fn compile(pattern: &str, at: &JsonPath, draft: &Draft, problems: &mu
         }
     }
     plan.made
+}
+
+/// Returns what is wrong with the payloads of items that are added to a run of a pattern: its rules are sealed, and say nothing of them.
+/// `is_new` says which of the items are not there yet.
+pub(crate) fn unread(pattern: &str, items: &[Item], is_new: impl Fn(&Item) -> bool) -> Problems {
+    let mut problems = Problems::default();
+    for (index, item) in items.iter().enumerate().filter(|(_, item)| is_new(item)) {
+        let read = PAYLOADS.iter().filter(|(payload, of)| *of == pattern && item.inputs.contains_key(*payload));
+        for (payload, _) in read {
+            let at = JsonPath::root().key("items").index(index).key("inputs").key(payload);
+            let message = format!(
+                "{pattern} made its rules when the run was submitted, and makes none of what is added: submit a run of its own with this \
+                 item, or leave {payload:?} out"
+            );
+            problems.push(Problem::new(Code::BadPattern, &at, message));
+        }
+    }
+    problems
 }
 
 /// A plan that is being compiled.

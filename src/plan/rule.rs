@@ -50,6 +50,12 @@ impl DraftRule {
         &self.written
     }
 
+    /// Which items it has wait for which from the beginning.
+    pub(crate) fn order(&self) -> impl Iterator<Item = (&ItemId, &ItemId)> {
+        let order = self.then.as_ref().and_then(DraftThen::order).into_iter().flatten();
+        order.flat_map(|(item, waits_for)| waits_for.iter().map(move |on| (item, on)))
+    }
+
     /// Whether what it creates has ids of its own, by which others may refer to it.
     pub(crate) fn names_items(&self) -> bool {
         matches!(self.then, Some(DraftThen::Several(..)))

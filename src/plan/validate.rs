@@ -10,7 +10,7 @@ mod registered;
 pub use crate::model::problem::{Code, Problem};
 pub use crate::model::problems::Problems;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph::Graph;
 
@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::model::format;
 use crate::model::hints;
 use crate::model::json::{self, JsonPath};
+use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
 use crate::plan::pattern::{Compiled, compile};
 use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
@@ -82,12 +83,13 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     check_run(&draft, catalog, &mut problems);
     let pattern = draft.pattern.clone().or_else(|| catalog.pattern.clone()).unwrap_or_else(|| "dag".to_owned());
     let at = if draft.pattern.is_some() { JsonPath::root().key("pattern") } else { JsonPath::root().key("queue") };
-    let Compiled { rules: compiled, templates, warnings, order } = compile(&pattern, &at, &draft, &mut problems);
+    let Compiled { rules: compiled, templates, warnings, mut order } = compile(&pattern, &at, &draft, &mut problems);
     let mut added = read_queue_rules(&draft.rules, catalog, &mut problems);
     // What a pattern writes can only be wrong in the names that it makes of an author's long ones.
     let of_pattern = read_rules(&Value::Array(compiled.clone()), &at, &mut problems);
     check_ids(&draft.rules, &of_pattern, &mut problems);
     let rules = draft.rules.iter().chain(&added);
+    order.extend(ordered(&draft, rules.clone()));
     let created = rules.clone().flat_map(|rule| &rule.create).chain(&templates).collect();
     let anonymous = rules.clone().filter(|rule| !rule.names_items()).flat_map(|rule| &rule.create).collect();
     let named = rules.filter(|rule| rule.names_items()).flat_map(|rule| &rule.create).collect();
@@ -142,6 +144,14 @@ pub fn validate_extension(
         Some(plan) if problems.is_empty() => Ok(plan.items.into_iter().map(Item::normalised).collect()),
         _ => Err(problems),
     }
+}
+
+/// Returns which items rules have wait for which, by position; what is not there is left out, as it is in a run.
+fn ordered<'d>(draft: &Draft, rules: impl Iterator<Item = &'d DraftRule>) -> Vec<(usize, usize)> {
+    let ids = draft.items.iter().enumerate().filter_map(|(at, item)| Some((item.as_ref()?.id.as_deref()?, at)));
+    let places: BTreeMap<&str, usize> = ids.collect();
+    let place = |id: &ItemId| places.get(id.as_str()).copied();
+    rules.flat_map(DraftRule::order).filter_map(|(item, on)| Some((place(item)?, place(on)?))).collect()
 }
 
 /// Reads the rules that the queue adds to those of the plan.

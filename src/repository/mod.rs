@@ -138,11 +138,6 @@ impl Repository {
         self.outside.is_some()
     }
 
-    /// Returns the folder of the repository to throw away, where there is one.
-    pub fn throw_away(&self) -> Option<PathBuf> {
-        self.outside.as_ref().map(|scratch| scratch.store().git_dir())
-    }
-
     /// Returns who acts: the actor that is named, else `HANDOFF_ACTOR`, else the person at the keyboard.
     pub fn actor(&self) -> Result<String, Error> {
         let named = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));

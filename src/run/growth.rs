@@ -127,6 +127,11 @@ impl Repository {
             known.is_some_and(|known| definition(known) == definition(item))
         };
         let there: BTreeSet<&ItemId> = asked.items.iter().filter(is_there).map(|item| &item.id).collect();
+        let pattern = &open.state.submitted.pattern;
+        let unread = plan::pattern::unread(pattern, &asked.items, |item| !there.contains(&item.id));
+        if !unread.is_empty() {
+            return Ok(Err(unread));
+        }
         // What is there with the same content may be said again, and is validated with what is new.
         let others: Vec<Item> = existing.iter().filter(|item| !there.contains(&item.id)).cloned().collect();
         let catalog = self.catalog(&open.state.submitted.queue, Vec::new())?;

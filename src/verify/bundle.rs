@@ -138,11 +138,6 @@ impl Bundle {
         &self.skipped
     }
 
-    /// Returns the folder of the throw-away repository, for whoever ends the program before this is dropped.
-    pub fn folder(&self) -> PathBuf {
-        self.scratch.store().git_dir()
-    }
-
     /// Gives what came in the names that the bundle has for it, as far as they are ours.
     ///
     /// One that is nearly ours is refused, as is one that is there twice or holds nothing: whoever reads the list might take it for another.

@@ -231,6 +231,13 @@ impl LinesShown {
     }
 }
 
+impl CommitShown {
+    /// Returns whether an item that it is made of is red.
+    pub fn is_red(&self) -> bool {
+        self.items.iter().any(ItemShown::is_red)
+    }
+}
+
 impl LinesShown {
     /// Returns whether an item made them.
     pub fn by_item(&self, item: &ItemShown) -> bool {
@@ -261,6 +268,11 @@ impl ItemShown {
         };
         let Known { standing, .. } = &*known;
         Ok(Self { run, reference, item, product: maker.patch.product.sha256, standing: standing.clone(), made })
+    }
+
+    /// Returns whether the item is red: it is done, and its check did not pass.
+    pub fn is_red(&self) -> bool {
+        self.made.as_ref().and_then(|made| made.check).is_some_and(|check| !check.passed)
     }
 
     /// Returns the item by its name.

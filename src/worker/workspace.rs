@@ -15,6 +15,7 @@ mod pool;
 mod private;
 pub(in crate::worker) mod record;
 mod reset;
+mod result;
 mod sparse;
 mod submodules;
 
@@ -35,9 +36,6 @@ use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::worker::host::Host;
-
-/// The most that is read of a result file.
-const MAX_RESULT: u64 = 1 << 20;
 
 /// The most that is read of an index that a dead driver left: some two million files.
 const MAX_INDEX: u64 = 256 << 20;
@@ -282,11 +280,6 @@ impl Workspace {
     /// Returns what the worktree was like before anything ran in it, where that is known.
     pub(super) fn recorded(&self) -> Option<&record::Recorded> {
         self.pristine.as_ref()?.tree()
-    }
-
-    /// Reads what the worker wrote as its result: none where it wrote nothing, or something that is no small plain file.
-    pub fn read_result(&self) -> Option<Vec<u8>> {
-        self.folder.folder(RESULTS).and_then(|folder| folder.read(RESULT, MAX_RESULT)).ok()
     }
 
     /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are

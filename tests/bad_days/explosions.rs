@@ -242,3 +242,37 @@ proptest! {
         prop_assert!(text <= 600 << 10);
     }
 }
+
+#[test]
+fn a_rule_creates_only_so_much_at_once() {
+    let ground = Ground::new();
+    let command = |text: &str| json!({ "command": ["true"], "text": text });
+    let long = "l".repeat(200);
+    let done = json!({ "items": [{ "items": ["a"], "are": "done" }] });
+    let each = json!({ "outputsOf": "a", "key": format!("{long}/{long}/{long}/{{{{key}}}}"), "from": "a", "select": { "kind": "patch" } });
+    let rules = json!([
+        // Three gigabytes of inputs.
+        { "id": "large", "when": done, "forEach": { "outputsOf": "a" }, "create": [{ "item": {
+            "id": "l-{{key}}", "executor": "command", "inputs": command(&"x".repeat(1 << 20)) } }] },
+        // Nine million needs.
+        { "id": "many", "when": done, "forEach": { "outputsOf": "a" }, "create": [{ "item": {
+            "id": "m-{{key}}", "executor": "command", "inputs": command("") }, "each": each }] },
+        // Three million items.
+        { "id": "small", "when": done, "forEach": { "outputsOf": "a" }, "create": (0..1000).map(|at| json!({ "item": {
+            "id": format!("s-{{{{key}}}}-{at}"), "executor": "command", "inputs": command("") } })).collect::<Vec<_>>() },
+    ]);
+    let split = item("a", "i=0; while test $i -lt 3000; do : >outputs/$i; i=$((i+1)); done");
+    ground.env.write("r.json", &json!({ "id": "r", "items": [split], "rules": rules }).to_string());
+    let _ = run(&ground, "submit ../r.json").exit(0);
+    let output = run(&ground, "run r").exit(4);
+    assert_eq!(output.stdout.matches("name-clash").count(), 3, "{output}");
+    let details: Vec<String> =
+        ground.entries("r").iter().filter_map(|entry| entry["detail"].as_str().map(str::to_owned)).collect();
+    let wanted = [
+        "the items would come to more than 33554432 bytes at once",
+        "the items would come to more than 33554432 bytes at once",
+        "there would be more than 262144 items at once",
+    ];
+    assert_eq!(details, wanted);
+    let _ = run(&ground, "verify r").exit(4);
+}

@@ -69,3 +69,32 @@ fn a_reader_that_goes_away_stops_nothing() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"));
 }
+
+#[test]
+fn who_is_interrupted_leaves_no_temporary_folder() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("a", "seq 2000 >f"), item("b", "seq 2000 >g")]);
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.handoff(["apply", "r", "--branch", "applied"]).success();
+    let temporary = ground.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let is_empty = || std::fs::read_dir(&temporary).unwrap().next().is_none();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let ended = |_: &usize| {
+            let arguments = ["verify", "--commits", "applied~2..applied"];
+            let mut program = ground.start_with(&arguments, |command| {
+                command.env("TMPDIR", &temporary);
+            });
+            wait_for("a folder", || !is_empty() || program.is_over());
+            if program.is_over() {
+                return false;
+            }
+            program.signal(signal);
+            let (status, said) = program.wait();
+            assert!(is_empty(), "{status:?}: {said}");
+            status.code() == Some(code)
+        };
+        // It may have been done first.
+        assert!((0..50).any(|at| ended(&at)), "{signal:?}");
+    }
+}

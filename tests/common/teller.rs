@@ -12,7 +12,7 @@ use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
     Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
-    Product, RunEnded, RunExtended, RunSealed, RunSubmitted,
+    Product, RunEnded, RunExtended, RunSealed, RunSubmitted, Verified, VerifiedBy,
 };
 use git_handoff::model::extension::definition;
 use git_handoff::model::format;
@@ -222,6 +222,18 @@ impl<'a> Teller<'a> {
         });
         let made = made.collect();
         self.end(item, Outcome::Done, made);
+    }
+
+    /// Ends an item as done although its check did not pass.
+    pub(crate) fn red(&mut self, item: &str) {
+        self.done(item, &[]);
+        let Some(Event::ItemReconciled(mut e)) = self.drafts.pop().map(|draft| draft.event) else { unreachable!() };
+        e.verify = Some(Verified { passed: false, by: VerifiedBy::Itself });
+        let at = self.state.graph.position(&e.item).unwrap();
+        self.state.items[at].red = true;
+        let path = self.state.layout().state(&e.item);
+        let edits = vec![(path, blob(self.lab, &self.state.items[at].canonical()))];
+        self.drafts.push(Draft { about: self.plan.id.clone().into(), event: Event::ItemReconciled(e), edits });
     }
 
     pub(crate) fn fail(&mut self, item: &str) {

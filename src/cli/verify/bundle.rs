@@ -17,7 +17,6 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let bundle = Bundle::open(path, repository.config.max_fetch_size)?;
-    output.remove_at_exit(bundle.folder());
     for name in bundle.skipped() {
         output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
     }

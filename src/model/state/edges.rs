@@ -75,16 +75,12 @@ impl RunState {
 
     /// Returns the item that stands for another now, or that one itself, by its position.
     pub fn newest(&self, id: &ItemId) -> Option<usize> {
-        self.graph.position(self.newest_id(id))
+        self.graph.position(id).map(|at| self.lines.newest(at))
     }
 
     /// Returns the id of the item that stands for another now, or its own.
     pub fn newest_id<'a>(&'a self, id: &'a ItemId) -> &'a ItemId {
-        let mut id = id;
-        while let Some(next) = self.successors.get(id) {
-            id = next;
-        }
-        id
+        self.newest(id).map_or(id, |at| &self.graph.item(at).id)
     }
 
     /// Returns the outputs of an item, in the order of their paths.

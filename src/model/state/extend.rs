@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ItemState, RunState};
 use crate::model::extension::{Cause, RunConcluded, RunExtended, digest};
 use crate::model::illegal::Illegal;
+use crate::model::judge::{self, Act};
 use crate::model::name::{FilePath, ItemId, clashes};
 use crate::model::plan::Item;
 use crate::model::rule::{Gate, Rule, Seen, Then};
 
 /// What a run says where a rule is to create items that it cannot have, such as two of one name.
 pub const CANNOT: &str = "name-clash";
+
+/// What a run says that was closed or cancelled while everything in it was good and a rule had items to add.
+pub const EARLY: &str = "closed-early";
 
 /// What items bring along that fit into a run.
 pub struct Fitting {
@@ -90,15 +94,21 @@ impl RunState {
         names.iter().for_each(|name| self.documents.take(name));
         self.items.resize_with(self.items.len() + ids.len(), ItemState::new);
         self.open += ids.len();
-        if let Cause::Rule(rule) = &e.cause {
-            self.created.entry(rule.clone()).or_default().extend(ids);
-            *self.rounds.entry(rule.clone()).or_default() += 1;
+        match &e.cause {
+            Cause::Rule(rule) => {
+                self.created.entry(rule.clone()).or_default().extend(ids);
+                *self.rounds.entry(rule.clone()).or_default() += 1;
+            }
+            // A rule that speaks of an item that it creates does not mean whatever somebody calls so: its verdict is its own.
+            Cause::Actor => ids.iter().for_each(|id| drop(self.gates.remove(id))),
         }
         for (old, new) in successors {
-            let replaced = self.graph.position(&new).is_some_and(|at| self.graph.item(at).replaces.is_some());
-            if let Some(gate) = self.gates.get(&old).filter(|_| replaced).cloned() {
+            let [from, to] = [&old, &new].map(|id| self.graph.position(id).expect("both are in the run now"));
+            let replaces = self.graph.item(to).replaces.as_ref() == Some(&old);
+            if let Some(gate) = self.gates.get(&old).filter(|_| replaces).cloned() {
                 self.gates.entry(new.clone()).or_insert(Gate { item: new.clone(), ..gate });
             }
+            self.lines.join(from, to);
             self.successors.insert(old, new);
         }
         self.entries += 1;
@@ -156,6 +166,25 @@ impl RunState {
     /// Returns whether a rule had the run say something.
     pub fn has_concluded(&self, rule: &ItemId) -> bool {
         self.concluded.iter().any(|concluded| concluded.rule == *rule)
+    }
+
+    /// Has a run that ends here say what its rules would have had it say, and that they would have added items.
+    ///
+    /// Otherwise whoever ends it before they are asked has a run look good that nobody reviewed. Of one that is not good as it is
+    /// nothing more is to be said, and what a document says is not for the fold to know.
+    pub(super) fn end_early(&mut self) {
+        if !self.outcomes().is_green() {
+            return;
+        }
+        let acts = self.rules.iter().filter_map(|rule| {
+            let act = judge::acts(self, rule, |_, _| Err(())).ok().flatten()?;
+            Some(match act {
+                Act::Conclude(concluded) => concluded,
+                Act::Create(_) => RunConcluded { rule: rule.id().clone(), outcome: EARLY.to_owned(), detail: None },
+            })
+        });
+        let said: Vec<RunConcluded> = acts.collect();
+        self.concluded.extend(said);
     }
 
     /// Applies `run.concluded`. Whether the rule has the run say so as it stands is not for the fold to say.

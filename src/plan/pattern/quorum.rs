@@ -85,18 +85,27 @@ fn compile_round(plan: &mut Plan<'_>, subject: &str, quorum: &Quorum, round: u64
         let vote = json!({ "item": id, "votes": true });
         plan.rule(json!({ "id": format!("{subject}.vote-{number}-{nth}"), "gate": vote }));
     }
-    let ended = json!({ "items": ids, "are": "ended" });
-    let green = |op: &str| json!({ "items": ids, "are": "green", "op": op, "value": quorum.threshold });
+    // Of what the rule created: nobody else's items vote. Once the work was sent back, what it was is not asked about any more, whatever
+    // becomes of those who looked at it.
+    let review = format!("{subject}.review-{number}");
+    let ended = json!({ "createdBy": review, "are": "ended" });
+    let green = |op: &str| json!({ "createdBy": review, "are": "green", "op": op, "value": quorum.threshold });
+    let (fix_rule, sent_back) =
+        (format!("{subject}.fix-{number}"), quorum.fix.as_ref().filter(|_| round < quorum.rounds));
+    let mut enough = vec![ended.clone(), green(">=")];
+    if sent_back.is_some() {
+        enough.push(json!({ "createdBy": fix_rule, "count": "rounds", "op": "==", "value": 0 }));
+    }
     plan.rule(json!({
         "id": format!("{subject}.commit-{number}"),
-        "when": { "items": [ended, green(">=")] },
+        "when": { "items": enough },
         "create": [{
             "item": item(&quorum.commit, &format!("{this}::commit"), json!({ "needs": { "work": patch_of(&work) } })),
         }],
     }));
     let rejected = json!({ "items": [ended, green("<")] });
-    match &quorum.fix {
-        Some(template) if round < quorum.rounds => {
+    match sent_back {
+        Some(template) => {
             let mut needs = Map::from_iter([("work".to_owned(), patch_of(&work))]);
             let findings = ids.iter().enumerate();
             needs.extend(findings.map(|(nth, id)| (format!("findings-{nth}"), output_of(id, "findings"))));
@@ -104,12 +113,12 @@ fn compile_round(plan: &mut Plan<'_>, subject: &str, quorum: &Quorum, round: u64
             let more = json!({ "continues": subject, "needs": needs });
             let fix = item(template, &format!("{subject}-fix-{number}"), more);
             plan.rule(json!({
-                "id": format!("{subject}.fix-{number}"),
+                "id": fix_rule,
                 "when": rejected,
                 "create": [{ "item": fix, "optional": optional }],
             }));
         }
-        _ => plan.rule(json!({
+        None => plan.rule(json!({
             "id": format!("{subject}.rejected"),
             "when": rejected,
             "outcome": "rejected",

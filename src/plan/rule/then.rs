@@ -36,6 +36,14 @@ pub(super) enum DraftMade {
 }
 
 impl DraftThen {
+    /// Returns which items it has wait for which from the beginning.
+    pub(super) fn order(&self) -> Option<&BTreeMap<ItemId, Vec<ItemId>>> {
+        match self {
+            Self::Whole(Then::Order(order)) => Some(order),
+            _ => None,
+        }
+    }
+
     pub(super) fn finish(self, items: Vec<Item>) -> Option<Then> {
         let mut items = items.into_iter();
         Some(match self {
@@ -158,8 +166,12 @@ fn read_order(fields: &Fields<'_>, own: &mut Problems) -> Option<BTreeMap<ItemId
             let at = at.index(index);
             item_id(string(id, &at, own)?, &at, own)
         });
-        let ids = ids.collect::<Option<_>>()?;
-        order.insert(item_id(item, &at, own)?, ids);
+        let ids: Vec<ItemId> = ids.collect::<Option<_>>()?;
+        let item = item_id(item, &at, own)?;
+        if ids.contains(&item) {
+            return bad(&at, &format!("the item {:?} would wait for itself", item.as_str()), own);
+        }
+        order.insert(item, ids);
     }
     Some(order)
 }

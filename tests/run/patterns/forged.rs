@@ -167,3 +167,21 @@ fn nothing_takes_the_place_of_what_is_not_over() {
     lab.finish(run);
     assert_fails(&lab.verify(), "plan", "the rule early creates nothing here");
 }
+
+#[test]
+fn a_verdict_that_was_left_out_counts_all_the_same() {
+    let lab = Lab::new();
+    let reviewer = json!({ "id": "look", "executor": "command", "inputs": { "command": ["true"] } });
+    let plan = json!({ "id": "handoff-dag-1", "items": [reviewer], "rules": [
+        { "id": "vote", "gate": { "item": "look", "votes": true } },
+        { "id": "rejected", "when": { "items": [{ "items": ["look"], "are": "green", "op": "<", "value": 1 }] }, "outcome": "rejected" },
+    ] });
+    let mut run = Teller::submit(&lab, &plan.to_string());
+    run.fire("look");
+    run.red("look");
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.seal();
+    lab.finish(run);
+    let report = lab.verify();
+    assert!(report.intact && report.to_text(false).contains("1 of 1 done, rejected"), "{}", report.to_text(false));
+}

@@ -1,5 +1,6 @@
 //! Pipelines: items one after the other, gates, and what a red one leads to.
 
+use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
 use super::{RED, cat, item, play, said, template, told, work};
@@ -50,6 +51,13 @@ fn a_fix_is_told_what_was_found_and_what_is_shipped_is_the_newest() {
     assert_eq!(cat(&ground, "ship~2:outputs/shipped"), "bad\nfixed\n");
     assert!(said(&ground).is_empty());
     ground.is_intact("r");
+    // Whoever is given the statement alone learns that nobody builds on that any more.
+    let statement = ground.env.handoff(["export", "r/review", "--format", "in-toto"]).success();
+    let envelope: Value = serde_json::from_str(statement.lines().next().unwrap()).unwrap();
+    let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
+    let statement: Value = serde_json::from_slice(&payload).unwrap();
+    let noted = &statement["predicate"]["runDetails"]["byproducts"][1]["annotations"];
+    assert_eq!((&noted["red"], &noted["supersededBy"]), (&json!(true), &json!("review~2")));
 }
 
 #[test]

@@ -44,6 +44,9 @@ fn nothing_to_map_is_said() {
     let ground = play("map-reduce", &[splitter("split", "true", TIMES, &json!({}))], 4);
     assert_eq!(told(&ground), ["split done"]);
     assert_eq!(said(&ground), ["no-outputs"]);
+    // A format without a word for it would show a run that is done.
+    let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
+    assert!(output.stderr.contains(r#"the run says of itself "no-outputs""#), "{output}");
 }
 
 #[test]

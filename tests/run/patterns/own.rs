@@ -64,3 +64,76 @@ fn an_id_that_somebody_added_first_is_said_and_not_taken_for_the_rules() {
     assert_eq!(said(&ground), ["name-clash"]);
     assert_eq!(told(&ground), ["a done", "look done", "look~2 done"]);
 }
+
+#[test]
+fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
+    let standing = |id: &str, field: &str, of: &str| json!({ "item": { "id": id, "executor": "command", "inputs": { "command": "true" }, field: of } });
+    let after = json!({ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["a", "t"] } });
+    for create in [
+        json!([standing("x", "continues", "x"), standing("y", "continues", "x"), after]),
+        json!([standing("a", "replaces", "t"), standing("t", "continues", "a"), after]),
+        json!([standing("t", "replaces", "a"), standing("a", "continues", "t"), after]),
+        json!([standing("x", "replaces", "a"), standing("a", "continues", "x"), standing("t", "replaces", "a"), after]),
+    ] {
+        let rules =
+            json!([{ "id": "r", "when": { "items": [{ "items": ["a", "t"], "are": "ended" }] }, "create": create }]);
+        let ground = play(&[item("a", "true", &json!({})), item("t", "true", &json!({}))], &rules, 4);
+        assert_eq!(said(&ground), ["name-clash"], "{rules}");
+        assert_eq!(told(&ground), ["a done", "t done"]);
+        ground.is_intact("r");
+    }
+}
+
+#[test]
+fn two_needs_of_one_name_are_said() {
+    let need = json!({ "from": "@artifacts", "select": { "kind": "output", "path": "x" } });
+    let create = json!([{ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" },
+        "needs": { "in-{{n}}": need, "in-1": need } } }]);
+    let rules = json!([{ "id": "r", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "create": create }]);
+    let ground = Ground::new();
+    ground.env.write("x", "x");
+    let plan =
+        json!({ "id": "r", "items": [item("a", "true", &json!({}))], "rules": rules, "artifacts": { "x": "x" } });
+    ground.env.write("r.json", &plan.to_string());
+    ground.env.handoff(["submit", "../r.json"]).success();
+    let _ = ground.env.handoff(["run", "r"]).exit(4);
+    assert_eq!(said(&ground), ["name-clash"]);
+}
+
+/// An open-ended run of a pattern, with what is added to it.
+fn extended(pattern: &str, items: &[Value], more: &Value) -> (Ground, crate::common::Output) {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    let plan =
+        |items: &[Value]| json!({ "id": "r", "pattern": pattern, "openEnded": true, "items": items }).to_string();
+    ground.env.write("r.json", &plan(items));
+    ground.env.handoff(["submit", "../r.json"]).success();
+    ground.env.write("more.json", &plan(&[items, std::slice::from_ref(more)].concat()));
+    let output = ground.env.handoff(["extend", "r", "../more.json"]);
+    (ground, output)
+}
+
+#[test]
+fn a_payload_that_nobody_would_read_is_refused() {
+    let gate = |onto: &str| json!({ "gate": { "onRed": "block", "subject": onto } });
+    let items = [item("a", "true", &json!({})), item("look", RED, &gate("a"))];
+    let (ground, output) = extended("pipeline", &items, &item("more", RED, &gate("a")));
+    let output = output.exit(1);
+    assert!(output.stdout.starts_with("bad-pattern at items[2].inputs.gate: pipeline made its rules when"), "{output}");
+    assert!(!ground.items("r").contains_key("more"));
+    // Where no pattern reads it, it is an input like any other.
+    let (_, output) = extended("dag", &items, &item("more", "true", &gate("a")));
+    output.success();
+}
+
+#[test]
+fn nobodys_verdict_is_a_vote_because_of_what_he_is_called() {
+    let quorum = json!({ "quorum": { "reviewers": [super::template("true")], "threshold": 1, "commit": super::template("true"),
+        "onReject": "spawn-fix", "fixTemplate": super::template("true") } });
+    let (ground, output) = extended("quorum", &[item("a", "echo x >f", &quorum)], &item("a~2::rev-0", RED, &json!({})));
+    output.success();
+    let _ = ground.env.handoff(["run", "r"]).exit(4);
+    ground.env.handoff(["close", "r"]).success();
+    let output = ground.env.handoff(["verify", "r"]).exit(4);
+    assert!(output.stdout.contains("✗ outcome    3 of 4 done, 1 red"), "{output}");
+}

@@ -93,6 +93,33 @@ fn a_circle_that_the_order_makes_is_told() {
 }
 
 #[test]
+fn a_circle_of_an_authors_own_order_is_told() {
+    let ground = Ground::new();
+    let told = |rules: &Value, more: &Value| {
+        let items = [item("a", "true", more), item("b", "true", &json!({}))];
+        ground.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
+        let output = ground.env.handoff(["--json", "validate", "../r.json"]).exit(1);
+        let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
+        format!(
+            "{} {}",
+            verdict["problems"][0]["code"].as_str().unwrap(),
+            verdict["problems"][0]["path"].as_str().unwrap()
+        )
+    };
+    let none = json!({});
+    assert_eq!(told(&json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]), &none), "cycle items[0]");
+    let two = json!([{ "id": "o", "order": { "a": ["b"] } }, { "id": "p", "order": { "b": ["a", "none"] } }]);
+    assert_eq!(told(&two, &none), "cycle items[0]");
+    let on = json!({ "depends_on": ["b"] });
+    assert_eq!(told(&json!([{ "id": "o", "order": { "b": ["a"] } }]), &on), "cycle items[0]");
+    assert_eq!(told(&json!([{ "id": "o", "order": { "a": ["a"] } }]), &none), "bad-rule rules[0].order.a");
+    // The queue's rules are held to the same.
+    ground.env.write("repo/rules.json", &json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]).to_string());
+    ground.config("handoff.queue.default.rules", "rules.json");
+    assert_eq!(told(&json!([]), &none), "cycle items[0]");
+}
+
+#[test]
 fn an_unknown_pattern_is_refused_and_a_payload_that_nobody_reads_is_told() {
     assert_eq!(problems("pipelines", &[item("a", "true", &json!({}))]), ["bad-pattern pattern"]);
     let ground = Ground::new();

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, play, said, template, told};
+use super::{RED, cat, item, play, said, submit, template, told};
+use crate::common::ground::Ground;
 
 /// A subject with reviewers, each of whom wants so many lines.
 fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
@@ -46,10 +47,59 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     let ground = play("quorum", &subject(&[2, 2], 2, &more), 0);
     assert_eq!(cat(&ground, "work-fix-1:outputs/told"), "1\n1\n");
     assert_eq!(cat(&ground, "work~2::commit:outputs/committed"), "one\nmore\n");
-    assert!(!ground.items("r").contains_key("work-fix-2"));
+    // What enough approve of is committed once, and it is what they looked at.
+    let items = ground.items("r");
+    assert!(!items.contains_key("work-fix-2") && !items.contains_key("work::commit"), "{items:?}");
     ground.is_intact("r");
     let ground = play("quorum", &subject(&[9, 9], 1, &more), 4);
     assert_eq!(said(&ground), ["rejected"]);
     let items = ground.items("r");
     assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
+    // Whoever takes it all the same is told, and whose place another took is shown to be without one.
+    let output = ground.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
+    assert!(output.stderr.contains("warning: the run says of itself: rejected\n"), "{output}");
+    assert!(ground.env.handoff(["show", "r/work::rev-0"]).success().contains("\nsuperseded by work~2::rev-0\n"));
+}
+
+#[test]
+fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
+    let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("exit 1") });
+    let mut items = subject(&[1, 9], 2, &more);
+    // The second time he is asked he approves, when somebody works on the fix already.
+    let second = template("test $HANDOFF_ATTEMPT -ge 2");
+    items[0]["inputs"]["quorum"]["reviewers"][1] = second;
+    let ground = play("quorum", &items, 4);
+    assert_eq!(ground.items("r")["work-fix-1"].status, "failed");
+    ground.env.handoff(["retry", "r/work::rev-1"]).success();
+    let _ = ground.env.handoff(["run", "r"]).exit(4);
+    assert_eq!(ground.items("r")["work::rev-1"].status, "done");
+    assert!(!ground.items("r").contains_key("work::commit"));
+}
+
+#[test]
+fn nobody_is_told_to_ask_again_for_what_another_took_the_place_of() {
+    let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("git apply inputs/work; echo more >>code") });
+    let mut items = subject(&[1], 1, &more);
+    items[0]["inputs"]["quorum"]["reviewers"][0] = template("exit 1");
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    submit(&ground, "quorum", &items).success();
+    let output = ground.env.handoff(["run", "r"]).exit(4);
+    assert!(output.stderr.contains("git handoff retry 'r/work~2::rev-0'"), "{output}");
+}
+
+#[test]
+fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
+    let ground = Ground::new();
+    ground.config("handoff.maxItems", "1");
+    submit(&ground, "quorum", &subject(&[9], 1, &json!({}))).success();
+    // Nobody is there to review.
+    ground.env.handoff(["run", "r"]).ends(1);
+    ground.env.handoff(["close", "r"]).success();
+    let output = ground.env.handoff(["verify", "r"]).exit(4);
+    assert!(output.stdout.contains("✗ outcome    1 of 1 done, closed-early\n"), "{output}");
+    assert!(ground.env.handoff(["status", "r"]).success().contains("1 of 1 done, closed-early"));
+    let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
+    assert!(output.stderr.contains("closed-early"), "{output}");
+    ground.is_intact("r");
 }

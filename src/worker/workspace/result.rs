@@ -1,0 +1,19 @@
+//! What a worker wrote as its result.
+
+use super::{RESULT, RESULTS, Workspace};
+
+/// The most that is read of it.
+const MOST: u64 = 1 << 20;
+
+impl Workspace {
+    /// Reads what the worker wrote as its result: none where it wrote nothing, or something that is no small plain file.
+    pub fn read_result(&self) -> Option<Vec<u8>> {
+        self.folder.folder(RESULTS).and_then(|folder| folder.read(RESULT, MOST)).ok()
+    }
+
+    /// Returns whether something lies where that is read, whatever it is.
+    pub fn has_result(&self) -> bool {
+        let lies = |entries: Vec<(Vec<u8>, _)>| entries.iter().any(|(name, _)| name == RESULT.as_bytes());
+        self.folder.folder(RESULTS).and_then(|folder| folder.entries()).is_ok_and(lies)
+    }
+}
