@@ -10,6 +10,7 @@
 //! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
 //! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `people`: approvals and documents by people with keys of their own, and who may append what;
+//! - `reuse`: items that are not run because a run that is trusted had their products;
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
 //! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at random;
 //! - `tamper`: everything that can be done to what is recorded, with the tables of `docs/tamper.md`; `fuzz`: parsers and mutated bytes;
@@ -49,6 +50,7 @@ mod fuzz;
 mod people;
 mod race;
 mod red;
+mod reuse;
 mod secrets;
 mod tamper;
 mod vectors;

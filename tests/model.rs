@@ -104,6 +104,7 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
         products: BTreeMap::new(),
         verify: None,
         transcript: None,
+        reused: None,
     })
 }
 

@@ -89,6 +89,7 @@ impl Recording {
             products: report.map(product).into_iter().collect(),
             verify: None,
             transcript: None,
+            reused: None,
         }))
     }
 }

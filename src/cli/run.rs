@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use git_handoff::engine::operations::How;
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::model::state::Phase;
@@ -25,6 +26,10 @@ pub(crate) struct Arguments {
     /// Seal what has settled even if not every item is done
     #[arg(long)]
     close: bool,
+    /// Take the products of items of sealed runs here that had just the same to do, if their keys are known, instead of making
+    /// them again
+    #[arg(long)]
+    reuse: bool,
 }
 
 /// Drives the runs one after the other.
@@ -45,25 +50,21 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
+    let how = How { close: arguments.close, reuse: arguments.reuse };
     if !arguments.runs.is_empty() {
-        return drive(&runs, arguments.close, repository, output);
+        return drive(&runs, how, repository, output);
     }
     let unsettled = repository.unsettled()?;
     if unsettled.runs.is_empty() && unsettled.unreadable.is_empty() {
         output.note("every run here has settled");
     }
-    let ending = drive(&unsettled.runs, arguments.close, repository, output);
+    let ending = drive(&unsettled.runs, how, repository, output);
     let unreadable = unsettled.unreadable.into_iter().map(|error| Err(error.into()));
     last_of(unreadable.chain([ending]), output)
 }
 
 /// Drives runs and prints the table of items of each.
-pub(crate) fn drive(
-    runs: &[RunId],
-    close: bool,
-    repository: &Repository,
-    output: &mut Output,
-) -> Result<Ending, Failure> {
+pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     // The driver waits for the disk on this thread; attempts go on meanwhile, on the other.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -73,7 +74,7 @@ pub(crate) fn drive(
     let interrupt = runtime.block_on(async { interrupt::watch() });
     let mut endings = Vec::new();
     for run in runs {
-        let one = runtime.block_on(drive_one(run, close, interrupt.clone(), repository, output));
+        let one = runtime.block_on(drive_one(run, how, interrupt.clone(), repository, output));
         let interrupted = matches!(one, Ok(Ending::Interrupted));
         endings.push(one);
         if interrupted {
@@ -107,12 +108,12 @@ fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut 
 
 async fn drive_one(
     run: &RunId,
-    close: bool,
+    how: How,
     interrupt: watch::Receiver<bool>,
     repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let drivable = repository.drivable(run, close)?;
+    let drivable = repository.drivable(run, how)?;
     if let Some(missing) = drivable.unenforced() {
         output.warn(&format!("workers are confined by less than there could be: {missing}"));
     }

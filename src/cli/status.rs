@@ -9,6 +9,9 @@ use super::{Ending, Failure, Output, table};
 /// What people read of an item that is done although its check did not pass.
 pub(crate) const RED: &str = "done, red";
 
+/// What people read of an item that was not run, because another run had its products.
+const REUSED: &str = "done, reused";
+
 /// What people read of an item that waits for somebody's decision.
 const AWAITED: &str = "awaits approval";
 
@@ -53,6 +56,10 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
             None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         };
         let id = &view.state.graph.item(at).id;
+        let said = match &state.reused {
+            Some((run, item)) => format!("from {run}/{item}; {said}"),
+            None => said,
+        };
         let said = match view.state.replaced_by(at) {
             Some(by) => format!("superseded by {by}; {said}"),
             None => said,
@@ -71,6 +78,7 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
 pub(crate) fn word(view: &View, at: usize) -> &'static str {
     match view.state.status(at) {
         _ if view.state.items[at].red => RED,
+        _ if view.state.items[at].reused.is_some() => REUSED,
         "ready" if view.state.waits_for_people(at) => AWAITED,
         status => status,
     }

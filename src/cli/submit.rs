@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use git_handoff::engine::operations::How;
 use git_handoff::plan::validate::Problems;
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::{Submission, Wanted};
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     submission.warnings.iter().for_each(|warning| output.warn(warning));
     if arguments.run {
-        return run::drive(&[submission.run], false, repository, output);
+        return run::drive(&[submission.run], How::default(), repository, output);
     }
     if output.json {
         output.value(&submission);

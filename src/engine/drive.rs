@@ -211,8 +211,12 @@ impl Driver<'_> {
             for at in decision.fire {
                 match prepare::prepare(self.run, &self.machine, at) {
                     Ok((fired, manifest, job)) => {
-                        jobs.insert(at, job);
+                        let found = self.machine.reusable.as_mut().and_then(|reusable| reusable.find(&manifest));
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                        match found {
+                            Some(found) => batch.reused(&job, found),
+                            None => drop(jobs.insert(at, job)),
+                        }
                     }
                     Err(reason) => batch.failed(&self.run.state, at, 0, reason),
                 }
@@ -283,7 +287,9 @@ impl Driver<'_> {
     /// Takes entries into the state, and the schedule, to be recorded with the next.
     fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         self.run.stage(entries)?;
-        for item in entries.iter().filter_map(NewEntry::item) {
+        // One that is taken from another run is dispatched and ends at once.
+        let about: BTreeSet<_> = entries.iter().filter_map(NewEntry::item).collect();
+        for item in about {
             let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
             if self.run.state.items[at].phase != Phase::Running {
                 self.schedule.ended(&self.run.state, at);

@@ -11,6 +11,7 @@ use crate::model::digest::Digest;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
+use crate::run::reuse::Reusable;
 use crate::worker::host::Host;
 use crate::worker::sandbox::Sandbox;
 
@@ -35,6 +36,8 @@ pub struct Machine {
     pub secrets: Arc<Secrets>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
+    /// What other runs have done that need not be done again, where that is wanted.
+    pub reusable: Option<Reusable>,
     /// The home directory of who drives runs, where there is one.
     pub home: Option<PathBuf>,
     /// What relative paths of the configuration start from: the top of the work tree, or, without one, the git directory.
@@ -60,6 +63,7 @@ impl Machine {
             shapes: Arc::new(repository.shapes()),
             secrets: Arc::new(Secrets::of(repository)),
             close,
+            reusable: None,
             supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
         })
     }

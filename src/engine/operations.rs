@@ -18,7 +18,7 @@ use crate::model::role::{Refused, Role};
 use crate::model::schema::Schema;
 use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
-use crate::repository::{self, Repository};
+use crate::repository::{self, Repository, trust};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, own_runs};
 use crate::run::{self, Denied, OpenRun, Target, View, taking};
@@ -30,6 +30,15 @@ use super::{command, drive, ground};
 
 /// A run of this many entries leaves so many loose objects that they are packed at its end.
 const LARGE: u64 = 5_000;
+
+/// How a run is to be driven.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// Seal what has settled even if not every item is done.
+    pub close: bool,
+    /// Take the products of items of sealed runs that had just the same to do, instead of making them again.
+    pub reuse: bool,
+}
 
 /// A run that may be driven, which the caller can look at before it is.
 pub struct Drivable<'r> {
@@ -79,8 +88,8 @@ pub struct Unsettled {
 }
 
 impl Repository {
-    /// Opens a run to drive it on this machine; with `close`, to seal what has settled even if not every item is done.
-    pub fn drivable(&self, run: &RunId, close: bool) -> Result<Drivable<'_>, Error> {
+    /// Opens a run to drive it on this machine.
+    pub fn drivable(&self, run: &RunId, wanted: How) -> Result<Drivable<'_>, Error> {
         let mut open = self.opened(run)?;
         if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
@@ -88,7 +97,10 @@ impl Repository {
         }
         // What came with a fetch while the run was not ready for it.
         self.take_in_on(&mut open)?;
-        let machine = Machine::of(self, close)?;
+        let mut machine = Machine::of(self, wanted.close)?;
+        if wanted.reuse {
+            machine.reusable = Some(self.reusable(run)?);
+        }
         check_schemas(&open, &machine.schemas)?;
         check_sandboxes(&open, &machine)?;
         Ok(Drivable { repository: self, open, machine })
@@ -225,6 +237,9 @@ pub enum Error {
     /// It could not be recorded on.
     #[error(transparent)]
     Run(#[from] run::Error),
+    /// It cannot be told whom to trust.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
     /// There is nowhere to make worktrees.
     #[error(transparent)]
     NoCache(#[from] NoCache),

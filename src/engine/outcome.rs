@@ -6,9 +6,10 @@ use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, 
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
 use crate::run::NewEntry;
+use crate::run::reuse::Found;
 use crate::run::steer::lost_with;
 
-use super::attempt::{Finished, Verdict};
+use super::attempt::{Finished, Job, Verdict};
 use super::decide::{LONGEST_WAIT, left_waiting};
 
 /// What is to be recorded next, with no item skipped twice.
@@ -54,6 +55,7 @@ impl Batch {
                     products: finished.products.clone(),
                     verify: finished.verify,
                     transcript,
+                    reused: None,
                 }));
                 if !done {
                     self.cascade(state, at);
@@ -62,6 +64,23 @@ impl Batch {
                 }
             }
         }
+    }
+
+    /// Adds the end of an item whose products another run has.
+    pub(super) fn reused(&mut self, job: &Job, found: Found) {
+        let event = Event::ItemReconciled(ItemReconciled {
+            item: job.item.clone(),
+            attempt: job.attempt,
+            status: Outcome::Done,
+            reason: None,
+            exit: None,
+            duration_ms: 0,
+            products: found.products,
+            verify: found.verify,
+            transcript: None,
+            reused: Some(found.reused),
+        });
+        self.entries.push(NewEntry::Reused(event, found.evidence));
     }
 
     /// Adds the failure of an item without a process, and all that is lost with it; attempt 0 where nothing was dispatched.
@@ -76,6 +95,7 @@ impl Batch {
             products: BTreeMap::new(),
             verify: None,
             transcript: None,
+            reused: None,
         }));
         self.cascade(state, at);
     }

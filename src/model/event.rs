@@ -13,6 +13,7 @@ use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
 use super::plan::{ProductKey, Selector, Source};
+use super::reused::Reused;
 use super::role::RunAdmitted;
 use super::submitted::RunSubmitted;
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
@@ -126,6 +127,9 @@ pub struct ItemReconciled {
     /// The captured stdout and stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
+    /// Where the products come from, if nothing was run: the item of another run that had just the same to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<Reused>,
 }
 
 /// The final status of an attempt that ended by itself.

@@ -200,6 +200,11 @@ impl Layout {
         self.item(item) + "/manifest.json"
     }
 
+    /// Returns the path of what shows that the item's products are those of another run's.
+    pub fn reused(self, item: &ItemId) -> String {
+        self.item(item) + "/reused.json"
+    }
+
     /// Returns the path of the item's patch.
     pub fn patch(self, item: &ItemId) -> String {
         self.item(item) + "/patch"

@@ -72,6 +72,9 @@ pub enum Illegal {
     /// The run was closed or cancelled.
     #[error("a key was admitted after the run was closed or cancelled")]
     AdmittedAfterEnd,
+    /// What was taken from another run was not run, and is done.
+    #[error("item {0:?} was taken from another run, and yet it is not done, or a process of it ended")]
+    RanAndReused(ItemId),
     /// A failed item has products.
     #[error("item {0:?} failed and yet has products")]
     ProductsOfFailed(ItemId),

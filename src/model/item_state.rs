@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::entry::{InputRef, Product};
 use super::format;
-use super::name::FilePath;
+use super::name::{FilePath, ItemId, RunId};
 use super::plan::ProductKey;
 use super::time::Moment;
 
@@ -68,6 +68,8 @@ pub struct ItemState {
     pub red: bool,
     /// Who decided, where that is for people; no part of `state.json`.
     pub decided_by: Option<String>,
+    /// The item of another run that its products are taken from; no part of `state.json`.
+    pub reused: Option<(RunId, ItemId)>,
     /// What it hands over, once done.
     pub products: BTreeMap<ProductKey, Product>,
     /// What its latest attempt consumed.
@@ -99,6 +101,7 @@ impl ItemState {
             reason: None,
             red: false,
             decided_by: None,
+            reused: None,
             products: BTreeMap::new(),
             inputs: BTreeMap::new(),
             touched: false,

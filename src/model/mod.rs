@@ -39,6 +39,7 @@ pub mod proof;
 pub mod quote;
 pub(crate) mod read;
 pub mod registered;
+pub mod reused;
 pub mod role;
 pub mod rule;
 pub mod schema;

@@ -241,6 +241,9 @@ impl RunState {
         if !done && !e.products.is_empty() {
             return Err(Illegal::ProductsOfFailed(e.item.clone()));
         }
+        if e.reused.is_some() && (!done || e.exit.is_some() || e.transcript.is_some()) {
+            return Err(Illegal::RanAndReused(e.item.clone()));
+        }
         if done && e.attempt == 0 {
             return Err(Illegal::NotRunning(e.item.clone()));
         }
@@ -251,6 +254,7 @@ impl RunState {
         self.settle(at, if done { Phase::Done } else { Phase::Failed }, e.reason.clone());
         self.items[at].products.clone_from(&e.products);
         self.items[at].red = e.is_red();
+        self.items[at].reused = e.reused.as_ref().map(|reused| (reused.run.clone(), reused.item.clone()));
         Ok(())
     }
 

@@ -94,6 +94,9 @@ pub struct ItemStatus {
     /// The key that decided about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
+    /// The item of another run, `RUN/ITEM`, that its products are taken from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reused: Option<String>,
     /// Why it ended as it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -189,6 +192,7 @@ impl ItemStatus {
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),
             decided_by: state.decided_by.clone(),
+            reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),
             reason: state.reason.clone(),
         };
         for (key, product) in &state.products {

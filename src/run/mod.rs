@@ -8,6 +8,7 @@ pub mod list;
 pub mod people;
 pub mod piece;
 pub mod proving;
+pub mod reuse;
 pub mod show;
 pub mod steer;
 pub mod submission;

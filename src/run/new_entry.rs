@@ -14,6 +14,8 @@ pub enum NewEntry {
     Plain(Event),
     /// A dispatch with its manifest.
     Fired(Event, Box<Manifest>),
+    /// The end of an item that was not run, with what shows where its products come from.
+    Reused(Event, Vec<u8>),
     /// Items that are added to the run, in the order of their ids.
     Extended(Cause, Vec<Item>),
 }
@@ -22,7 +24,7 @@ impl NewEntry {
     /// Returns the item that it is about, if it is about one.
     pub fn item(&self) -> Option<&ItemId> {
         match self {
-            Self::Plain(event) | Self::Fired(event, _) => event.item().map(|(item, _)| item),
+            Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => event.item().map(|(item, _)| item),
             Self::Extended(..) => None,
         }
     }
@@ -30,7 +32,7 @@ impl NewEntry {
     /// Says why a key may not append it.
     pub(super) fn refused(&self, keys: &Keys, key: &str) -> Option<Refused> {
         match self {
-            Self::Plain(event) | Self::Fired(event, _) => keys.refuse(key, event),
+            Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => keys.refuse(key, event),
             Self::Extended(cause, _) => keys.refuse(key, &Event::RunExtended(RunExtended::of(cause.clone(), &[]))),
         }
     }
@@ -38,7 +40,9 @@ impl NewEntry {
     /// Takes the event into the state, and returns it.
     pub(super) fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
         match self {
-            Self::Plain(event) | Self::Fired(event, _) => state.apply(event).map(|()| event.clone()),
+            Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => {
+                state.apply(event).map(|()| event.clone())
+            }
             Self::Extended(cause, items) => {
                 let event = RunExtended::of(cause.clone(), items);
                 state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))

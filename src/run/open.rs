@@ -303,6 +303,9 @@ impl OpenRun {
                     edits.push((layout.product(item, key), Edit::Blob(product.oid)));
                 }
             }
+            if let NewEntry::Reused(_, evidence) = new {
+                edits.push((layout.reused(item), Edit::Bytes(evidence.clone())));
+            }
             let at = self.state.graph.position(item).expect("the event was applied to the state");
             edits.push((layout.state(item), Edit::Bytes(self.state.items[at].canonical())));
         }

@@ -133,7 +133,7 @@ impl<'a> Step<'a> {
         let plain = Self { link, attempt, said: None, exit: None, duration_ms: None, transcript: None };
         Some(match &link.entry.event {
             Event::ItemReconciled(e) => Self {
-                said: e.reason.clone().or_else(|| verified(e)),
+                said: e.reason.clone().or_else(|| taken(e)).or_else(|| verified(e)),
                 exit: e.exit,
                 duration_ms: Some(e.duration_ms),
                 transcript: e.transcript,
@@ -154,6 +154,11 @@ impl<'a> Step<'a> {
             _ => plain,
         })
     }
+}
+
+fn taken(e: &ItemReconciled) -> Option<String> {
+    let from = e.reused.as_ref()?;
+    Some(format!("reused from {}/{}, sealed as {}", from.run, from.item, from.root.short()))
 }
 
 fn verified(e: &ItemReconciled) -> Option<String> {

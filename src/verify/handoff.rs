@@ -7,15 +7,25 @@ use crate::model::plan::{Need, Selector, Source};
 use crate::model::state::{Phase, RunState};
 
 use super::findings::{Findings, Verdict, counted};
+use super::reuse::{Reuse, Wrong};
 
 /// The row, as it grows with the replay.
 #[derive(Default)]
 pub(super) struct Handoff {
     findings: Findings,
     refs: usize,
+    /// How many items took proven products of other runs.
+    reused: usize,
+    /// Whether objects may be elsewhere.
+    shallow: bool,
 }
 
 impl Handoff {
+    /// Begins; `shallow` says whether objects may be elsewhere.
+    pub(super) fn new(shallow: bool) -> Self {
+        Self { shallow, ..Self::default() }
+    }
+
     /// Takes in a dispatch, with the state of the run right before it.
     pub(super) fn see(&mut self, state: &RunState, fired: &ItemFired) {
         self.refs += fired.input_refs.len();
@@ -43,10 +53,26 @@ impl Handoff {
         }
     }
 
+    /// Takes in the items that were not run because another run had their products.
+    pub(super) fn take(&mut self, reuses: &[Reuse<'_>]) {
+        for Reuse { seq, item, found } in reuses {
+            let whose = format!("entry {seq}: what item {item} takes from another run");
+            match found {
+                Ok(_) => self.reused += 1,
+                Err(Wrong::Differs(why)) => self.findings.add(format!("{whose} does not hold: {why}")),
+                Err(Wrong::Fault(fault)) => self.findings.fault(&whose, fault),
+            }
+        }
+    }
+
     pub(super) fn verdict(self) -> Verdict {
         let refs = counted(self.refs, "input ref", "input refs");
         let tail = if self.refs == 0 { "" } else { " accounted for" };
-        self.findings.verdict(false, || refs + tail)
+        let reused = match self.reused {
+            0 => String::new(),
+            count => format!(", {} of other runs proven", counted(count, "item", "items")),
+        };
+        self.findings.verdict(self.shallow, || refs + tail + &reused)
     }
 }
 

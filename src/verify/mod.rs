@@ -27,6 +27,7 @@ mod reader;
 mod received;
 mod render;
 mod report;
+mod reuse;
 mod revoked;
 mod root;
 mod rows;
@@ -198,8 +199,9 @@ struct Evidence {
 impl Evidence {
     /// `held_since` is when the root was there at the latest, by the clock of somebody else.
     fn gather(case: &Case<'_>, held_since: Option<Moment>) -> Self {
-        let signature = signature::row(case, held_since);
-        let replay = plan::replay(case);
+        let reuses = reuse::examine(case);
+        let signature = signature::row(case, &reuses, held_since);
+        let replay = plan::replay(case, &reuses);
         let (manifest, sandbox) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
         Self {
             signature: signature.verdict,

@@ -16,6 +16,7 @@ use super::growth;
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
 use super::reader::{Link, short};
+use super::reuse::Reuse;
 use super::run_chain::After;
 use super::tree::Slot;
 use super::{Case, Options, State};
@@ -39,7 +40,7 @@ impl Replay {
 }
 
 /// Reads the plan and replays the entries over it.
-pub(super) fn replay(case: &Case<'_>) -> Replay {
+pub(super) fn replay(case: &Case<'_>, reuses: &[Reuse<'_>]) -> Replay {
     if let Some(cut_off) = case.cut_off() {
         return Replay::without_plan(cut_off);
     }
@@ -57,7 +58,8 @@ pub(super) fn replay(case: &Case<'_>) -> Replay {
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
     let mut state = RunState::new(submitted.clone(), graph).with_rules(rules);
-    let mut handoff = Handoff::default();
+    let mut handoff = Handoff::new(case.shallow);
+    handoff.take(reuses);
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();

@@ -2,6 +2,7 @@
 //!
 //! Whatever a proof shows is bound to one root, and that root to a seal that one of the run's writers signed: nothing else signs a root.
 
+mod sealed;
 mod shown;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use super::said;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
+pub(super) use sealed::{Sealed, sealed};
 use shown::{End, Shown};
 
 /// What the verifier holds a proof against, besides whom he trusts.

@@ -45,6 +45,8 @@ pub(super) struct After {
     pub(super) state: Slot,
     /// The blob at the item's `manifest.json`, where the entry dispatched it.
     pub(super) manifest: Slot,
+    /// The blob at the item's `reused.json`, where the entry takes its products from another run.
+    pub(super) reused: Slot,
     /// The blobs at the `item.json` of the items that the entry added.
     pub(super) definitions: BTreeMap<ItemId, Slot>,
 }
@@ -187,6 +189,7 @@ impl RunChain {
                     after.definitions = e.items.keys().map(held).collect();
                 }
                 Event::ItemFired(e) => after.manifest = held(layout.manifest(&e.item)),
+                Event::ItemReconciled(e) if e.reused.is_some() => after.reused = held(layout.reused(&e.item)),
                 Event::RunSubmitted(e) => {
                     self.plan = held(format::PLAN.to_owned());
                     self.rules = held(format::RULES.to_owned());

@@ -10,6 +10,7 @@ use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
 use super::reader::Link;
+use super::reuse::Reuse;
 use super::said;
 use super::signers::KeyStanding;
 use super::{Case, Options, SignerSeen, State};
@@ -149,11 +150,18 @@ pub(super) struct Judged {
 }
 
 /// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
-pub(super) fn row(case: &Case<'_>, held_since: Option<Moment>) -> Signature {
+pub(super) fn row(case: &Case<'_>, reuses: &[Reuse<'_>], held_since: Option<Moment>) -> Signature {
     let keys = case.chain.submitted().map(Keys::of).unwrap_or_default();
     let first = case.chain.links.first().map(|link| link.hash);
     let writers = if case.chain.cut { Writers::unknown() } else { Writers::of_run(case.run, keys, first) };
-    let mut row = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since).row();
+    let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
+    let of_others = of_others(case.options);
+    for Reuse { seq, found, .. } in reuses {
+        if let Ok((key, at)) = found {
+            judged.see(&format!("entry {seq}: the run that it takes from"), key, *at, (&of_others, held_since));
+        }
+    }
+    let mut row = judged.row();
     if case.chain.links.is_empty() {
         row.verdict = Verdict::not_applicable("no entry could be read");
     } else if let (true, Some(cut_off)) = (row.verdict.state != State::Failed, case.cut_off()) {
@@ -171,13 +179,7 @@ pub(super) fn judge<'a>(
     held_since: Option<Moment>,
 ) -> Judged {
     let mut judged = Judged::default();
-    // Who is asked for by name conducts the run; of those who decide and write documents it is enough that they are known.
-    let of_others = Options {
-        strict_signers: options.strict_signers || options.signer.is_some(),
-        signer: None,
-        plan: None,
-        ..options.clone()
-    };
+    let of_others = of_others(options);
     for one in signed {
         if one.vouched {
             writers.vouched(&one);
@@ -209,6 +211,13 @@ pub(super) fn judge<'a>(
         }
     }
     judged
+}
+
+/// Returns what is asked of the keys of others. Who is asked for by name conducts the run; of those who decide, write documents or
+/// sealed runs that it takes from it is enough that they are known.
+fn of_others(options: &Options) -> Options {
+    let strict_signers = options.strict_signers || options.signer.is_some();
+    Options { strict_signers, signer: None, plan: None, ..options.clone() }
 }
 
 impl Judged {

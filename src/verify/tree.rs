@@ -56,6 +56,7 @@ impl Accounted {
                 for (key, product) in &e.products {
                     paths.set.insert(layout.product(&e.item, key), Some(product.oid));
                 }
+                paths.set.extend(e.reused.iter().map(|_| (layout.reused(&e.item), None)));
             }
             Event::ItemRetried(_)
             | Event::ItemRequeued(_)

@@ -263,6 +263,7 @@ impl<'a> Teller<'a> {
             products,
             verify: None,
             transcript: None,
+            reused: None,
         };
         self.add(Event::ItemReconciled(event), edits);
     }

@@ -56,6 +56,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             products: [].into(),
             verify: None,
             transcript: None,
+            reused: None,
         }),
         Event::ItemRequeued(ItemEnded {
             item: named("a"),

@@ -119,6 +119,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(Illegal::BeforeDependency(..)) => "dependency",
         Err(Illegal::LockHeld(..)) => "lock",
         Err(Illegal::SkippedForNothing(_)) => "for-nothing",
+        Err(Illegal::RanAndReused(_)) => "reused",
         Err(Illegal::ProductsOfFailed(_)) => "products",
         Err(Illegal::AfterEnd(_) | Illegal::WrittenAfterEnd(_)) => "ended",
         Err(Illegal::DocumentOfItem(..)) => "document",

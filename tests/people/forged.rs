@@ -241,6 +241,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
             products: BTreeMap::new(),
             verify: None,
             transcript: None,
+            reused: None,
         }),
         Vec::new(),
     );

@@ -22,6 +22,7 @@ impl From<operations::Error> for Failure {
             }
             operations::Error::TakingIn(inner) => inner.into(),
             operations::Error::Run(inner) => inner.into(),
+            operations::Error::Trust(inner) => inner.into(),
             operations::Error::NoCache(inner) => inner.into(),
             operations::Error::Denied(inner) => inner.into(),
             operations::Error::Drive(inner) => inner.into(),

@@ -1,0 +1,61 @@
+//! Products that were taken from an item of another run, instead of being made again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::digest::Digest;
+use super::format;
+use super::json;
+use super::manifest::Manifest;
+use super::name::{ItemId, RunId};
+use super::proof::Proof;
+
+/// Where the products of an item come from that was not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reused {
+    /// The run.
+    pub run: RunId,
+    /// Its item.
+    pub item: ItemId,
+    /// The root that the run's seal says.
+    pub root: Digest,
+    /// The digest of the item's `reused.json`, the evidence.
+    pub evidence: Digest,
+}
+
+/// What `reused.json` holds: all that shows, with nothing else at hand, that an item of a sealed run was given just the same to do, and
+/// what it handed over.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// The proof of that item.
+    pub proof: Proof,
+    /// The manifest of the attempt that it shows.
+    pub manifest: Manifest,
+}
+
+impl Evidence {
+    /// Returns the bytes of `reused.json`.
+    pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(&json!({ "manifest": self.manifest, "proof": self.proof }))
+    }
+
+    /// Reads them back; nothing where they are not exactly what is written.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
+        let manifest = Manifest::parse(&format::canonical(&fields.remove("manifest")?)).ok()?;
+        let proof = Proof::parse(&format::canonical(&fields.remove("proof")?)).ok()?;
+        let evidence = Self { proof, manifest };
+        (evidence.canonical() == bytes).then_some(evidence)
+    }
+}
+
+/// Returns the digest of what a manifest says was to be done, whichever run, item and attempt it was for: two attempts of one task
+/// have the same.
+pub fn task(manifest: &Manifest) -> Digest {
+    let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
+    if let Value::Object(fields) = &mut value {
+        ["run", "item", "attempt"].iter().for_each(|field| drop(fields.remove(*field)));
+    }
+    format::digest_of(&value)
+}

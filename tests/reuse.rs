@@ -1,0 +1,142 @@
+//! Items that are not run, because a sealed run by a known key had just the same to do: what is taken, from whom, and what is refused.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod forged;
+
+use serde_json::{Value, json};
+
+use crate::common::assert_output;
+use crate::common::ground::Ground;
+
+/// Says on the disk that it was run, and leaves a product.
+fn counted(id: &str, ground: &Ground) -> Value {
+    let file = ground.path("runs").display().to_string();
+    json!({ "id": id, "executor": "command", "inputs": {
+        "command": format!("echo {id} >>{file}; mkdir outputs; echo out >outputs/report; echo three >>a.txt"),
+    } })
+}
+
+/// What was run since this was asked before.
+fn ran(ground: &Ground) -> String {
+    let file = ground.path("runs");
+    let said = std::fs::read_to_string(&file).unwrap_or_default();
+    let _ = std::fs::remove_file(&file);
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A repository with the sealed run `first` of the items `build`, which `check` needs.
+fn sealed() -> (Ground, Vec<Value>) {
+    let ground = Ground::new();
+    let mut check = counted("check", &ground);
+    check["needs"] = json!({ "report": { "from": "build", "select": { "kind": "output", "path": "report" } } });
+    let items = vec![counted("build", &ground), check];
+    ground.drive("first", &items).ends(0);
+    assert_eq!(ran(&ground), "build check");
+    (ground, items)
+}
+
+#[test]
+fn what_a_trusted_run_did_is_not_done_again() {
+    let (ground, items) = sealed();
+    ground.submit("second", &items);
+    assert_output!("reuse_run", ground.env.handoff(["run", "second", "--reuse"]).exit(0));
+    assert_eq!(ran(&ground), "");
+    assert_output!("reuse_status", ground.env.handoff(["status", "--json", "second"]));
+    assert_output!("reuse_show", ground.env.handoff(["show", "second/check"]));
+    assert_output!("reuse_verify", ground.env.handoff(["verify", "second"]));
+    ground.passes_fsck();
+    // It needs nothing of the other run.
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
+    let said = ground.env.handoff(["verify", "second"]).success();
+    assert!(said.contains("2 items of other runs proven"), "{said}");
+    // Products are those of any other item.
+    assert_eq!(ground.env.handoff(["cat", "second/build:outputs/report"]).success(), "out\n");
+    ground.env.handoff(["prove", "second/build:patch"]).success();
+}
+
+#[test]
+fn without_being_told_to_everything_is_run() {
+    let (ground, items) = sealed();
+    ground.drive("second", &items).ends(0);
+    assert_eq!(ran(&ground), "build check");
+}
+
+#[test]
+fn another_task_is_run() {
+    let (ground, mut items) = sealed();
+    items[0]["inputs"]["more"] = json!("said");
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    // What build makes has the same bytes, so that check has the same to do.
+    assert_eq!(ran(&ground), "build");
+    ground.env.write("repo/new.txt", "new");
+    ground.env.git(["add", "--all"]).success();
+    ground.env.git(["commit", "--quiet", "--message", "Another base"]).success();
+    ground.submit("third", &items);
+    ground.env.handoff(["run", "third", "--reuse"]).success();
+    assert_eq!(ran(&ground), "build check");
+    ground.env.handoff(["verify", "--all"]).success();
+}
+
+#[test]
+fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
+    let ground = Ground::new();
+    let mut items = vec![counted("build", &ground), json!({ "id": "wait", "executor": "approval" })];
+    ground.drive("open", &items).ends(4);
+    assert_eq!(ran(&ground), "build");
+    items.pop();
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&ground), "build");
+    // A product is gone.
+    let product = ground.env.git(["rev-parse", "refs/handoff/runs/second:items/build/outputs/report"]).success();
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/open"]).success();
+    crate::common::loosen(&ground.env.repo());
+    let (dir, file) = product.trim().split_at(2);
+    std::fs::remove_file(ground.env.repo().join(format!(".git/objects/{dir}/{file}"))).unwrap();
+    ground.submit("third", &items);
+    ground.env.handoff(["run", "third", "--reuse"]).success();
+    assert_eq!(ran(&ground), "build");
+    // Red.
+    ground.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/report");
+    ground.config("handoff.executor.red.verify", &format!("echo red >>{}; false", ground.path("runs").display()));
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    let red = [json!({ "id": "build", "executor": "red" })];
+    ground.drive("red", &red).ends(4);
+    ground.submit("again", &red);
+    ground.env.handoff(["run", "again", "--reuse"]).ends(4);
+    assert_eq!(ran(&ground), "red red");
+}
+
+#[test]
+fn a_fetched_run_is_taken_from_if_its_key_is_known() {
+    let (ground, items) = sealed();
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+    ground.env.handoff(["push"]).success();
+    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    ground.env.handoff_in("clone", ["fetch"]).success();
+    let plan = |run: &str| ground.plan(run, &items);
+    ground.env.handoff_in("clone", ["submit", &plan("theirs")]).success();
+    ground.env.handoff_in("clone", ["run", "theirs", "--reuse"]).success();
+    assert_eq!(ran(&ground), "build check", "nobody here knows the key");
+    let line = ground.env.handoff(["key"]).success();
+    ground.env.write("home/signers", &line);
+    let signers = ground.path("home/signers").display().to_string();
+    ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
+    ground.env.git_in("clone", ["update-ref", "-d", "refs/handoff/runs/theirs"]).success();
+    ground.env.handoff_in("clone", ["submit", &plan("ours")]).success();
+    ground.env.handoff_in("clone", ["run", "ours", "--reuse"]).success();
+    assert_eq!(ran(&ground), "");
+    let said = ground.env.handoff_in("clone", ["verify", "ours"]).success();
+    assert!(said.contains("2 items of other runs proven") && said.contains("trusted as"), "{said}");
+    // Whoever finds the other key revoked does not trust what rests on it.
+    let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
+    let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
+    ground.env.write("home/revoked", &format!("{fingerprint}\n"));
+    let said = ground.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
+    assert!(said.contains("UNTRUSTED") && said.contains("the run that it takes from"), "{said}");
+}

@@ -1,0 +1,156 @@
+//! Evidence that is none.
+
+use std::collections::BTreeMap;
+
+use git_handoff::git::store::Edit;
+use git_handoff::ledger::prove;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product, Verified, VerifiedBy};
+use git_handoff::model::format;
+use git_handoff::model::manifest::Manifest;
+use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::plan::ProductKey;
+use git_handoff::model::reused::{Evidence, Reused};
+
+use crate::common::lab::{Lab, assert_fails, blob};
+use crate::common::teller::Teller;
+
+fn plan(run: &str) -> String {
+    format!(
+        r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}}}},
+        {{"id":"other","executor":"command","inputs":{{"command":["other"]}}}}]}}"#
+    )
+}
+
+fn id(text: &str) -> ItemId {
+    text.parse().unwrap()
+}
+
+/// A sealed run `first`, in which both items are done; `other` is red.
+fn first(lab: &Lab) -> RunId {
+    let mut teller = Teller::submit(lab, &plan("first"));
+    for item in ["make", "other"] {
+        teller.fire(item);
+        teller.done(item, &[("outputs/report", item.as_bytes())]);
+    }
+    if let Event::ItemReconciled(e) = &mut teller.drafts.last_mut().unwrap().event {
+        e.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+    }
+    teller.seal();
+    lab.finish(teller);
+    "first".parse().unwrap()
+}
+
+/// What shows that an item of the run did what it did.
+fn evidence(lab: &Lab, run: &RunId, item: &str) -> Evidence {
+    let reference = format::run_ref(run);
+    let proof = prove::item(&lab.store, &reference, &id(item), None).unwrap();
+    let path = format!("{reference}:items/{item}/manifest.json");
+    let oid = lab.git(&["rev-parse", &path]).parse().unwrap();
+    Evidence { proof, manifest: Manifest::parse(&lab.store.read_blob(oid).unwrap()).unwrap() }
+}
+
+/// The parts of a story of an item that was not run.
+struct Story {
+    evidence: Evidence,
+    bytes: Option<Vec<u8>>,
+    item: &'static str,
+    reused: Reused,
+    products: BTreeMap<ProductKey, Product>,
+    verify: Option<Verified>,
+}
+
+/// Tells it in the run `handoff-dag-1`, and verifies that.
+fn told(lab: &Lab, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
+    let run = first(lab);
+    let evidence = evidence(lab, &run, "make");
+    let text = b"make";
+    let product =
+        Product { sha256: Digest::of(text), oid: lab.store.write_blob(text).unwrap(), size: text.len() as u64 };
+    let products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
+    let reused = Reused { run, item: id("make"), root: evidence.proof.root, evidence: Digest::of(b"") };
+    let mut story = Story { evidence, bytes: None, item: "make", reused, products, verify: None };
+    bend(&mut story);
+    let bytes = story.bytes.unwrap_or_else(|| story.evidence.canonical());
+    if story.reused.evidence == Digest::of(b"") {
+        story.reused.evidence = Digest::of(&bytes);
+    }
+    let mut teller = Teller::submit(lab, &plan("handoff-dag-1"));
+    teller.fire(story.item);
+    let layout = teller.state.layout();
+    let mut edits = vec![(layout.reused(&id(story.item)), blob(lab, &bytes))];
+    edits.extend(
+        story.products.iter().map(|(key, product)| (layout.product(&id(story.item), key), Edit::Blob(product.oid))),
+    );
+    let event = ItemReconciled {
+        item: id(story.item),
+        attempt: 1,
+        status: Outcome::Done,
+        reason: None,
+        exit: None,
+        duration_ms: 0,
+        products: story.products,
+        verify: story.verify,
+        transcript: None,
+        reused: Some(story.reused),
+    };
+    teller.add(Event::ItemReconciled(event), edits);
+    lab.finish(teller);
+    lab.verify()
+}
+
+#[test]
+fn what_another_run_did_holds_with_its_proof() {
+    for format in ["sha1", "sha256"] {
+        let lab = Lab::with_format(format);
+        let report = told(&lab, |_| {});
+        let row = report.row("handoff").unwrap();
+        assert!(row.detail.contains("1 item of other runs proven"), "{}", report.to_text(false));
+    }
+}
+
+#[test]
+fn what_another_run_did_not_do_does_not_hold() {
+    type Bend = (&'static str, fn(&mut Story), &'static str);
+    let bends: [Bend; 9] = [
+        ("other bytes", |s| s.bytes = Some(b"{}".to_vec()), "is no evidence"),
+        (
+            "other evidence than the entry names",
+            |s| s.reused.evidence = Digest::of(b"x"),
+            "not the one that the entry names",
+        ),
+        ("another run's name", |s| s.reused.run = "second".parse().unwrap(), "another run, item or root"),
+        ("another item's", |s| s.reused.item = id("other"), "another run, item or root"),
+        ("another root", |s| s.reused.root = Digest::of(b"root"), "another run, item or root"),
+        (
+            "a check that nobody made",
+            |s| s.verify = Some(Verified { passed: true, by: VerifiedBy::Command }),
+            "other products",
+        ),
+        ("fewer products", |s| s.products.clear(), "other products"),
+        ("another task", |s| s.item = "other", "is not what was done there"),
+        ("a manifest that was not dispatched", |s| s.evidence.manifest.attempt = 2, "not the one that the proof shows"),
+    ];
+    for (what, bend, part) in bends {
+        println!("{what}");
+        let lab = Lab::new();
+        assert_fails(&told(&lab, bend), "handoff", part);
+    }
+}
+
+#[test]
+fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
+    let lab = Lab::new();
+    let run = first(&lab);
+    let red = evidence(&lab, &run, "other");
+    let report = told(&Lab::new(), |s| {
+        (s.item, s.reused.item) = ("other", id("other"));
+        s.evidence = red;
+        s.reused.root = s.evidence.proof.root;
+    });
+    assert_fails(&report, "handoff", "is red");
+    let report = told(&Lab::new(), |s| {
+        s.evidence.proof.last.commit = s.evidence.proof.last.commit.replace("git-handoff", "git-handof");
+    });
+    assert_fails(&report, "handoff", "does not hold");
+}
