@@ -171,6 +171,7 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let done = if item.is_red() { "done, red" } else { "done" };
     let when = format!("{}, attempt {}, {done} {}, by {}", item.item, made.attempt, made.at, made.actor);
     rows.push(row("item", when));
+    rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));
     rows.push(row("agent", agent(made)));
     rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
     rows.push(row("check", check(made.check)));

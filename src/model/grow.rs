@@ -29,6 +29,11 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
     if let Some(twice) = items.iter().find(|item| !taken.insert(&item.id)) {
         return Err(format!("there would be two items {:?}", twice.id.as_str()));
     }
+    // Whose place is to be taken may have been asked for again, and comes to an end soon.
+    let is_open = |old: &ItemId| state.graph.position(old).is_some_and(|at| !state.items[at].phase.is_terminal());
+    if items.iter().filter_map(|item| item.replaces.as_ref()).any(is_open) {
+        return Ok(Vec::new());
+    }
     // What the run cannot take is no dead end: it is said, as everything is that a rule comes to.
     if !items.is_empty() {
         state.would_take(&Cause::Rule(rule.id().clone()), &items).map_err(|illegal| illegal.to_string())?;

@@ -112,6 +112,24 @@ impl Rule {
         }
     }
 
+    /// Returns whether it may create an item of this id in a run that has such items; it may say so of an id that it does not come to.
+    pub fn may_create(&self, id: &ItemId, has: impl Fn(&str) -> bool) -> bool {
+        match &self.then {
+            Then::One(_) => {
+                let rest = id.as_str().strip_prefix(self.id.as_str()).and_then(|rest| rest.strip_prefix('-'));
+                rest.is_some_and(|hash| hash.len() == HASH_DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            }
+            Then::Several(several) => several.made.iter().any(|made| match made {
+                Made::Template(template) => template.may_be_called(id),
+                Made::Again(_) => {
+                    let numbered = id.as_str().rsplit_once('~');
+                    numbered.is_some_and(|(base, number)| number.parse::<u64>().is_ok() && has(base))
+                }
+            }),
+            Then::Outcome(_) | Then::Order(_) | Then::Gate(_) => false,
+        }
+    }
+
     /// Returns whether it never does anything after submit.
     pub fn is_standing(&self) -> bool {
         matches!(self.then, Then::Order(_) | Then::Gate(_))

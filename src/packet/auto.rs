@@ -132,8 +132,12 @@ fn next_action(view: &View) -> String {
         return if state.outcomes().is_green() {
             format!("Run `git handoff verify {run}` and, when it is intact, `git handoff apply {run}`")
         } else {
-            let what = if state.is_done() { "red" } else { "not done" };
-            format!("Run `git handoff show {run}` and submit a new plan for the items that are {what}")
+            let what = match (state.is_done(), state.outcomes().red) {
+                (false, _) => "the items that are not done",
+                (true, 0) => "what is missing",
+                (true, _) => "the items that are red",
+            };
+            format!("Run `git handoff show {run}` and submit a new plan for {what}")
         };
     }
     let failed = |at: &usize| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at);

@@ -10,10 +10,12 @@ use super::{Denied, NewEntry, OpenRun, coordinate};
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::extension::definition;
+use crate::model::json::JsonPath;
 use crate::model::judge::{Act, Judgement};
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{Item, Plan};
-use crate::model::rule::Check;
+use crate::model::problem::{Code, Problem};
+use crate::model::rule::{Check, Rule};
 use crate::model::state::RunState;
 use crate::plan;
 use crate::plan::validate::{Problems, validate_extension};
@@ -132,6 +134,10 @@ impl Repository {
         if !unread.is_empty() {
             return Ok(Err(unread));
         }
+        let reserved = reserved(&open.state, &asked.items, |item| !there.contains(&item.id));
+        if !reserved.is_empty() {
+            return Ok(Err(reserved));
+        }
         // What is there with the same content may be said again, and is validated with what is new.
         let others: Vec<Item> = existing.iter().filter(|item| !there.contains(&item.id)).cloned().collect();
         let catalog = self.catalog(&open.state.submitted.queue, Vec::new())?;
@@ -189,6 +195,22 @@ impl Repository {
         let over = is_over(state);
         Ok(Coordinated { schema: "git-handoff.coordinate/1", run, recorded: false, items, rules, over })
     }
+}
+
+/// Returns what is wrong with the ids of items that are to be added: what a rule may still create has none but the rule's.
+fn reserved(state: &RunState, items: &[Item], is_new: impl Fn(&Item) -> bool) -> Problems {
+    let mut problems = Problems::default();
+    let has = |id: &str| ItemId::parse(id).is_ok_and(|id| state.graph.position(&id).is_some());
+    for (index, item) in items.iter().enumerate().filter(|(_, item)| is_new(item)) {
+        let may = |rule: &&Rule| state.rounds(rule.id()) < rule.when.at_most && rule.may_create(&item.id, has);
+        if let Some(rule) = state.rules.iter().find(may) {
+            let at = JsonPath::root().key("items").index(index).key("id");
+            let message =
+                format!("the rule {:?} may create an item of this id, so no other can have it", rule.id().as_str());
+            problems.push(Problem::new(Code::DuplicateId, &at, message));
+        }
+    }
+    problems
 }
 
 /// Returns whether nothing can be added to a run any more.

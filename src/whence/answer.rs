@@ -143,6 +143,9 @@ pub struct Made {
     pub check: Option<Verified>,
     /// Whether the run is sealed.
     pub sealed: bool,
+    /// The item that took its place in the run since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<ItemId>,
 }
 
 /// What an item was asked to do.
@@ -304,6 +307,7 @@ impl Made {
             prompt: Prompt::of(item),
             check: ended.verify,
             sealed: run.state.sealed,
+            superseded_by: run.state.replaced_by(at).cloned(),
         }))
     }
 }

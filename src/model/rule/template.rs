@@ -67,3 +67,23 @@ impl Several {
         })
     }
 }
+
+impl Template {
+    /// Returns whether its item may have this id: whether that begins and ends as it is written around what is put in.
+    pub(super) fn may_be_called(&self, id: &ItemId) -> bool {
+        let (written, id) = (self.item.id.as_str(), id.as_str());
+        let places = |mark: &str| {
+            written.find(mark).into_iter().chain(written.rfind(mark)).map(|at| (at, at + mark.len())).collect()
+        };
+        let places: Vec<(usize, usize)> =
+            [ROUND, KEY].into_iter().flat_map(|mark| -> Vec<(usize, usize)> { places(mark) }).collect();
+        let (Some(first), Some(last)) =
+            (places.iter().map(|place| place.0).min(), places.iter().map(|place| place.1).max())
+        else {
+            return written == id;
+        };
+        let rest = id.strip_prefix(&written[..first]).and_then(|rest| rest.strip_suffix(&written[last..]));
+        // Of a round it is known what it looks like.
+        rest.is_some_and(|put_in| written[first..last] != *ROUND || put_in.parse::<u64>().is_ok())
+    }
+}

@@ -185,3 +185,24 @@ fn a_verdict_that_was_left_out_counts_all_the_same() {
     let report = lab.verify();
     assert!(report.intact && report.to_text(false).contains("1 of 1 done, rejected"), "{}", report.to_text(false));
 }
+
+#[test]
+fn nobodys_verdict_is_a_vote_because_of_what_he_is_called() {
+    let lab = Lab::new();
+    let plan = json!({ "id": "handoff-dag-1", "openEnded": true,
+        "items": [{ "id": "make", "executor": "command", "inputs": { "command": ["true"] } }],
+        "rules": [{ "id": "vote", "gate": { "item": "look", "votes": true } }] });
+    let look = item(&json!({ "id": "look", "executor": "command", "inputs": { "command": ["true"] } }));
+    let mut run = Teller::submit(&lab, &plan.to_string());
+    run.extend(Cause::Actor, &[look]);
+    for id in ["make", "look"] {
+        run.fire(id);
+    }
+    run.done("make", &[]);
+    run.red("look");
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.seal();
+    lab.finish(run);
+    let report = lab.verify();
+    assert!(report.intact && report.to_text(false).contains("1 of 2 done, 1 red"), "{}", report.to_text(false));
+}

@@ -49,20 +49,24 @@ fn what_a_run_cannot_take_is_said_and_ends_nothing() {
 }
 
 #[test]
-fn an_id_that_somebody_added_first_is_said_and_not_taken_for_the_rules() {
-    let ground = Ground::new();
+fn an_id_that_a_rule_may_come_to_is_nobody_elses() {
     let gate = json!({ "onRed": "spawn-fix", "subject": "a", "fixTemplate": super::template("true") });
     let items = [item("a", "true", &json!({})), item("look", RED, &json!({ "gate": gate }))];
-    let plan =
-        |items: &[Value]| json!({ "id": "r", "pattern": "pipeline", "openEnded": true, "items": items }).to_string();
-    ground.env.write("r.json", &plan(&items));
-    ground.env.handoff(["submit", "../r.json"]).success();
-    let more = [items[0].clone(), items[1].clone(), item("look~2", "true", &json!({ "depends_on": ["a"] }))];
-    ground.env.write("more.json", &plan(&more));
-    ground.env.handoff(["extend", "r", "../more.json"]).success();
-    let _ = ground.env.handoff(["run", "r"]).exit(4);
-    assert_eq!(said(&ground), ["name-clash"]);
-    assert_eq!(told(&ground), ["a done", "look done", "look~2 done"]);
+    for id in ["look~2", "look~3", "a~2", "look-fix-1"] {
+        let (ground, output) = extended("pipeline", &items, &item(id, "true", &json!({ "depends_on": ["a"] })));
+        let output = output.exit(1);
+        assert!(output.stdout.starts_with("duplicate-id at items[2].id: the rule \"look.fix\" may create"), "{output}");
+        assert!(!ground.items("r").contains_key(id));
+    }
+    for id in ["look-fix-x", "look~x", "b~2", "look-fix-"] {
+        let (_, output) = extended("pipeline", &items, &item(id, "true", &json!({ "depends_on": ["a"] })));
+        output.success();
+    }
+    let split = json!({ "mapReduce": { "map": super::template("true"), "reduce": super::template("true") } });
+    for id in ["map-x", "reduce"] {
+        let (_, output) = extended("map-reduce", &[item("a", "true", &split)], &item(id, "true", &json!({})));
+        output.ends(1);
+    }
 }
 
 #[test]
@@ -124,16 +128,4 @@ fn a_payload_that_nobody_would_read_is_refused() {
     // Where no pattern reads it, it is an input like any other.
     let (_, output) = extended("dag", &items, &item("more", "true", &gate("a")));
     output.success();
-}
-
-#[test]
-fn nobodys_verdict_is_a_vote_because_of_what_he_is_called() {
-    let quorum = json!({ "quorum": { "reviewers": [super::template("true")], "threshold": 1, "commit": super::template("true"),
-        "onReject": "spawn-fix", "fixTemplate": super::template("true") } });
-    let (ground, output) = extended("quorum", &[item("a", "echo x >f", &quorum)], &item("a~2::rev-0", RED, &json!({})));
-    output.success();
-    let _ = ground.env.handoff(["run", "r"]).exit(4);
-    ground.env.handoff(["close", "r"]).success();
-    let output = ground.env.handoff(["verify", "r"]).exit(4);
-    assert!(output.stdout.contains("✗ outcome    3 of 4 done, 1 red"), "{output}");
 }

@@ -101,5 +101,23 @@ fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
     assert!(ground.env.handoff(["status", "r"]).success().contains("1 of 1 done, closed-early"));
     let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
     assert!(output.stderr.contains("closed-early"), "{output}");
+    let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
+    assert!(packet.contains("submit a new plan for what is missing"), "{packet}");
+    ground.is_intact("r");
+}
+
+#[test]
+fn a_reviewer_who_is_asked_again_holds_the_next_round_up_and_does_not_end_it() {
+    let fix = "test $HANDOFF_ATTEMPT -ge 2; git apply inputs/work; echo more >>code";
+    let more = json!({ "onReject": "spawn-fix", "fixTemplate": template(&format!("set -e; {fix}")) });
+    let mut items = subject(&[1], 1, &more);
+    let reviewer = "case $HANDOFF_ITEM in *~2*) exit 0;; esac; test $HANDOFF_ATTEMPT -ge 2; sleep 1";
+    items[0]["inputs"]["quorum"]["reviewers"][0] = template(&format!("set -e; {reviewer}"));
+    let ground = play("quorum", &items, 4);
+    ground.env.handoff(["retry", "r/work::rev-0"]).success();
+    ground.env.handoff(["retry", "r/work-fix-1"]).success();
+    ground.env.handoff(["run", "r"]).ends(0);
+    let items = ground.items("r");
+    assert!(items.contains_key("work~2::commit") && !items.contains_key("work::commit"), "{items:?}");
     ground.is_intact("r");
 }
