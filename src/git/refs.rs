@@ -7,16 +7,13 @@ use gix::refs::{FullName, Target};
 
 use super::packed;
 use super::race::Lost;
-use super::ref_lock::{RefLock, lock_of};
+use super::ref_lock::{self, RefLock, lock_of};
 use super::store::{Durability, Store};
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
 
 /// How often a swap is tried again that lost its folder to a concurrent `git pack-refs`.
 const GC_RETRIES: usize = 8;
-
-/// How old a lock file is that no living process of ours can be writing: that takes a millisecond.
-const STALE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Returns what the ref of exactly this full name points at; none where it does not exist.
 ///
@@ -134,26 +131,9 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
 
 /// Removes the lock file that a killed process left on a ref.
 ///
-/// Only for refs below `refs/handoff/`, which nobody but us writes. Whoever steers a run writes its ref without holding the
-/// run, so a lock file is taken for stale only once it is older than any of ours gets; this waits for that if need be.
+/// Only for refs below `refs/handoff/`, which nobody but us writes, and git when it packs refs.
 pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error> {
-    let path = lock_of(&path_of(store, name));
-    loop {
-        let made = match std::fs::metadata(&path).and_then(|meta| meta.modified()) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            other => other?,
-        };
-        // A lock file from the future is not one that is being written now.
-        let age = made.elapsed().unwrap_or(STALE);
-        if age >= STALE {
-            break;
-        }
-        std::thread::sleep(STALE.saturating_sub(age).min(std::time::Duration::from_millis(20)));
-    }
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    ref_lock::clear_left(&lock_of(&path_of(store, name)))
 }
 
 fn path_of(store: &Store, name: &str) -> PathBuf {
