@@ -8,6 +8,7 @@
 //! Then what is about no room but about a bad day, or an attack, on all of them:
 //!
 //! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
+//! - `pipeline`: items that run block by block, from the file of their pipeline to what `verify` says of each block;
 //! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
 //! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at random;
@@ -45,6 +46,7 @@ mod bad_days;
 mod chaos;
 mod crash;
 mod fuzz;
+mod pipeline;
 mod race;
 mod red;
 mod secrets;

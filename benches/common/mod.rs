@@ -54,6 +54,7 @@ impl Recording {
             argv: vec!["true".into()],
             setup: None,
             verify: None,
+            pipeline: None,
             inputs: format::digest_of(&Value::Object(item.inputs.clone())),
             input_refs: [].into(),
             env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
@@ -89,6 +90,7 @@ impl Recording {
             products: report.map(product).into_iter().collect(),
             verify: None,
             transcript: None,
+            blocks: Vec::new(),
         }))
     }
 }

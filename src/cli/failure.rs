@@ -9,6 +9,7 @@ mod evidence;
 mod ground;
 mod packet;
 mod piece;
+mod pipeline;
 mod share;
 mod target;
 mod thread;
@@ -214,6 +215,7 @@ impl From<growth::Error> for Failure {
             growth::Error::Denied(inner) => inner.into(),
             growth::Error::Coordinate(inner) => inner.into(),
             growth::Error::Run(inner) => inner.into(),
+            growth::Error::Pipeline(inner) => inner.into(),
             growth::Error::Repository(inner) => inner.into(),
         }
     }

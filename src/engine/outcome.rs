@@ -33,6 +33,7 @@ impl Batch {
             duration_ms: Some(finished.duration_ms),
             transcript,
             not_before,
+            blocks: finished.blocks.clone(),
         };
         match &finished.verdict {
             Verdict::Interrupted => {
@@ -54,6 +55,7 @@ impl Batch {
                     products: finished.products.clone(),
                     verify: finished.verify,
                     transcript,
+                    blocks: finished.blocks.clone(),
                 }));
                 if !done {
                     self.cascade(state, at);
@@ -76,6 +78,7 @@ impl Batch {
             products: BTreeMap::new(),
             verify: None,
             transcript: None,
+            blocks: Vec::new(),
         }));
         self.cascade(state, at);
     }
@@ -91,6 +94,7 @@ impl Batch {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            blocks: Vec::new(),
         }));
     }
 

@@ -11,14 +11,15 @@ use super::bounds;
 use super::digest::Digest;
 pub use super::document::DocumentWritten;
 pub use super::event::{
-    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
-    RunSealed, RunSubmitted, Transcript, Verified, VerifiedBy,
+    Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded, RunSealed,
+    RunSubmitted,
 };
 pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
+pub use super::outcome::{Exit, Transcript, Verified, VerifiedBy};
 pub use super::thread::{
     AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,
     ThreadRolledBack, Worktree,

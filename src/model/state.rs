@@ -7,6 +7,7 @@ mod promises;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::digest::Digest;
 use super::document::{Author, DocumentWritten, Documents};
 use super::entry::{Again, Event, InputRef, ItemEnded, ItemReconciled, Outcome, RunSubmitted};
 pub use super::extension::RunConcluded;
@@ -39,6 +40,8 @@ pub struct RunState {
     pub documents: Documents,
     /// The rules that may add items.
     pub rules: Vec<Rule>,
+    /// The digests of the pipelines that were sealed with the run, as items name them.
+    pub pipelines: BTreeMap<String, Digest>,
     /// What each rule created.
     created: BTreeMap<ItemId, Vec<ItemId>>,
     /// How often each rule created something.
@@ -66,6 +69,7 @@ impl RunState {
             documents.take(&declared.name);
         }
         Self {
+            pipelines: submitted.pipelines.clone(),
             submitted,
             items: vec![ItemState::new(); count],
             graph,

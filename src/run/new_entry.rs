@@ -1,8 +1,11 @@
 //! An event on its way into the chain.
 
+use std::collections::BTreeMap;
+
 use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
+use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, Selector, Source};
 use crate::model::state::{Illegal, RunState};
 
@@ -13,8 +16,8 @@ pub enum NewEntry {
     Plain(Event),
     /// A dispatch with its manifest.
     Fired(Event, Box<Manifest>),
-    /// Items that are added to the run, in the order of their ids.
-    Extended(Cause, Vec<Item>),
+    /// Items that are added to the run, in the order of their ids, and the pipelines that they name and the run lacks.
+    Extended(Cause, Vec<Item>, BTreeMap<String, Spec>),
 }
 
 impl NewEntry {
@@ -30,8 +33,9 @@ impl NewEntry {
     pub(super) fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
         match self {
             Self::Plain(event) | Self::Fired(event, _) => state.apply(event).map(|()| event.clone()),
-            Self::Extended(cause, items) => {
-                let event = RunExtended::of(cause.clone(), items);
+            Self::Extended(cause, items, pipelines) => {
+                let pipelines = pipelines.iter().map(|(name, spec)| (name.clone(), spec.digest())).collect();
+                let event = RunExtended { pipelines, ..RunExtended::of(cause.clone(), items) };
                 state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))
             }
         }

@@ -1,10 +1,12 @@
 //! From the bytes of a plan to a run, in a repository with its configuration.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::model::digest::Digest;
 use crate::model::json::JsonPath;
 use crate::model::name::RunId;
 use crate::model::plan::Plan;
@@ -47,6 +49,9 @@ pub struct Verdict<'a> {
     /// The pattern that it grows by, if it is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'a str>,
+    /// The digests of the pipelines that it and its rules name, as they name them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pipelines: BTreeMap<&'a str, Digest>,
     /// The rules that the pattern made of it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub rules: &'a [Value],
@@ -65,12 +70,23 @@ impl<'a> Verdict<'a> {
     /// Answers what a valid plan comes to; `none` are no problems.
     pub fn valid(plan: &'a ValidPlan, none: &'a Problems) -> Self {
         let (items, pattern) = (plan.plan().items.len(), Some(plan.pattern()));
-        Self { items, pattern, rules: plan.compiled(), warnings: plan.warnings(), ..Self::blank(none) }
+        let pipelines = plan.pipelines().iter().map(|(name, spec)| (name.as_str(), spec.digest())).collect();
+        Self { items, pattern, pipelines, rules: plan.compiled(), warnings: plan.warnings(), ..Self::blank(none) }
     }
 
     fn blank(problems: &'a Problems) -> Self {
         let schema = "git-handoff.validate/1";
-        Self { schema, valid: true, items: 0, problems, more: None, pattern: None, rules: &[], warnings: &[] }
+        Self {
+            schema,
+            valid: true,
+            items: 0,
+            problems,
+            more: None,
+            pattern: None,
+            pipelines: BTreeMap::new(),
+            rules: &[],
+            warnings: &[],
+        }
     }
 }
 

@@ -60,6 +60,7 @@ impl<'a> Teller<'a> {
             plan: Digest::of(plan.as_bytes()),
             artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
             rules: None,
+            pipelines: BTreeMap::new(),
             base: lab.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
@@ -147,6 +148,7 @@ impl<'a> Teller<'a> {
             argv,
             setup: None,
             verify: None,
+            pipeline: None,
             inputs: format::digest_of(&Value::Object(node.inputs.clone())),
             input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),
             env: Vec::new(),
@@ -247,6 +249,7 @@ impl<'a> Teller<'a> {
             products,
             verify: None,
             transcript: None,
+            blocks: Vec::new(),
         };
         self.add(Event::ItemReconciled(event), edits);
     }
@@ -269,6 +272,7 @@ impl<'a> Teller<'a> {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            blocks: Vec::new(),
         };
         let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };
         self.add(event, Vec::new());

@@ -56,6 +56,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             products: [].into(),
             verify: None,
             transcript: None,
+            blocks: Vec::new(),
         }),
         Event::ItemRequeued(ItemEnded {
             item: named("a"),
@@ -66,6 +67,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            blocks: Vec::new(),
         }),
         Event::ItemCancelled(dropped("a")),
         Event::ItemSkipped(dropped("b")),
