@@ -107,6 +107,7 @@ fn failed(item: &Item, attempt: u32) -> Event {
         duration_ms: Some(1),
         transcript: None,
         not_before: None,
+        blocks: Vec::new(),
     })
 }
 

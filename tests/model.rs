@@ -67,6 +67,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         plan: Digest::of(b"plan"),
         artifacts: BTreeMap::new(),
         rules: None,
+        pipelines: BTreeMap::new(),
         base: base(),
         queue: "default".into(),
         pattern: "dag".into(),
@@ -105,6 +106,7 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
         verify: None,
         transcript: None,
         reused: None,
+        blocks: Vec::new(),
     })
 }
 
@@ -118,6 +120,7 @@ pub(crate) fn ended(at: usize, attempt: u32, reason: Again, not_before: Option<M
         duration_ms: None,
         transcript: None,
         not_before,
+        blocks: Vec::new(),
     }
 }
 

@@ -54,6 +54,7 @@ impl Recording {
             argv: vec!["true".into()],
             setup: None,
             verify: None,
+            pipeline: None,
             inputs: format::digest_of(&Value::Object(item.inputs.clone())),
             input_refs: [].into(),
             env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
@@ -90,6 +91,7 @@ impl Recording {
             verify: None,
             transcript: None,
             reused: None,
+            blocks: Vec::new(),
         }))
     }
 }

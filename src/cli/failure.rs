@@ -10,6 +10,7 @@ mod ground;
 mod packet;
 mod people;
 mod piece;
+mod pipeline;
 mod share;
 mod target;
 mod thread;
@@ -218,6 +219,7 @@ impl From<growth::Error> for Failure {
             growth::Error::Denied(inner) => inner.into(),
             growth::Error::Coordinate(inner) => inner.into(),
             growth::Error::Run(inner) => inner.into(),
+            growth::Error::Pipeline(inner) => inner.into(),
             growth::Error::Repository(inner) => inner.into(),
         }
     }

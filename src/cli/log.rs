@@ -1,7 +1,8 @@
 //! `git handoff log`
 
 use git_handoff::model::entry::Event;
-use git_handoff::model::outcomes::VERIFY_FAILED;
+use git_handoff::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
+use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             let entry = &link.entry;
             let about = match &entry.event {
                 Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
-                event => format!("{}{}", entry.subject(), fell_short(event)),
+                event => format!("{}{}{}", entry.subject(), fell_short(event), blocks(event)),
             };
             vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
         })
@@ -50,7 +51,18 @@ fn fell_short(event: &Event) -> String {
         Event::ItemRetried(e) => (false, e.detail.as_deref()),
         _ => return String::new(),
     };
-    let reason = reason.filter(|reason| red || reason.starts_with(VERIFY_FAILED));
+    let reason = reason.filter(|reason| red || reason.starts_with(VERIFY_FAILED) || reason.starts_with(GATE_FAILED));
     let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     if red { format!(", red{said}") } else { said }
+}
+
+/// Returns what became of the blocks of an attempt; nothing of an item without a pipeline.
+fn blocks(event: &Event) -> String {
+    let blocks = match event {
+        Event::ItemReconciled(e) => &e.blocks,
+        Event::ItemRetried(e) | Event::ItemRequeued(e) => &e.blocks,
+        _ => return String::new(),
+    };
+    let words: Vec<String> = blocks.iter().map(BlockEnded::to_string).collect();
+    if words.is_empty() { String::new() } else { format!(" [{}]", words.join(", ")) }
 }

@@ -17,6 +17,7 @@ const FILES: &[(&str, &str)] = &[
     ("refs/handoff/threads/<thread>", "A thread of checkpoints."),
     ("refs/handoff/logs/<fingerprint>", "The log of what a key has sealed."),
     (".git/handoff/signing_key", "The repository's own key, made on first use."),
+    (".git/handoff/pipelines", "The pipelines that were added, by the hex digits of their hashes."),
     ("~/.cache/git-handoff", "Where worktrees are made, unless `handoff.workspace.root` says otherwise."),
 ];
 

@@ -29,6 +29,7 @@ mod log;
 mod offer;
 mod packet;
 mod people;
+mod pipeline;
 mod prove;
 mod push;
 mod resume;
@@ -113,6 +114,7 @@ enum Command {
     #[command(name = git_handoff::plan::schemas::COMMAND, hide = true)]
     CheckSchema,
     Packet(packet::Arguments),
+    Pipeline(pipeline::Arguments),
     Mcp(mcp::Arguments),
     Prove(prove::Arguments),
     Key(key::Arguments),
@@ -131,6 +133,7 @@ impl Command {
     fn works_anywhere(&self) -> bool {
         match self {
             Self::Verify(arguments) => arguments.works_anywhere(),
+            Self::Pipeline(arguments) => arguments.works_anywhere(),
             _ => false,
         }
     }
@@ -253,6 +256,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Fetch(arguments) => fetch::run(&arguments, repository, output),
         Command::Anchor(arguments) => anchor::run(&arguments, repository, output),
         Command::Bundle(arguments) => bundle::run(&arguments, repository, output),
+        Command::Pipeline(arguments) => pipeline::run(&arguments, repository, output),
         // These are dispatched before a repository is opened.
         Command::Check(_) | Command::CheckSchema | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, repository, output),

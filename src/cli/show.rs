@@ -3,6 +3,7 @@
 use git_handoff::model::entry::{Event, Exit, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::FilePath;
+use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
@@ -59,6 +60,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     ];
     lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
     lines.extend(submitted.artifacts.iter().map(|(path, digest)| format!("artifact   {path}  {digest}")));
+    lines.extend(view.state.pipelines.iter().map(|(name, digest)| format!("pipeline   {name}  {digest}")));
     let documents = document::list(view);
     lines.extend(documents.iter().map(|change| {
         let revision = &change.revision;
@@ -73,11 +75,6 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
 }
 
 fn row(step: &Step<'_>) -> Vec<String> {
-    let exit = match step.exit {
-        Some(Exit { code: Some(code), .. }) => format!("exit {code}"),
-        Some(Exit { signal: Some(signal), .. }) => format!("signal {signal}"),
-        _ => String::new(),
-    };
     let kind = match &step.link.entry.event {
         Event::ItemReconciled(e) if e.status == Outcome::Failed => "failed",
         event if event.is_red() => status::RED,
@@ -88,10 +85,34 @@ fn row(step: &Step<'_>) -> Vec<String> {
         format!("  #{}", step.attempt),
         step.link.entry.at.to_string(),
         kind.to_owned(),
-        exit,
+        ended(step.exit),
         step.duration_ms.map(table::duration).unwrap_or_default(),
         step.said.clone().unwrap_or_default(),
     ]
+}
+
+/// Returns what became of each block of an attempt.
+fn block_rows(step: &Step<'_>) -> Vec<Vec<String>> {
+    let row = |block: &BlockEnded| {
+        let found = block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
+        vec![
+            format!("  #{} [{}]", step.attempt, block.ordinal),
+            block.kind.to_string(),
+            block.status.word().to_owned(),
+            ended(block.exit),
+            table::duration(block.duration_ms),
+            found.unwrap_or_default().to_owned(),
+        ]
+    };
+    step.blocks.iter().map(row).collect()
+}
+
+fn ended(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit { code: Some(code), .. }) => format!("exit {code}"),
+        Some(Exit { signal: Some(signal), .. }) => format!("signal {signal}"),
+        _ => String::new(),
+    }
 }
 
 /// What is recorded about an item, and where.
@@ -118,6 +139,7 @@ impl Shown<'_> {
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
             lines.push(format!("superseded by {by}"));
         }
+        lines.extend(item.pipeline().map(|name| format!("pipeline   {name}")));
         if let Some((link, cause)) = self.record.added() {
             let by = progress::cause(cause, &link.entry.actor);
             lines.push(format!("added      by {by}, entry {}", link.entry.seq));
@@ -130,6 +152,7 @@ impl Shown<'_> {
         lines.extend(section("products", &self.product_rows()));
         lines.extend(section("manifest", &self.manifest_rows()));
         lines.extend(section("attempts", &self.record.steps.iter().map(row).collect::<Vec<_>>()));
+        lines.extend(section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>()));
         lines.iter().for_each(|line| output.line(line));
         self.hints().iter().for_each(|hint| output.hint(hint));
     }
@@ -161,6 +184,7 @@ impl Shown<'_> {
         let words = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let mut rows = Vec::new();
         rows.extend(manifest.subagent.as_ref().map(|name| row("subagent", name.clone())));
+        rows.extend(manifest.pipeline.map(|digest| row("pipeline", digest.to_string())));
         rows.extend(manifest.setup.as_deref().map(|argv| row("setup", words(argv))));
         rows.push(row("command", words(&manifest.argv)));
         rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));

@@ -42,26 +42,35 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>)
         Ok(plan) if output.json => output.value(&Verdict::valid(plan, &none)),
         Ok(plan) => print_valid(plan, output),
         Err(problems) if output.json => output.value(&Verdict::refused(problems)),
-        Err(problems) => {
-            for problem in problems {
-                output.line(&problem.to_string());
-                if let Some(hint) = &problem.hint {
-                    output.line(&format!("    {hint}"));
-                }
-            }
-            if let Some(more) = problems.and_more() {
-                output.line(&more);
-            }
-            output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
-        }
+        Err(problems) => print_problems(problems, output),
     }
     if result.is_ok() { Ending::Done } else { Ending::Refused }
+}
+
+/// Prints the problems of a file, each with what to try.
+pub(crate) fn print_problems(problems: &Problems, output: &mut Output) {
+    for problem in problems {
+        output.line(&problem.to_string());
+        if let Some(hint) = &problem.hint {
+            output.line(&format!("    {hint}"));
+        }
+    }
+    if let Some(more) = problems.and_more() {
+        output.line(&more);
+    }
+    output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
 }
 
 /// Prints what a valid plan comes to, with the rules that its pattern made of it.
 fn print_valid(plan: &ValidPlan, output: &mut Output) {
     let items = plan.plan().items.len();
     output.line(&format!("valid: {items} item{}", if items == 1 { "" } else { "s" }));
+    for item in &plan.plan().items {
+        if let Some(spec) = item.pipeline().and_then(|name| plan.pipelines().get(name)) {
+            let blocks: Vec<String> = spec.blocks.iter().map(ToString::to_string).collect();
+            output.line(&format!("    {}: pipeline {} [{}]", item.id, spec.pinned(), blocks.join(", ")));
+        }
+    }
     let rules = plan.compiled_in_words();
     if !rules.is_empty() {
         output.line(&format!("the pattern {} adds these rules:", plan.pattern()));

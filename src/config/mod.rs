@@ -111,6 +111,8 @@ pub struct Config {
     pub anchors: BTreeMap<String, BTreeMap<String, String>>,
     /// `handoff.shape.<id>.path`
     pub shapes: BTreeMap<String, Registration>,
+    /// `handoff.pipeline.<id>.path`
+    pub pipelines: BTreeMap<String, Registration>,
     /// `handoff.schema.<id>@<version>.path`
     pub schemas: BTreeMap<Schema, Registration>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
@@ -179,6 +181,7 @@ impl Default for Config {
             queues: BTreeMap::new(),
             anchors: BTreeMap::new(),
             shapes: BTreeMap::new(),
+            pipelines: BTreeMap::new(),
             schemas: BTreeMap::new(),
             signing_key: None,
             signers: None,

@@ -223,6 +223,10 @@ settings! {
         /// The shape that a plan's items refer to by this name; a relative path starts from the top of the work tree.
         "handoff.shape.<id>.path": File, "none"
             => |config, given, path| drop(config.shapes.insert(given.name(), Registration::of(given.setting, path)));
+        /// The pipeline that a plan's items refer to by this id, as `git handoff pipeline add` sets it; a relative path starts from the top
+        /// of the work tree.
+        "handoff.pipeline.<id>.path": File, "none"
+            => |config, given, path| drop(config.pipelines.insert(given.name(), Registration::of(given.setting, path)));
     }
     "What is shared": {
         /// The most that one fetch or one bundle may bring.

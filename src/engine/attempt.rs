@@ -1,5 +1,6 @@
 //! One attempt from its worktree to its products, and what of it is kept beside the chain.
 
+mod blocks;
 mod checked;
 mod claimed;
 mod step;
@@ -19,15 +20,17 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified};
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::pipeline::{BlockEnded, Spec};
 use crate::model::plan::{Declared, ProductKey};
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
+use crate::worker::capture::Captured;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::{self, Workspace};
-use crate::worker::{host::Host, inputs};
+use crate::worker::{host::Host, inputs, pipeline};
 
 pub(super) use step::OWN_VARIABLES;
 use step::{judge, step};
@@ -59,6 +62,8 @@ pub(super) struct Job {
     /// What these are checked against.
     pub(super) schemas: Arc<Schemas>,
     pub(super) command: Resolved,
+    /// The pipeline that is run in the place of setup, command and verify: its blob, and what that is to hash to.
+    pub(super) pipeline: Option<(Oid, Digest)>,
     pub(super) env: BTreeMap<String, OsString>,
     /// Where secrets are had from that are not in our environment.
     pub(super) secrets: Arc<Secrets>,
@@ -130,6 +135,10 @@ pub(super) struct Finished {
     pub(super) verify: Option<Verified>,
     /// Why it is red, if it is done.
     pub(super) red: Option<String>,
+    /// What became of the blocks of its pipeline.
+    pub(super) blocks: Vec<BlockEnded>,
+    /// What they took, in the place of what is taken in the end.
+    pub(super) captured: Option<Captured>,
     pub(super) transcript: Option<Kept>,
     /// The work of an attempt without products, as a tree.
     pub(super) salvaged: Option<Salvaged>,
@@ -156,6 +165,8 @@ impl Finished {
             products: BTreeMap::new(),
             verify: None,
             red: None,
+            blocks: Vec::new(),
+            captured: None,
             transcript: None,
             salvaged: None,
             spent: None,
@@ -195,9 +206,17 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
         blocking(move || prepare(&host, &job)).await
     };
     match prepared {
-        Ok((workspace, mut transcript)) => {
-            let verdict = work(&workspace, &job, &mut transcript, cancel, &mut finished).await;
-            finished.verdict = verdict;
+        Ok((workspace, mut transcript, spec)) => {
+            let workspace = match spec {
+                None => {
+                    finished.verdict = work(&workspace, &job, &mut transcript, cancel, &mut finished).await;
+                    workspace
+                }
+                Some(spec) => {
+                    let work = blocks::Work { host: &host, job: &job, spec: &spec, cancel: &cancel };
+                    work.run(workspace, &mut transcript, &mut finished).await
+                }
+            };
             let job = job.clone();
             finished = blocking(move || wind_up(&host, &job, workspace, transcript, finished)).await;
         }
@@ -208,8 +227,13 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
     finished
 }
 
+/// What an attempt begins with.
+type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
+
 /// Makes the worktree and puts everything into it that the executor is to find there.
-fn prepare(host: &Host, job: &Job) -> Result<(Workspace, TranscriptWriter), Verdict> {
+fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
+    let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
+    let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let workspace =
         make(host, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
     let fill = || {
@@ -225,7 +249,7 @@ fn prepare(host: &Host, job: &Job) -> Result<(Workspace, TranscriptWriter), Verd
         Ok(transcript)
     };
     match fill() {
-        Ok(transcript) => Ok((workspace, transcript)),
+        Ok(transcript) => Ok((workspace, transcript, spec)),
         Err(verdict) => {
             // What cannot be removed now is found as a leftover by the next driver.
             let _ = workspace.remove();
@@ -257,7 +281,7 @@ async fn work(
     let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
     if let Some(setup) = &job.command.setup {
         let ended = step(workspace, job, setup, Stdin::Null, deadline, transcript, &cancel).await;
-        if let Err(verdict) = judge("setup ", &ended, job) {
+        if let Err(verdict) = judge("setup ", &ended, job.command.timeout) {
             finished.exit = ended.ok().and_then(|ended| ended.exit);
             return verdict;
         }
@@ -265,7 +289,7 @@ async fn work(
     let ended =
         step(workspace, job, &job.command.argv, Stdin::Bytes(job.task.clone()), deadline, transcript, &cancel).await;
     finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
-    if let Err(verdict) = judge("", &ended, job) {
+    if let Err(verdict) = judge("", &ended, job.command.timeout) {
         return verdict;
     }
     claimed::take(workspace, job, transcript, finished);
@@ -287,7 +311,7 @@ fn wind_up(
         Err(why) => finished.verdict = Verdict::failed(why),
     }
     if matches!(finished.verdict, Verdict::Done) {
-        match products::take(&workspace, host, job) {
+        match products::take(&workspace, host, job, finished.captured.take()) {
             Ok((products, kept)) => {
                 finished.products = products;
                 finished.kept.join(kept);

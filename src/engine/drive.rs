@@ -245,6 +245,7 @@ impl Driver<'_> {
             // Under a pinned clock no time passes, so that the same run gives the same entries.
             if pinned {
                 finished.duration_ms = 0;
+                finished.blocks.iter_mut().for_each(|block| block.duration_ms = 0);
             }
             // The driver is gone only when it is being torn down.
             let _ = reports.send(finished);

@@ -34,6 +34,7 @@ impl Batch {
             duration_ms: Some(finished.duration_ms),
             transcript,
             not_before,
+            blocks: finished.blocks.clone(),
         };
         match &finished.verdict {
             Verdict::Interrupted => {
@@ -56,6 +57,7 @@ impl Batch {
                     verify: finished.verify,
                     transcript,
                     reused: None,
+                    blocks: finished.blocks.clone(),
                 }));
                 if !done {
                     self.cascade(state, at);
@@ -79,6 +81,7 @@ impl Batch {
             verify: found.verify,
             transcript: None,
             reused: Some(found.reused),
+            blocks: found.blocks,
         });
         self.entries.push(NewEntry::Reused(event, found.evidence));
     }
@@ -96,6 +99,7 @@ impl Batch {
             verify: None,
             transcript: None,
             reused: None,
+            blocks: Vec::new(),
         }));
         self.cascade(state, at);
     }
@@ -111,6 +115,7 @@ impl Batch {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            blocks: Vec::new(),
         }));
     }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::config::OnVerifyFail;
 use crate::model::catalog::Shape;
 use crate::model::confinement::NONE;
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::ItemFired;
 use crate::model::manifest::{self, Manifest};
-use crate::model::plan::{Item, ProductKey};
+use crate::model::plan::{Item, PIPELINE, ProductKey};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 use crate::model::{bounds, format};
@@ -33,6 +33,11 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         resolved.on_verify_fail = OnVerifyFail::Keep;
     }
     let promised = promised(item, &machine.shapes)?;
+    let pipeline = pipeline(run, item)?;
+    if pipeline.is_some() {
+        // Its blocks say what is checked.
+        resolved.verify = None;
+    }
     let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = ground::confine(machine, &resolved.settings).map_err(|e| e.to_string())?;
@@ -48,6 +53,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         argv: resolved.argv.clone(),
         setup: resolved.setup.clone(),
         verify: resolved.verify.clone(),
+        pipeline: pipeline.map(|(_, digest)| digest),
         inputs: format::digest_of(&submitted),
         input_refs: inputs.refs.clone(),
         env: env
@@ -87,10 +93,22 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         keep: machine.config.keep,
         limits: ground::limits(machine, &resolved.settings),
         command: resolved,
+        pipeline,
         supervisor: machine.supervisor.clone(),
         confinement: confinement.map(Arc::new),
     };
     Ok((fired, manifest, job))
+}
+
+/// Returns the blob of the pipeline that an item names, and what that was when it was sealed with the run.
+fn pipeline(run: &OpenRun, item: &Item) -> Result<Option<(Oid, Digest)>, String> {
+    let Some(named) = item.inputs.get(PIPELINE) else { return Ok(None) };
+    let name = named.as_str().ok_or("`inputs.pipeline` is no name of a pipeline")?;
+    let not_sealed = || format!("the pipeline {name:?} was not sealed with the run");
+    let digest = *run.state.pipelines.get(name).ok_or_else(not_sealed)?;
+    let tree = run.head().tree.ok_or_else(not_sealed)?;
+    let blob = run.store().blob_at(tree, &format::pipeline_path(digest)).map_err(|e| e.to_string())?;
+    Ok(Some((blob.ok_or_else(not_sealed)?, digest)))
 }
 
 /// Returns the patch and the outputs that an item is to hand over, with what outputs claim to be: its own word comes before that of its

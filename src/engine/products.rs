@@ -17,13 +17,17 @@ use super::attempt::{Job, Verdict};
 /// The products of an attempt, kept until a ref reaches them.
 type Taken = (BTreeMap<ProductKey, Product>, Kept);
 
-/// Takes the products of an attempt; what is not as the plan says fails it.
-pub(super) fn take(workspace: &Workspace, host: &Host, job: &Job) -> Result<Taken, Verdict> {
-    let captured = capture::capture(workspace, host).map_err(|error| match error {
-        capture::Error::Refused(why) => Verdict::failed(why),
-        capture::Error::Secret(secret) => Verdict::hopeless(secret.to_string()),
-        error => Verdict::failed(format!("the products could not be taken: {}", in_words(&error))),
-    })?;
+/// Takes the products of an attempt, unless they were taken on the way; what is not as the plan says fails it.
+pub(super) fn take(
+    workspace: &Workspace,
+    host: &Host,
+    job: &Job,
+    captured: Option<Captured>,
+) -> Result<Taken, Verdict> {
+    let captured = match captured {
+        Some(captured) => captured,
+        None => capture::capture(workspace, host).map_err(|error| not_taken(&error))?,
+    };
     let mut products = BTreeMap::new();
     for kind in ProductKind::ALL {
         match kind {
@@ -45,6 +49,15 @@ pub(super) fn take(workspace: &Workspace, host: &Host, job: &Job) -> Result<Take
         }
     }
     Ok((products, captured.kept))
+}
+
+/// Says what it means that products could not be taken.
+pub(super) fn not_taken(error: &capture::Error) -> Verdict {
+    match error {
+        capture::Error::Refused(why) => Verdict::failed(why.clone()),
+        capture::Error::Secret(secret) => Verdict::hopeless(secret.to_string()),
+        error => Verdict::failed(format!("the products could not be taken: {}", in_words(error))),
+    }
 }
 
 /// Returns the outputs that are documents as well; each is there, and what it is declared to be.

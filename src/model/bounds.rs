@@ -15,6 +15,9 @@ pub const PLAN: u64 = 32 << 20;
 /// The most bytes of a `manifest.json`.
 pub const MANIFEST: u64 = 16 << 20;
 
+/// The most bytes of a pipeline.
+pub const PIPELINE: u64 = super::pipeline::MAX_BYTES;
+
 /// The most bytes of any other blob that is read whole: a `state.json`, a record of a log.
 pub const BLOB: u64 = 32 << 20;
 

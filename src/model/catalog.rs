@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::model::json::JsonPath;
+use crate::model::pipeline::Pipelines;
 use crate::model::plan::{Produced, read_products};
 use crate::model::problems::Problems;
 use crate::model::read::Fields;
@@ -32,7 +33,7 @@ pub struct Catalog {
     /// The program that is started to hold values against schemas, see [`crate::plan::schemas::Schemas::checker`].
     pub checker: Option<PathBuf>,
     /// The registered pipelines.
-    pub pipelines: BTreeSet<String>,
+    pub pipelines: Pipelines,
     /// The most items of a plan.
     pub max_items: usize,
     /// The folder of an attempt's worktree that its inputs are staged in.
@@ -62,7 +63,7 @@ impl Default for Catalog {
             shapes: Registered::default(),
             schemas: Registered::default(),
             checker: None,
-            pipelines: BTreeSet::new(),
+            pipelines: Pipelines::default(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),
             outputs_dir: "outputs".to_owned(),

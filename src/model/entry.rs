@@ -12,14 +12,14 @@ pub use super::decision::{Decision, ItemDecided, LogDecided};
 use super::digest::Digest;
 pub use super::document::{DocumentWritten, LogWritten};
 pub use super::event::{
-    Again, Event, Exit, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded,
-    RunSealed, Transcript, Verified, VerifiedBy,
+    Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded, RunSealed,
 };
 pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{RunId, ThreadId};
+pub use super::outcome::{Exit, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{

@@ -12,6 +12,8 @@ use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
+use super::outcome::{Exit, Transcript, Verified};
+use super::pipeline::BlockEnded;
 use super::plan::{ProductKey, Selector, Source};
 use super::reused::Reused;
 use super::role::RunAdmitted;
@@ -130,6 +132,9 @@ pub struct ItemReconciled {
     /// Where the products come from, if nothing was run: the item of another run that had just the same to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
+    /// What became of each block that was run; none of an item without a pipeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockEnded>,
 }
 
 /// The final status of an attempt that ended by itself.
@@ -142,18 +147,6 @@ pub enum Outcome {
     Failed,
 }
 
-/// How a process ended; exactly one of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Exit {
-    /// The exit code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<i32>,
-    /// The signal that ended the process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signal: Option<i32>,
-}
-
 /// One product: its bytes by SHA-256, by git object name, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,37 +156,6 @@ pub struct Product {
     /// The blob that holds them.
     pub oid: Oid,
     /// How many there are.
-    pub size: u64,
-}
-
-/// The outcome of checking a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Verified {
-    /// Whether the check passed.
-    pub passed: bool,
-    /// Who checked.
-    pub by: VerifiedBy,
-}
-
-/// Who checked a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum VerifiedBy {
-    /// The configured verify command.
-    Command,
-    /// The item itself, in its result file: a claim.
-    #[serde(rename = "self")]
-    Itself,
-}
-
-/// Digest and size of a captured transcript, whose bytes may be deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Transcript {
-    /// The digest of the transcript as kept.
-    pub sha256: Digest,
-    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -219,6 +181,9 @@ pub struct ItemEnded {
     /// The captured stdout and stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
+    /// What became of each block that was run; none of an item without a pipeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockEnded>,
     /// The moment before which the next attempt is not dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,

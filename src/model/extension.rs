@@ -17,12 +17,16 @@ pub struct RunExtended {
     pub cause: Cause,
     /// The digest of each item's `item.json`.
     pub items: BTreeMap<ItemId, Digest>,
+    /// The digests of the pipelines that the items name and the run did not have, as they name them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pipelines: BTreeMap<String, Digest>,
 }
 
 impl RunExtended {
     /// Returns the event that adds items.
     pub fn of(cause: Cause, items: &[Item]) -> Self {
-        Self { cause, items: items.iter().map(|item| (item.id.clone(), digest(item))).collect() }
+        let items = items.iter().map(|item| (item.id.clone(), digest(item))).collect();
+        Self { cause, items, pipelines: BTreeMap::new() }
     }
 }
 

@@ -30,6 +30,9 @@ pub const PLAN: &str = "plan.json";
 /// The rules that the queue adds to the plan's, byte for byte, in the run's tree.
 pub const RULES: &str = "rules.json";
 
+/// The folder of the pipelines that items name, byte for byte, in the run's tree.
+pub const PIPELINES: &str = "pipelines";
+
 /// The folder of all refs of ours.
 pub const REFS: &str = "refs/handoff/";
 
@@ -161,6 +164,11 @@ pub fn transcript_path(item: &ItemId, attempt: u32) -> String {
 /// Returns the tree path of a file sealed at submit.
 pub fn artifact_path(path: &FilePath) -> String {
     format!("artifacts/{}", path.encoded())
+}
+
+/// Returns the tree path of a pipeline that was sealed with the run.
+pub fn pipeline_path(digest: Digest) -> String {
+    format!("{PIPELINES}/{}.json", digest.hex())
 }
 
 /// Returns the tree path of a document's current revision.

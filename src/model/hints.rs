@@ -83,6 +83,8 @@ hints! {
     refs() => "git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say";
     /// Where a setting stands, in all files.
     setting(key) => "git config --show-origin --get-all {key}";
+    /// No pipeline is called so.
+    pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
     /// Items whose check did not pass are in the way.
     allow_red() => "git handoff show RUN/ITEM   # to apply it all the same: --allow-red";
     /// The bytes of a product, a manifest or a transcript.
@@ -154,6 +156,8 @@ hints! {
     submit() => "git handoff submit plan.json";
     /// A run takes no more items.
     open_ended() => "submit another plan, or one with \"openEnded\": true from the beginning";
+    /// A pipeline is not known here.
+    add_pipeline() => "git handoff pipeline add FILE";
     /// A plan is for another run.
     id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
     other_id_and_key() => "give the plan another id, and submit it under your own key";

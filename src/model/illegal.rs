@@ -99,6 +99,9 @@ pub enum Illegal {
     /// The items of the entry were not read, or are not those that it names.
     #[error("the items that were added are not those that the entry names")]
     OtherItems,
+    /// The pipelines of the entry are not those that its items name and the run lacks.
+    #[error("the pipelines that were added are not those that the added items name and the run did not have")]
+    OtherPipelines,
     /// Only a run whose plan is open-ended takes items from anybody.
     #[error("items were added by an actor to a run that is not open-ended")]
     NotOpenEnded,

@@ -44,6 +44,9 @@ pub struct Manifest {
     /// The command run after it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
+    /// The digest of the pipeline that is run, if the item names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Digest>,
     /// The digest of the canonical form of the item's `inputs` as submitted.
     pub inputs: Digest,
     /// What each input key was resolved to.

@@ -13,6 +13,9 @@ use super::item_state::Phase;
 /// How a reason begins that says of a check that it did not pass.
 pub const VERIFY_FAILED: &str = "verify-failed: ";
 
+/// How a reason begins that says of a gate of a pipeline that it did not pass.
+pub const GATE_FAILED: &str = "gate-failed: ";
+
 /// How many items there are, and how many came out how: each is counted once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {

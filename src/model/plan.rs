@@ -15,6 +15,9 @@ use crate::model::format;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
 use crate::model::rule::Rule;
 
+/// The key of an item's inputs that names its pipeline.
+pub const PIPELINE: &str = "pipeline";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as what is written];`, the whole of what the tool knows of one.
 ///
 /// From these tables come the data (here), what is written of it (here), what is known of it when it is read, and how it is read
@@ -188,6 +191,11 @@ impl Item {
     pub fn promised(&self) -> impl Iterator<Item = ProductKey> + '_ {
         let every = self.produces.iter().flatten().map(|produced| produced.select.product_key());
         every.filter(|key| !matches!(key, ProductKey::Document(_)))
+    }
+
+    /// The pipeline that it runs, as the plan names it.
+    pub fn pipeline(&self) -> Option<&str> {
+        self.inputs.get(PIPELINE).and_then(Value::as_str)
     }
 
     /// The item as `item.json` keeps it: every dependency in `depends_on`, each once, and the numbers of its inputs as

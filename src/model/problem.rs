@@ -135,6 +135,8 @@ codes! {
     UnknownShape = "unknown-shape",
     /// A pipeline that is not registered here.
     UnknownPipeline = "unknown-pipeline",
+    /// A pipeline that is not one.
+    BadPipeline = "bad-pipeline",
     /// A key in `inputs` that only the tool sets.
     ReservedKey = "reserved-key",
     /// An id that begins with `@`.

@@ -45,6 +45,8 @@ pub struct RunState {
     pub documents: Documents,
     /// The rules that may add items.
     pub rules: Vec<Rule>,
+    /// The digests of the pipelines that were sealed with the run, as items name them.
+    pub pipelines: BTreeMap<String, Digest>,
     /// What each rule created.
     created: BTreeMap<ItemId, Vec<ItemId>>,
     /// How often each rule created something.
@@ -79,6 +81,7 @@ impl RunState {
         Self {
             keys: Keys::of(&submitted),
             said: BTreeSet::new(),
+            pipelines: submitted.pipelines.clone(),
             submitted,
             items: vec![ItemState::new(); count],
             graph,

@@ -20,6 +20,9 @@ pub struct RunSubmitted {
     /// The digest of the rules that the queue adds to the plan's; absent where it adds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Digest>,
+    /// The digests of the pipelines that the plan and the rules name, as they name them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pipelines: BTreeMap<String, Digest>,
     /// The commit that every item starts from.
     pub base: Oid,
     /// The queue that the run is placed on.

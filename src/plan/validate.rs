@@ -3,6 +3,7 @@
 //! One pure function for `validate`, `submit` and every later extension, so that they cannot
 //! disagree. A problem of form hides no problem of meaning that can still be told.
 
+mod captured;
 mod graph;
 mod products;
 mod registered;
@@ -21,7 +22,8 @@ use crate::model::format;
 use crate::model::hints;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::ItemId;
-use crate::model::plan::{Item, Plan};
+use crate::model::pipeline::Spec;
+use crate::model::plan::{Item, PIPELINE, Plan};
 use crate::plan::pattern::{Compiled, compile};
 use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 
@@ -33,6 +35,7 @@ pub struct ValidPlan {
     added_rules: Option<Vec<u8>>,
     pattern: String,
     compiled: Vec<Value>,
+    pipelines: BTreeMap<String, Spec>,
     warnings: Vec<String>,
 }
 
@@ -68,6 +71,11 @@ impl ValidPlan {
         drafts.into_iter().filter_map(DraftRule::finish).map(|rule| rule.to_string()).collect()
     }
 
+    /// The pipelines that it and its rules name, as they name them.
+    pub fn pipelines(&self) -> &BTreeMap<String, Spec> {
+        &self.pipelines
+    }
+
     /// What in it nobody reads.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -96,14 +104,23 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     let scope = Scope { draft: &draft, added: draft.items.len(), created, anonymous, named, order: &order };
     check_items(&scope, catalog, &mut problems);
     added.extend(of_pattern);
+    let created = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
+    let pipelines = named_pipelines(draft.items.iter().flatten().chain(created), catalog);
     match draft.finish() {
         Some(plan) if problems.is_empty() => {
             let written: Vec<&Value> = added.iter().map(DraftRule::written).collect();
             let added_rules = (!written.is_empty()).then(|| format::canonical(&written));
-            Ok(ValidPlan { plan, bytes: bytes.to_vec(), added_rules, pattern, compiled, warnings })
+            Ok(ValidPlan { plan, bytes: bytes.to_vec(), added_rules, pattern, compiled, pipelines, warnings })
         }
         _ => Err(problems),
     }
+}
+
+/// Returns the pipelines that items name, each once; one that there is not is a problem that is told elsewhere.
+fn named_pipelines<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> BTreeMap<String, Spec> {
+    let named = items.filter_map(|item| item.inputs.as_ref()?.get(PIPELINE)?.as_str());
+    let named: BTreeSet<&str> = named.collect();
+    named.into_iter().filter_map(|name| Some((name.to_owned(), catalog.pipelines.find(name).ok()?.clone()))).collect()
 }
 
 /// Validates a plan whose items are to be added to those of a run, and gives the added items, normalised.

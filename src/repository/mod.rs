@@ -4,6 +4,7 @@
 //! as a value, so that a program that embeds this decides about all of it.
 
 pub mod key;
+pub mod pipelines;
 pub mod trust;
 
 pub use trust::Trust;
@@ -202,6 +203,7 @@ impl Repository {
             schemas: self.schemas().known,
             checker: self.environment.program.clone(),
             shapes: self.shapes(),
+            pipelines: self.pipelines(),
             max_items: self.config.max_items,
             inputs_dir: self.config.inputs.clone(),
             outputs_dir: self.config.outputs.clone(),

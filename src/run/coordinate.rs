@@ -4,6 +4,8 @@
 //! on any number of machines, restarted at any moment, create each item exactly once: an item is named after its rule and
 //! what the rule saw, and it is recorded by a compare-and-swap against just the state in which that was so.
 
+use std::collections::BTreeMap;
+
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::Digest;
@@ -27,7 +29,7 @@ pub struct Due {
 impl Due {
     fn entry(self) -> NewEntry {
         match self.act {
-            Act::Create(items) => NewEntry::Extended(Cause::Rule(self.rule), items),
+            Act::Create(items) => NewEntry::Extended(Cause::Rule(self.rule), items, BTreeMap::new()),
             Act::Conclude(concluded) => NewEntry::Plain(Event::RunConcluded(concluded)),
         }
     }

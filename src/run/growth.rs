@@ -1,6 +1,6 @@
 //! What adds items to a run after it was submitted: somebody, or its rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::model::extension::definition;
 use crate::model::json::JsonPath;
 use crate::model::judge::{Act, Judgement};
 use crate::model::name::{ItemId, RunId};
+use crate::model::pipeline::{Spec, Unusable};
 use crate::model::plan::{Item, Plan};
 use crate::model::problem::{Code, Problem};
 use crate::model::rule::{Check, Rule};
@@ -78,6 +79,9 @@ pub struct RuleJudged {
     pub checks: Vec<Check>,
 }
 
+/// What is to be added to a run: items, and the pipelines that they bring.
+type Missing = (Vec<Item>, BTreeMap<String, Spec>);
+
 impl Repository {
     /// Adds the items of a plan that an open-ended run does not have. Problems of the plan are an answer, not a failure.
     pub fn extend<E: From<Error>>(
@@ -102,20 +106,21 @@ impl Repository {
             if open.state.is_ended() {
                 return Err(Error::Ended(run.clone()));
             }
-            let added = match self.missing(&open, submitted, bytes)? {
-                Ok(added) => added,
+            let (added, pipelines) = match self.missing(&open, submitted, bytes)? {
+                Ok(missing) => missing,
                 Err(problems) => return Ok(Err(problems)),
             };
             let items = added.iter().map(|item| item.id.clone()).collect();
             // Somebody who appends first may have added the same: then the items are held against the run anew.
-            if added.is_empty() || open.propose(&[NewEntry::Extended(Cause::Actor, added)])?.is_some() {
+            if added.is_empty() || open.propose(&[NewEntry::Extended(Cause::Actor, added, pipelines)])?.is_some() {
                 return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
             }
         }
     }
 
-    /// Returns the items of a plan that the run does not have, in the order of their ids.
-    fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Vec<Item>, Problems>, Error> {
+    /// Returns the items of a plan that the run does not have, in the order of their ids, and the pipelines that they name and it
+    /// lacks.
+    fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Missing, Problems>, Error> {
         let asked = match plan::parse(bytes) {
             Ok(asked) => asked,
             Err(problems) => return Ok(Err(problems)),
@@ -140,12 +145,21 @@ impl Repository {
         }
         // What is there with the same content may be said again, and is validated with what is new.
         let others: Vec<Item> = existing.iter().filter(|item| !there.contains(&item.id)).cloned().collect();
-        let catalog = self.catalog(&open.state.submitted.queue, Vec::new())?;
-        Ok(validate_extension(submitted, &others, bytes, &catalog).map(|mut items| {
-            items.retain(|item| !there.contains(&item.id));
-            items.sort_by(|one, other| one.id.cmp(&other.id));
-            items
-        }))
+        let mut catalog = self.catalog(&open.state.submitted.queue, Vec::new())?;
+        catalog.pipelines.sealed.clone_from(&open.state.pipelines);
+        let mut items = match validate_extension(submitted, &others, bytes, &catalog) {
+            Ok(items) => items,
+            Err(problems) => return Ok(Err(problems)),
+        };
+        items.retain(|item| !there.contains(&item.id));
+        items.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut pipelines = BTreeMap::new();
+        for name in items.iter().filter_map(Item::pipeline).filter(|name| !open.state.pipelines.contains_key(*name)) {
+            let spec = catalog.pipelines.find(name)?;
+            self.gate().check("pipeline", spec.bytes()).map_err(repository::Error::from)?;
+            pipelines.insert(name.to_owned(), spec.clone());
+        }
+        Ok(Ok((items, pipelines)))
     }
 
     /// Says what the rules of a run come to as it stands, ours or a fetched one; records nothing.
@@ -233,7 +247,7 @@ fn outcome_of(act: &Act) -> Option<String> {
 /// Returns what a rule added, and the rule.
 fn created(link: &Link) -> Vec<CreatedItem> {
     match &link.entry.event {
-        Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items }) => {
+        Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items, .. }) => {
             items.keys().map(|item| CreatedItem { id: item.clone(), rule: rule.clone() }).collect()
         }
         _ => Vec::new(),
@@ -272,6 +286,9 @@ pub enum Error {
     /// It could not be recorded.
     #[error(transparent)]
     Run(#[from] super::Error),
+    /// A pipeline went away while it was needed.
+    #[error(transparent)]
+    Pipeline(#[from] Unusable),
     /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),

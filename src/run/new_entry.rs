@@ -1,8 +1,11 @@
 //! An event on its way into the chain.
 
+use std::collections::BTreeMap;
+
 use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
+use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, Selector, Source};
 use crate::model::role::{Keys, Refused};
 use crate::model::state::{Illegal, RunState};
@@ -16,8 +19,8 @@ pub enum NewEntry {
     Fired(Event, Box<Manifest>),
     /// The end of an item that was not run, with what shows where its products come from.
     Reused(Event, Vec<u8>),
-    /// Items that are added to the run, in the order of their ids.
-    Extended(Cause, Vec<Item>),
+    /// Items that are added to the run, in the order of their ids, and the pipelines that they name and the run lacks.
+    Extended(Cause, Vec<Item>, BTreeMap<String, Spec>),
 }
 
 impl NewEntry {
@@ -33,7 +36,7 @@ impl NewEntry {
     pub(super) fn refused(&self, keys: &Keys, key: &str) -> Option<Refused> {
         match self {
             Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => keys.refuse(key, event),
-            Self::Extended(cause, _) => keys.refuse(key, &Event::RunExtended(RunExtended::of(cause.clone(), &[]))),
+            Self::Extended(cause, ..) => keys.refuse(key, &Event::RunExtended(RunExtended::of(cause.clone(), &[]))),
         }
     }
 
@@ -43,8 +46,9 @@ impl NewEntry {
             Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => {
                 state.apply(event).map(|()| event.clone())
             }
-            Self::Extended(cause, items) => {
-                let event = RunExtended::of(cause.clone(), items);
+            Self::Extended(cause, items, pipelines) => {
+                let pipelines = pipelines.iter().map(|(name, spec)| (name.clone(), spec.digest())).collect();
+                let event = RunExtended { pipelines, ..RunExtended::of(cause.clone(), items) };
                 state.extend(&event, items.clone()).map(|()| Event::RunExtended(event))
             }
         }

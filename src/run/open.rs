@@ -309,9 +309,12 @@ impl OpenRun {
             let at = self.state.graph.position(item).expect("the event was applied to the state");
             edits.push((layout.state(item), Edit::Bytes(self.state.items[at].canonical())));
         }
-        if let NewEntry::Extended(_, items) = new {
+        if let NewEntry::Extended(_, items, pipelines) = new {
             for item in items {
                 edits.push((layout.definition(&item.id), Edit::Bytes(extension::definition(item))));
+            }
+            for spec in pipelines.values() {
+                edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
             }
         }
         if let Event::DocumentWritten(e) = &event {

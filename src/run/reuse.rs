@@ -12,6 +12,7 @@ use crate::model::entry::{Event, Product, Verified};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
+use crate::model::pipeline::BlockEnded;
 use crate::model::place::{Kind, Place};
 use crate::model::plan::ProductKey;
 use crate::model::reused::{Evidence, Reused, task};
@@ -40,6 +41,7 @@ struct Candidate {
     manifest: Manifest,
     products: BTreeMap<ProductKey, Product>,
     verify: Option<Verified>,
+    blocks: Vec<BlockEnded>,
 }
 
 /// What an item need not be run for.
@@ -53,6 +55,8 @@ pub struct Found {
     pub products: BTreeMap<ProductKey, Product>,
     /// What the check said there.
     pub verify: Option<Verified>,
+    /// What became of the blocks there.
+    pub blocks: Vec<BlockEnded>,
 }
 
 impl Repository {
@@ -99,6 +103,7 @@ fn candidates(store: &Store, target: &Target) -> Vec<Candidate> {
             manifest,
             products: e.products.clone(),
             verify: e.verify,
+            blocks: e.blocks.clone(),
         })
     };
     counts.filter_map(candidate).collect()
@@ -112,12 +117,12 @@ impl Reusable {
             if !self.is_sound(&candidate) {
                 return None;
             }
-            let Candidate { run, reference, item, manifest, products, verify } = candidate;
+            let Candidate { run, reference, item, manifest, products, verify, blocks } = candidate;
             let proof = prove::item(&self.store, &reference, &item, None).ok()?;
             let root = proof.root;
             let evidence = Evidence { proof, manifest }.canonical();
             let reused = Reused { run, item, root, evidence: Digest::of(&evidence) };
-            Some(Found { reused, evidence, products, verify })
+            Some(Found { reused, evidence, products, verify, blocks })
         })
     }
 

@@ -17,6 +17,7 @@ use crate::model::entry::{Cause, Event, Exit, InputRef, ItemReconciled, Product,
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
+use crate::model::pipeline::BlockEnded;
 use crate::model::plan::{Item, ProductKey};
 use crate::model::time::Moment;
 
@@ -45,6 +46,9 @@ pub struct RunShown<'a> {
     pub pattern: &'a str,
     /// The keys that may append.
     pub writers: &'a [String],
+    /// The pipelines that were sealed with it, by the names that items give them; only said where there are any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pipelines: &'a BTreeMap<String, Digest>,
     /// The files that were sealed with the plan.
     pub artifacts: &'a BTreeMap<FilePath, Digest>,
     /// When it was submitted.
@@ -86,6 +90,7 @@ impl<'a> RunShown<'a> {
             queue: &state.submitted.queue,
             pattern: &state.submitted.pattern,
             writers: &state.submitted.writers,
+            pipelines: &state.pipelines,
             artifacts: &state.submitted.artifacts,
             submitted_at: first.at,
             submitted_by: &first.actor,
@@ -125,18 +130,21 @@ pub struct Step<'a> {
     pub duration_ms: Option<u64>,
     /// What it said.
     pub transcript: Option<Transcript>,
+    /// What became of the blocks of its pipeline.
+    pub blocks: &'a [BlockEnded],
 }
 
 impl<'a> Step<'a> {
     fn of(link: &'a Link, id: &ItemId) -> Option<Self> {
         let (_, attempt) = link.entry.event.item().filter(|(item, _)| *item == id)?;
-        let plain = Self { link, attempt, said: None, exit: None, duration_ms: None, transcript: None };
+        let plain = Self { link, attempt, said: None, exit: None, duration_ms: None, transcript: None, blocks: &[] };
         Some(match &link.entry.event {
             Event::ItemReconciled(e) => Self {
                 said: e.reason.clone().or_else(|| taken(e)).or_else(|| verified(e)),
                 exit: e.exit,
                 duration_ms: Some(e.duration_ms),
                 transcript: e.transcript,
+                blocks: &e.blocks,
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
@@ -144,6 +152,7 @@ impl<'a> Step<'a> {
                 exit: e.exit,
                 duration_ms: e.duration_ms,
                 transcript: e.transcript,
+                blocks: &e.blocks,
                 ..plain
             },
             Event::ItemDecided(e) => {
@@ -302,6 +311,9 @@ pub struct StepShown<'a> {
     pub duration_ms: Option<u64>,
     /// What it said.
     pub transcript: Option<Transcript>,
+    /// What became of the blocks of its pipeline; only said where it has one.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub blocks: &'a [BlockEnded],
     /// The hash of the entry.
     pub hash: Digest,
     /// Its commit.
@@ -347,6 +359,7 @@ impl<'a> StepShown<'a> {
             exit: step.exit,
             duration_ms: step.duration_ms,
             transcript: step.transcript,
+            blocks: step.blocks,
             hash: *hash,
             commit: *commit,
         }

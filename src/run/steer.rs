@@ -154,6 +154,7 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
     }
     let again = |at: usize| {
         NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+            blocks: Vec::new(),
             item: open.state.graph.item(at).id.clone(),
             attempt: open.state.items[at].attempts,
             reason: Again::Operator,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::model::digest::Digest;
 use crate::model::json::JsonPath;
 use crate::model::name::RunId;
 use crate::model::plan::Plan;
@@ -58,6 +59,9 @@ pub struct Verdict<'a> {
     /// The pattern that it grows by, if it is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'a str>,
+    /// The digests of the pipelines that it and its rules name, as they name them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pipelines: BTreeMap<&'a str, Digest>,
     /// The rules that the pattern made of it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub rules: &'a [Value],
@@ -76,12 +80,23 @@ impl<'a> Verdict<'a> {
     /// Answers what a valid plan comes to; `none` are no problems.
     pub fn valid(plan: &'a ValidPlan, none: &'a Problems) -> Self {
         let (items, pattern) = (plan.plan().items.len(), Some(plan.pattern()));
-        Self { items, pattern, rules: plan.compiled(), warnings: plan.warnings(), ..Self::blank(none) }
+        let pipelines = plan.pipelines().iter().map(|(name, spec)| (name.as_str(), spec.digest())).collect();
+        Self { items, pattern, pipelines, rules: plan.compiled(), warnings: plan.warnings(), ..Self::blank(none) }
     }
 
     fn blank(problems: &'a Problems) -> Self {
         let schema = "git-handoff.validate/1";
-        Self { schema, valid: true, items: 0, problems, more: None, pattern: None, rules: &[], warnings: &[] }
+        Self {
+            schema,
+            valid: true,
+            items: 0,
+            problems,
+            more: None,
+            pattern: None,
+            pipelines: BTreeMap::new(),
+            rules: &[],
+            warnings: &[],
+        }
     }
 }
 

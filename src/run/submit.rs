@@ -137,8 +137,15 @@ fn first_entry(
         edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
     }
     let own = writer.signer.fingerprint();
+    let mut pipelines = BTreeMap::new();
+    for (name, spec) in valid.pipelines() {
+        request.gate.check("pipeline", spec.bytes())?;
+        edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
+        pipelines.insert(name.clone(), spec.digest());
+    }
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
+        pipelines,
         artifacts,
         rules: rules.map(Digest::of),
         base: request.base,

@@ -206,6 +206,7 @@ impl Walk {
     fn inside(&self, spot: Spot, name: &[u8]) -> Option<Spot> {
         let next = match spot {
             Spot::Root if name == b"items" => Spot::Items,
+            Spot::Root if name == format::PIPELINES.as_bytes() => Spot::All,
             Spot::Items if name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit) => Spot::Fan,
             Spot::Items | Spot::Fan => Spot::Item,
             Spot::All => Spot::All,

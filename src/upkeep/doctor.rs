@@ -16,6 +16,7 @@ use crate::ledger::chain::{self, Writer};
 use crate::ledger::log;
 use crate::model::catalog::Shape;
 use crate::model::hints::Hint;
+use crate::model::pipeline::Spec;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::run;
@@ -100,6 +101,8 @@ pub struct Patient {
     pub schemas: Schemas,
     /// The shapes that are registered.
     pub shapes: Registered<String, Shape>,
+    /// The pipelines that are registered.
+    pub pipelines: Registered<String, Spec>,
 }
 
 /// Looks at everything; with `fix`, mends what cannot lose anything.

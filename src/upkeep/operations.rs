@@ -136,7 +136,8 @@ impl Repository {
             None => Some(self.store.common_dir().join("handoff/signing_key")),
         };
         let (store, host) = (self.store.clone(), host(self)?);
-        let patient = Patient { store, writer, key_file, host, schemas: self.schemas(), shapes: self.shapes() };
+        let (schemas, shapes, pipelines) = (self.schemas(), self.shapes(), self.pipelines().known);
+        let patient = Patient { store, writer, key_file, host, schemas, shapes, pipelines };
         Ok(Diagnosis::of(examine(&patient, fix)?))
     }
 

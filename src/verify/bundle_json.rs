@@ -78,6 +78,8 @@ pub fn verify_bundle_json(
         so_far: None,
         plan: None,
         rules: None,
+        pipelines: BTreeMap::new(),
+        blocks: Vec::new(),
         base: None,
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,

@@ -16,6 +16,7 @@ use crate::model::printable::cut;
 use super::Case;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, each};
+use super::pipelines;
 use super::tree::Slot;
 
 /// Returns the row, and what confined the attempts; `plan` are the items of the run, where they are known.
@@ -32,6 +33,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
     let base = case.chain.submitted().map(|e| e.base);
+    let pipelines = pipelines::named(&case.chain);
     let checked = each(case.store, &fired, |objects, (fired, held)| {
         let read = held
             .read(objects, case.lazy, bounds::MANIFEST)
@@ -46,6 +48,10 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
             .map_err(|field| wrong(format!("{field} is not the entry's")))?;
         if let Some(item) = items.get(&fired.item) {
             against_plan(&manifest, item).map_err(|field| wrong(format!("{field} is not the plan's")))?;
+            let sealed = item.pipeline().map(|name| pipelines.get(name).copied());
+            if sealed == Some(None) || sealed.flatten() != manifest.pipeline {
+                return Err(wrong("pipeline is not the one that was sealed".to_owned()));
+            }
         }
         Ok(cut(manifest.sandbox))
     });

@@ -20,6 +20,7 @@ mod logs;
 mod manifest;
 mod objects;
 mod order;
+mod pipelines;
 mod plan;
 mod proof;
 mod proven;
@@ -46,6 +47,7 @@ pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
 pub use logs::Logs;
+pub use pipelines::Told;
 pub use proof::{Beside, verify_proof};
 pub use proven::Proven;
 pub use received::{Chain, received};

@@ -15,6 +15,7 @@ use super::findings::{Findings, Verdict, counted};
 use super::growth;
 use super::handoff::Handoff;
 use super::objects::{Fault, Objects, each};
+use super::pipelines;
 use super::reader::{Link, short};
 use super::reuse::Reuse;
 use super::run_chain::After;
@@ -55,6 +56,8 @@ pub(super) fn replay(case: &Case<'_>, reuses: &[Reuse<'_>]) -> Replay {
     let Ok(rules) = growth::rules(case, submitted, &plan, &mut findings) else {
         return Replay::without_plan(findings.verdict(case.shallow, String::new));
     };
+    pipelines::check_submitted(submitted, &plan, &rules, &mut findings);
+    let mut sealed = pipelines::Sealed::read(case, &mut findings);
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
     let mut state = RunState::new(submitted.clone(), graph).with_rules(rules);
@@ -80,6 +83,9 @@ pub(super) fn replay(case: &Case<'_>, reuses: &[Reuse<'_>]) -> Replay {
             }
             _ => {}
         }
+        if !link.vouched {
+            sealed.check(&state, link.entry.seq, &link.entry.event, &mut findings);
+        }
         if let Err(illegal) = state.apply(&link.entry.event) {
             findings.add(format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {
@@ -94,8 +100,8 @@ pub(super) fn replay(case: &Case<'_>, reuses: &[Reuse<'_>]) -> Replay {
     if state.sealed && ended < state.items.len() {
         findings.add(format!("{} have no terminal status", counted(state.items.len() - ended, "item", "items")));
     }
-    let detail =
-        format!("{ended} of {} accounted for, every transition legal", counted(state.items.len(), "item", "items"));
+    let items = counted(state.items.len(), "item", "items");
+    let detail = format!("{ended} of {items} accounted for, every transition legal{}", sealed.detail());
     let verdict = findings.verdict(case.shallow, || detail);
     if unread {
         return Replay::without_plan(verdict);

@@ -108,6 +108,8 @@ impl<'p> Revealed<'p> {
             so_far: None,
             plan: submitted.map(|e| e.plan),
             rules: submitted.and_then(|e| e.rules),
+            pipelines: submitted.map(|e| e.pipelines.clone()).unwrap_or_default(),
+            blocks: Vec::new(),
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),

@@ -5,8 +5,10 @@ mod thread;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::model::pipeline::BlockStatus;
 use crate::model::printable::{Color, Painted, cut, line};
 
+use super::pipelines::Told;
 use super::{
     Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered,
 };
@@ -16,6 +18,9 @@ const HEADLINE_AT: usize = 64;
 
 /// What a headline says after the claim of something that is not all done and green.
 const PARTIAL: &str = "PARTIAL";
+
+/// The blocks of more items than this are counted, not shown to people.
+const BLOCKS: usize = 20;
 
 /// More of what nothing vouches for is counted, not shown to people.
 const UNCOVERED: usize = 20;
@@ -49,6 +54,10 @@ impl Report {
         if !self.decisions.is_empty() {
             let one = |it: &Decided| json!({ "item": it.item, "decision": it.decision, "by": it.by });
             report["decisions"] = self.decisions.iter().map(one).collect();
+        }
+        if !self.pipelines.is_empty() {
+            report["pipelines"] = json!(self.pipelines);
+            report["blocks"] = self.blocks.iter().map(Told::to_json).collect();
         }
         if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
             report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
@@ -97,6 +106,20 @@ impl Report {
             let said = format!(" {:<10} and {more} more, which --json lists", "decided");
             text = text.painted(State::Ok.mark(), paint(State::Ok)).words(&said).end();
         }
+        for told in self.blocks.iter().take(BLOCKS) {
+            let state = if told.blocks.iter().all(|block| block.status == BlockStatus::Done) {
+                State::Ok
+            } else {
+                State::NotApplicable
+            };
+            text =
+                text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {}", "blocks", told.in_words())).end();
+        }
+        if let more @ 1.. = self.blocks.len().saturating_sub(BLOCKS) {
+            let state = State::NotApplicable;
+            let said = format!(" {:<10} of {more} more items, which --json lists", "blocks");
+            text = text.painted(state.mark(), paint(state)).words(&said).end();
+        }
         for timed in &self.times {
             let (state, said) = match &timed.at {
                 Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
@@ -133,6 +156,10 @@ impl Report {
         let mut parts = Vec::new();
         parts.extend(self.plan.map(|plan| format!("plan sha256:{}…", &plan.short()[..4])));
         parts.extend(self.rules.map(|rules| format!("rules sha256:{}…", &rules.short()[..4])));
+        parts.extend(self.pipelines.iter().map(|(name, is)| {
+            let id = name.split('@').next().unwrap_or(name);
+            format!("pipeline {} sha256:{}…", cut(id.to_owned()), &is.short()[..4])
+        }));
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
         parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {

@@ -11,6 +11,7 @@ use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 
 use super::findings::Verdict;
+use super::pipelines::{self, Told};
 use super::rows::Rows;
 use super::witness::{Anchored, Standing, Timed};
 use super::{Case, root};
@@ -167,6 +168,10 @@ pub struct Report {
     pub rules: Option<Digest>,
     /// What people decided about items, in the order of the entries.
     pub decisions: Vec<Decided>,
+    /// The digests of the pipelines that were sealed with the run, by the names that items give them.
+    pub pipelines: BTreeMap<String, Digest>,
+    /// What the entries say of the blocks of each item that has a pipeline; the row `plan` says whether that fits.
+    pub blocks: Vec<Told>,
     /// The commit that the run starts from, as entry 0 says.
     pub base: Option<Oid>,
     /// Who submitted the run, as entry 0 claims.
@@ -207,6 +212,8 @@ pub(super) struct Facts {
     pub(super) so_far: Option<TreeHead>,
     pub(super) plan: Option<Digest>,
     pub(super) rules: Option<Digest>,
+    pub(super) pipelines: BTreeMap<String, Digest>,
+    pub(super) blocks: Vec<Told>,
     pub(super) base: Option<Oid>,
     pub(super) actor: Option<String>,
     pub(super) pinned_clock: bool,
@@ -245,6 +252,8 @@ impl Facts {
             so_far: root::so_far(case),
             plan: submitted.map(|e| e.plan),
             rules: submitted.and_then(|e| e.rules),
+            pipelines: pipelines::named(&case.chain).into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
+            blocks: Told::all(&case.chain),
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
@@ -295,6 +304,8 @@ impl Verdicts {
             since: None,
             plan: facts.plan,
             rules: facts.rules,
+            pipelines: facts.pipelines,
+            blocks: facts.blocks,
             base: facts.base,
             actor: facts.actor,
             rows: self.rows.map(Verdict::row),

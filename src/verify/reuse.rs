@@ -93,7 +93,7 @@ fn one(
     if end.is_red() {
         return Err(differs("the item of that run is red"));
     }
-    if (&end.products, &end.verify) != (&e.products, &e.verify) {
+    if (&end.products, &end.verify, &end.blocks) != (&e.products, &e.verify, &e.blocks) {
         return Err(differs("the item of that run handed other products over"));
     }
     Ok((key, at))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::git::store::Store;
-use crate::model::digest::Oid;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::{self, Layout};
 use crate::model::name::{FilePath, ItemId};
@@ -34,6 +34,8 @@ pub(super) struct RunChain {
     pub(super) plan: Slot,
     /// The blob at `rules.json` after entry 0.
     pub(super) rules: Slot,
+    /// The blobs of the pipelines that were sealed at submit or came with items, by what they are to hash to.
+    pub(super) pipelines: BTreeMap<Digest, Slot>,
     /// The blobs sealed at submit.
     pub(super) artifacts: BTreeMap<FilePath, Slot>,
 }
@@ -187,6 +189,7 @@ impl RunChain {
                 Event::RunExtended(e) => {
                     let held = |item: &ItemId| (item.clone(), held(layout.definition(item)));
                     after.definitions = e.items.keys().map(held).collect();
+                    hold_pipelines(&mut self.pipelines, &e.pipelines, &tree);
                 }
                 Event::ItemFired(e) => after.manifest = held(layout.manifest(&e.item)),
                 Event::ItemReconciled(e) if e.reused.is_some() => after.reused = held(layout.reused(&e.item)),
@@ -195,6 +198,7 @@ impl RunChain {
                     self.rules = held(format::RULES.to_owned());
                     let held = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));
                     self.artifacts = e.artifacts.keys().map(held).collect();
+                    hold_pipelines(&mut self.pipelines, &e.pipelines, &tree);
                 }
                 _ => {}
             }
@@ -212,6 +216,14 @@ impl RunChain {
             }
             before = Some(link);
         }
+    }
+}
+
+/// Takes in what the tree holds at the places of pipelines that an entry brings.
+fn hold_pipelines(all: &mut BTreeMap<Digest, Slot>, brought: &BTreeMap<String, Digest>, tree: &HashMap<String, Slot>) {
+    for digest in brought.values() {
+        let held = tree.get(&format::pipeline_path(*digest)).cloned().unwrap_or_default();
+        all.entry(*digest).or_insert(held);
     }
 }
 

@@ -45,6 +45,7 @@ impl Accounted {
                 paths.set.insert(format::PLAN.to_owned(), None);
                 paths.set.extend(e.rules.map(|_| (format::RULES.to_owned(), None)));
                 paths.set.extend(e.artifacts.keys().map(|path| (format::artifact_path(path), None)));
+                paths.set.extend(e.pipelines.values().map(|digest| (format::pipeline_path(*digest), None)));
             }
             Event::ItemFired(e) => {
                 paths.set.insert(layout.state(&e.item), None);
@@ -66,7 +67,10 @@ impl Accounted {
                 let item = entry.event.item().map(|(item, _)| layout.state(item));
                 paths.set.extend(item.map(|path| (path, None)));
             }
-            Event::RunExtended(e) => paths.set.extend(e.items.keys().map(|item| (layout.definition(item), None))),
+            Event::RunExtended(e) => {
+                paths.set.extend(e.items.keys().map(|item| (layout.definition(item), None)));
+                paths.set.extend(e.pipelines.values().map(|digest| (format::pipeline_path(*digest), None)));
+            }
             Event::DocumentWritten(e) => {
                 paths.set.insert(format::document_path(&e.name), Some(e.oid));
             }

@@ -24,6 +24,7 @@ use crate::git::store::{self, Batch, Kept};
 use crate::model::credential::gate::Secret;
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
+use crate::model::pipeline::What;
 
 /// What an attempt hands over; its bytes are in the repository's object database.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +42,33 @@ pub struct Captured {
 /// Where nothing in the worktree changed no git process runs. [`Error::Refused`] is the worker's doing and fails the item;
 /// anything else is ours. [`Error::Secret`] comes before a byte of what has a secret is written into the repository. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
 pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
-    let base = host.base(workspace.base).map_err(Error::Workspace)?;
-    let walked = walk::walk(workspace, host, &base)?;
     let mut batch = host.store.batch();
-    let patch = if walked.changed { patch::capture(workspace, host, &base, &walked)? } else { None };
+    let patch = changes(workspace, host)?;
     let outputs = outputs::capture(workspace, host, &mut batch)?;
     let patch = patch.map(|mut file| store(&mut batch, &mut file)).transpose()?;
     Ok(Captured { patch, outputs, kept: batch.keep().map_err(Error::Store)? })
+}
+
+/// Captures the patch alone or the outputs alone, like [`capture`]; may be asked again when the worktree has changed.
+pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Captured, Error> {
+    let mut batch = host.store.batch();
+    let mut captured = Captured::default();
+    match what {
+        What::Patch => {
+            let patch = changes(workspace, host)?;
+            captured.patch = patch.map(|mut file| store(&mut batch, &mut file)).transpose()?;
+        }
+        What::Outputs => captured.outputs = outputs::capture(workspace, host, &mut batch)?,
+    }
+    captured.kept = batch.keep().map_err(Error::Store)?;
+    Ok(captured)
+}
+
+/// Returns the difference of the worktree from its base in a file of ours; none where there is none.
+fn changes(workspace: &Workspace, host: &Host) -> Result<Option<File>, Error> {
+    let base = host.base(workspace.base).map_err(Error::Workspace)?;
+    let walked = walk::walk(workspace, host, &base)?;
+    if walked.changed { patch::capture(workspace, host, &base, &walked) } else { Ok(None) }
 }
 
 /// Writes a file into what is to be kept.

@@ -10,6 +10,7 @@ pub mod capture;
 mod folder;
 pub mod host;
 pub mod inputs;
+pub mod pipeline;
 pub mod redact;
 mod removal;
 pub mod salvage;

@@ -80,6 +80,8 @@ impl Hostile {
         ];
         env.write("plan.json", &json!({ "id": ODD, "items": items }).to_string());
         env.write("text", STEERS);
+        let blocks = json!([{ "kind": "agent" }, { "kind": "script", "command": STEERS }]);
+        env.write("pipeline.json", &json!({ "schemaVersion": 1, "id": "dev.odd", "blocks": blocks }).to_string());
         self.say(&["submit", "../plan.json"]).success();
         self.say(&["doc", "put", ODD, ODD, "../text"]).success();
         self.say(&["doc", "put", ODD, ODD, "../plan.json"]).success();
@@ -249,6 +251,10 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
             ]),
         ),
         ("packet auto", all(&[&["--run", ODD], &["--run", &open], &["--thread", ODD], &["--run", STEERS]])),
+        ("pipeline validate", all(&[&["../pipeline.json"], &["../plan.json"], &["../text"], &[STEERS]])),
+        ("pipeline add", all(&[&["../pipeline.json"], &["../text"]])),
+        ("pipeline list", all(&[&[]])),
+        ("pipeline show", all(&[&["dev.odd"], &[STEERS], &[ODD]])),
         ("mcp", all(&[&[]])),
         ("prove", all(&[&[&patch], &[&output], &[STEERS], &[&format!("{item}:{STEERS}")]])),
         ("key", all(&[&[]])),

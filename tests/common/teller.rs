@@ -62,6 +62,7 @@ impl<'a> Teller<'a> {
             plan: Digest::of(plan.as_bytes()),
             artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
             rules: None,
+            pipelines: BTreeMap::new(),
             base: lab.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
@@ -150,6 +151,7 @@ impl<'a> Teller<'a> {
             argv,
             setup: None,
             verify: None,
+            pipeline: None,
             inputs: format::digest_of(&Value::Object(node.inputs.clone())),
             input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),
             env: Vec::new(),
@@ -264,6 +266,7 @@ impl<'a> Teller<'a> {
             verify: None,
             transcript: None,
             reused: None,
+            blocks: Vec::new(),
         };
         self.add(Event::ItemReconciled(event), edits);
     }
@@ -286,6 +289,7 @@ impl<'a> Teller<'a> {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            blocks: Vec::new(),
         };
         let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };
         self.add(event, Vec::new());

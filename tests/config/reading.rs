@@ -96,6 +96,7 @@ const SAMPLES: &[Sample] = &[
         c.schemas[&"note@1".parse().unwrap()].path == Path::new("s.json")
     }),
     ("handoff.shape.<id>.path", "s.json", |c| c.shapes[OWN].path == Path::new("s.json")),
+    ("handoff.pipeline.<id>.path", "s.json", |c| c.pipelines[OWN].path == Path::new("s.json")),
     ("handoff.maxFetchSize", "12", |c| c.max_fetch_size == 12),
     ("handoff.anchor.<name>.type", "git", |c| c.anchors[OWN]["type"] == "git"),
     ("handoff.anchor.<name>.guarantee", "detect", |c| c.anchors[OWN]["guarantee"] == "detect"),

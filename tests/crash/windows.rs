@@ -57,6 +57,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             verify: None,
             transcript: None,
             reused: None,
+            blocks: Vec::new(),
         }),
         Event::ItemRequeued(ItemEnded {
             item: named("a"),
@@ -67,6 +68,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            blocks: Vec::new(),
         }),
         Event::ItemCancelled(dropped("a")),
         Event::ItemSkipped(dropped("b")),

@@ -24,6 +24,7 @@ fn submitted() -> RunSubmitted {
         plan: Digest::of(PLAN.as_bytes()),
         artifacts: std::collections::BTreeMap::new(),
         rules: None,
+        pipelines: std::collections::BTreeMap::new(),
         base: "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap(),
         queue: "default".to_owned(),
         pattern: "dag".to_owned(),

@@ -129,6 +129,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(
             Illegal::ExtendedAfterEnd
             | Illegal::OtherItems
+            | Illegal::OtherPipelines
             | Illegal::NotOpenEnded
             | Illegal::UnknownRule(_)
             | Illegal::TooManyByRule(_)

@@ -242,6 +242,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
             verify: None,
             transcript: None,
             reused: None,
+            blocks: Vec::new(),
         }),
         Vec::new(),
     );

@@ -2,6 +2,7 @@
 
 use super::{catalog, check, item, lines, plan_of};
 use git_handoff::model::catalog::{Catalog, Shape};
+use git_handoff::model::pipeline::Spec;
 use git_handoff::plan::validate::{Code, validate};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -217,6 +218,10 @@ fn every_code_is_reported_where_it_belongs() {
         ]
     );
     seen.extend(elsewhere.iter().map(|line| line.split(' ').next().unwrap().to_owned()));
+    // What is wrong with the file of a pipeline is told when that is read.
+    let of_pipeline = Spec::parse(br#"{"schemaVersion":1,"id":"a.b","blocks":[]}"#).expect_err("it has no block");
+    assert_eq!(lines(&of_pipeline), ["bad-pipeline blocks"]);
+    seen.insert("bad-pipeline".to_owned());
     let all: BTreeSet<String> = Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
     assert_eq!(seen, all);
 }

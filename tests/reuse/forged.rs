@@ -93,6 +93,7 @@ fn told(lab: &Lab, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report
         verify: story.verify,
         transcript: None,
         reused: Some(story.reused),
+        blocks: Vec::new(),
     };
     teller.add(Event::ItemReconciled(event), edits);
     lab.finish(teller);

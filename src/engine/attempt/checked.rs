@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{Finished, Job, Verdict};
 use crate::config::OnVerifyFail;
 use crate::model::credential;
-use crate::model::entry::{Verified, VerifiedBy};
+use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::VERIFY_FAILED;
 use crate::model::printable;
 use crate::worker::agent::Stdin;
@@ -31,13 +31,13 @@ pub(super) async fn verify(
     cancel: &watch::Receiver<bool>,
     finished: &mut Finished,
 ) -> Result<(), Verdict> {
-    let denies_itself = finished.verify.is_some_and(|claim| !claim.passed);
+    let denies_itself = finished.denies_itself();
     let Some(verify) = &job.command.verify else { return Ok(()) };
     transcript.follow();
     let ended = step(workspace, job, verify, Stdin::Bytes(job.task.clone()), deadline, transcript, cancel).await;
     let said = last_lines(&transcript.followed());
     let passed = |passed| Some(Verified { passed, by: VerifiedBy::Command });
-    let reason = match judge(VERIFY_FAILED, &ended, job) {
+    let reason = match judge(VERIFY_FAILED, &ended, job.command.timeout) {
         Ok(()) => {
             if !denies_itself {
                 finished.verify = passed(true);
@@ -50,21 +50,38 @@ pub(super) async fn verify(
     };
     // What could not be run has not judged anything.
     let Ok(ended) = ended else { return Err(Verdict::failed(reason)) };
-    finished.verify = passed(false);
+    fall_short(job, finished, reason, ended.exit)
+}
+
+/// Takes in that the check did not pass, which means what its executor's settings say.
+pub(super) fn fall_short(
+    job: &Job,
+    finished: &mut Finished,
+    reason: String,
+    exit: Option<Exit>,
+) -> Result<(), Verdict> {
+    finished.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     match job.command.on_verify_fail {
         OnVerifyFail::Keep => {
             finished.red = Some(reason);
             Ok(())
         }
         OnVerifyFail::Fail => {
-            finished.exit = ended.exit;
+            finished.exit = exit;
             Err(Verdict::failed(reason))
         }
     }
 }
 
+impl Finished {
+    /// Returns whether the worker denies that its result is good: it is red whatever else is found.
+    pub(super) fn denies_itself(&self) -> bool {
+        self.verify.is_some_and(|claim| !claim.passed)
+    }
+}
+
 /// Returns the last lines of an output on one line, without credentials and with nothing that may not be printed.
-fn last_lines(output: &[u8]) -> String {
+pub(super) fn last_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.drain(..lines.len().saturating_sub(LINES));

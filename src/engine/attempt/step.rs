@@ -64,12 +64,12 @@ pub(super) async fn step(
     ended
 }
 
-/// Says what the end of a command means: nothing if it went well.
-pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, job: &Job) -> Result<(), Verdict> {
+/// Says what the end of a command means that had so many seconds: nothing if it went well.
+pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u64) -> Result<(), Verdict> {
     let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", in_words(e))))?;
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
-        (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {} s", job.command.timeout))),
+        (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),
         (Cause::Exceeded(exceeded), _) => Err(Verdict::failed(format!("{step}{exceeded}"))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, Some(Exit { code: Some(code), .. })) => {

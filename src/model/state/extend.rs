@@ -88,9 +88,11 @@ impl RunState {
         } else if !self.submitted.open_ended {
             return Err(Illegal::NotOpenEnded);
         }
+        self.expect_pipelines(e, &items)?;
         let Fitting { successors, names } = self.would_take(&e.cause, &items)?;
         let ids: Vec<ItemId> = items.iter().map(|item| item.id.clone()).collect();
         self.graph.extend(items)?;
+        self.pipelines.extend(e.pipelines.clone());
         names.iter().for_each(|name| self.documents.take(name));
         self.items.resize_with(self.items.len() + ids.len(), ItemState::new);
         self.open += ids.len();
@@ -114,6 +116,14 @@ impl RunState {
         self.entries += 1;
         self.changes += 1;
         Ok(())
+    }
+
+    /// Checks that an actor brings just the pipelines that his items name and the run lacks; what rules create names those that were
+    /// sealed at submit.
+    fn expect_pipelines(&self, e: &RunExtended, items: &[Item]) -> Result<(), Illegal> {
+        let named = items.iter().filter_map(Item::pipeline).filter(|name| !self.pipelines.contains_key(*name));
+        let lacking: BTreeSet<&str> = if e.cause == Cause::Actor { named.collect() } else { BTreeSet::new() };
+        if e.pipelines.keys().map(String::as_str).eq(lacking) { Ok(()) } else { Err(Illegal::OtherPipelines) }
     }
 
     /// Returns whether items fit into the run, whoever adds them and however often he may; an error says why they do not.

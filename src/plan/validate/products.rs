@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::model::catalog::{Catalog, Shape};
 use crate::model::name::clashes;
+use crate::model::pipeline::{Spec, What};
 use crate::model::plan::{APPROVAL, Produced, ProductKey, Selector};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::plan::validate::Scope;
 use crate::plan::validate::graph::Graph;
+use crate::plan::validate::{Scope, captured};
 use crate::plan::{Draft, DraftItem, DraftNeed};
 
 /// Among how many products of an item the one that was meant is looked for.
@@ -24,8 +25,10 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
     let declared: Vec<Declared<'_>> = declared.collect();
     for item in scope.new_items() {
         let shape = catalog.shape(item.subagent_shape.as_ref());
+        let pipeline = captured::spec_of(item, catalog);
+        captured::check(item, catalog, problems);
         for (key, need) in &item.needs {
-            let edge = NeedEdge { item, key, need, shape };
+            let edge = NeedEdge { item, key, need, shape, pipeline };
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
                 continue;
             };
@@ -56,12 +59,19 @@ struct NeedEdge<'d> {
     key: &'d str,
     need: &'d DraftNeed,
     shape: Option<&'d Shape>,
+    pipeline: Option<&'d Spec>,
 }
 
 impl NeedEdge<'_> {
     fn problem(&self, code: Code, field: &str, message: impl Into<String>) -> Problem {
         let path = self.item.path.need(self.key, field);
         Problem::new(code, &path, message)
+    }
+
+    /// The type that its consumer takes: its shape's word comes before its pipeline's.
+    fn takes(&self) -> Option<&String> {
+        let by_shape = self.shape.and_then(|shape| shape.consumes.get(self.key));
+        by_shape.or_else(|| self.pipeline?.input_edge_types.get(self.key))
     }
 
     /// The edge as people read it: `edit-a -> apply-patch (patch)`.
@@ -76,11 +86,19 @@ impl NeedEdge<'_> {
 #[derive(Default)]
 struct Declared<'d> {
     products: BTreeMap<ProductKey, &'d Produced>,
+    /// What takes them, where it is not all that there is.
+    pipeline: Option<&'d Spec>,
     /// Whether some of it could not be read, so that nothing can be said to be undeclared.
     unread: bool,
 }
 
 impl<'d> Declared<'d> {
+    /// The type of a product: what is declared of it comes before what its pipeline says of all.
+    fn makes(&self, product: Option<&'d Produced>) -> Option<&'d String> {
+        let declared = product.and_then(|product| product.kind_of_type.as_ref());
+        declared.or_else(|| self.pipeline?.output_edge_type.as_ref())
+    }
+
     fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
         let by_shape = catalog.shape(item.subagent_shape.as_ref()).into_iter().flat_map(|shape| &shape.produces);
         // A shape is known here only; that a file becomes a document is for the plan to say, where everybody reads it.
@@ -98,6 +116,7 @@ impl<'d> Declared<'d> {
         }
         Self {
             products: declared,
+            pipeline: captured::spec_of(item, catalog),
             unread: item.produces.unread
                 || item.subagent_shape.is_some() && catalog.shape(item.subagent_shape.as_ref()).is_none(),
         }
@@ -126,12 +145,15 @@ fn from_documents(edge: &NeedEdge<'_>, select: &Selector, problems: &mut Problem
 
 fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
     let key = select.product_key();
-    let Some(product) = declared.products.get(&key) else {
-        // Only a declaration makes a file a document, so that one is always needed.
-        let must_declare = !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
-        if declared.unread || !must_declare {
-            return;
-        }
+    if let Some(why) = declared.pipeline.and_then(|spec| captured::refusal(spec, What::that_takes(&key))) {
+        let message = format!("the item {from:?} does not hand over {key}: {why}");
+        problems.push(edge.problem(Code::UndeclaredProduct, "select", message));
+        return;
+    }
+    let product = declared.products.get(&key).copied();
+    // Only a declaration makes a file a document, so that one is always needed.
+    let must_declare = !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
+    if product.is_none() && !declared.unread && must_declare {
         let message = format!("the item {from:?} does not declare {key} among its products");
         let problem = edge.problem(Code::UndeclaredProduct, "select", message);
         // Of very many, nobody meant just one.
@@ -139,12 +161,10 @@ fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Decl
         let names: Vec<String> = meant.map(ToString::to_string).collect();
         problems.push_near(problem, &key.to_string(), names.iter().map(String::as_str));
         return;
-    };
-    let makes = product.kind_of_type.as_ref();
-    let takes = edge.shape.and_then(|shape| shape.consumes.get(edge.key));
-    let types = makes.zip(takes).filter(|(makes, takes)| makes != takes);
-    let types = types.map(|(makes, takes)| (makes.clone(), takes.clone()));
-    if let Some((makes, takes)) = types.or_else(|| drift(product, select)) {
+    }
+    let types = edge.takes().zip(declared.makes(product)).filter(|(takes, makes)| makes != takes);
+    let types = types.map(|(takes, makes)| (makes.clone(), takes.clone()));
+    if let Some((makes, takes)) = types.or_else(|| drift(product?, select)) {
         let message = format!("{}: {key} is {makes}, and {takes} is wanted", edge.name());
         let path = edge.item.path.key("needs").key(edge.key);
         problems.push(Problem::new(Code::TypeMismatch, &path, message));

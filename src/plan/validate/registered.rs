@@ -11,6 +11,7 @@ use crate::model::causes::in_words;
 use crate::model::hints;
 use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
+use crate::model::pipeline::Unusable;
 use crate::model::plan::{APPROVAL, APPROVERS};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -134,9 +135,20 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         let at = inputs.at("inputRefs");
         problems.push(Problem::new(Code::ReservedKey, &at, message));
     }
-    if let Some(name) = inputs.string("pipeline", problems) {
-        let wanted = Wanted { what: "pipeline", unknown: Code::UnknownPipeline, name };
-        wanted.check(&catalog.pipelines, &inputs.at("pipeline"), problems);
+    if let Some(name) = inputs.string("pipeline", problems)
+        && let Some(why) = catalog.pipelines.refusal(name)
+    {
+        let problem = Problem::new(Code::UnknownPipeline, &inputs.at("pipeline"), why.to_string());
+        if matches!(why, Unusable::Unknown(_)) {
+            let id = name.split('@').next().unwrap_or(name);
+            problems.push_near(
+                problem.hint(hints::add_pipeline()),
+                id,
+                catalog.pipelines.known.names().map(String::as_str),
+            );
+        } else {
+            problems.push(problem.hint(hints::add_pipeline()));
+        }
     }
     if executor == Some("dispatch") {
         inputs.required("subagent", problems);

@@ -6,7 +6,7 @@ use crate::model::registered::RegisteredBy;
 use crate::plan::schemas;
 
 pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
-    let Patient { schemas, shapes, .. } = patient;
+    let Patient { schemas, shapes, pipelines, .. } = patient;
     let bad_schema = |schema| {
         let why = schemas::usable(schemas, schema).err()?;
         Some(finding("schema-unusable", why.to_string(), schemas.known.place(schema)?))
@@ -15,8 +15,13 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
         let why = shapes.get(shape)?.err()?;
         Some(finding("shape-unusable", format!("the shape {shape:?} {why}"), shapes.place(shape)?))
     };
+    let bad_pipeline = |id: &String| {
+        let why = pipelines.get(id)?.err()?;
+        Some(finding("pipeline-unusable", format!("the pipeline {id:?} {why}"), pipelines.place(id)?))
+    };
     let schemas = schemas.known.names().filter_map(bad_schema);
-    schemas.chain(shapes.names().filter_map(bad_shape)).collect()
+    let pipelines = pipelines.names().filter_map(bad_pipeline);
+    schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).collect()
 }
 
 fn finding(code: &'static str, message: String, place: &RegisteredBy) -> Finding {

@@ -34,6 +34,7 @@ fn fresh() -> RunState {
         plan: Digest::of(b"plan"),
         artifacts: BTreeMap::new(),
         rules: None,
+        pipelines: BTreeMap::new(),
         base: oid(),
         queue: "default".into(),
         pattern: "dag".into(),

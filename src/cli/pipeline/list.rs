@@ -1,0 +1,32 @@
+//! `git handoff pipeline list`
+
+use git_handoff::repository::Repository;
+use git_handoff::repository::pipelines::PipelineListed;
+
+use super::super::table;
+use super::{Ending, Output};
+
+/// List the pipelines that plans can name, with their hashes
+#[derive(clap::Args)]
+pub(crate) struct Arguments {}
+
+/// Prints one line a pipeline.
+pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Ending {
+    let list = repository.list_pipelines();
+    if output.json {
+        output.value(&list);
+        return Ending::Done;
+    }
+    let row = |pipeline: &PipelineListed| {
+        let count = pipeline.blocks.len();
+        let said = pipeline.problem.clone().unwrap_or_else(|| match count {
+            1 => "1 block".to_owned(),
+            _ => format!("{count} blocks"),
+        });
+        let hash = pipeline.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
+        vec![pipeline.id.clone(), hash, said]
+    };
+    let rows: Vec<Vec<String>> = list.pipelines.iter().map(row).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    Ending::Done
+}

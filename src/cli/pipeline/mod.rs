@@ -1,0 +1,54 @@
+//! `git handoff pipeline`
+
+mod add;
+mod list;
+mod show;
+mod validate;
+
+use std::path::Path;
+
+use git_handoff::model::pipeline::MAX_BYTES;
+use git_handoff::repository::Repository;
+
+use super::{Ending, Failure, Output, context};
+
+/// Register pipelines: what items run block by block instead of the ordinary steps
+///
+/// A pipeline is a JSON file of the blocks `agent`, `script` and `capture`. An item names one with `inputs.pipeline`; its bytes are
+/// sealed with the run.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Validate(validate::Arguments),
+    #[command(visible_alias = "register")]
+    Add(add::Arguments),
+    List(list::Arguments),
+    Show(show::Arguments),
+}
+
+impl Arguments {
+    /// Returns whether it can be used where there is no repository.
+    pub(crate) fn works_anywhere(&self) -> bool {
+        matches!(self.command, Command::Validate(_))
+    }
+}
+
+/// Registers, or looks.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    match &arguments.command {
+        Command::Validate(arguments) => validate::run(arguments, output),
+        Command::Add(arguments) => add::run(arguments, repository, output),
+        Command::List(arguments) => Ok(list::run(arguments, repository, output)),
+        Command::Show(arguments) => show::run(arguments, repository, output),
+    }
+}
+
+/// Reads a pipeline's bytes; one more than it may have, so that a larger one is told.
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    context::read_file(path, MAX_BYTES + 1)
+}

@@ -1,0 +1,32 @@
+//! `git handoff pipeline show`
+
+use git_handoff::repository::Repository;
+
+use super::{Ending, Failure, Output};
+
+/// Show what a pipeline does, block by block
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The pipeline: its id, its hash, or ID@HASH
+    #[arg(value_name = "PIPELINE")]
+    pipeline: String,
+}
+
+/// Prints the blocks in order.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let shown = repository.show_pipeline(&arguments.pipeline)?;
+    if output.json {
+        output.value(&shown);
+        return Ok(Ending::Done);
+    }
+    output.line(&format!("pipeline   {}", shown.id));
+    output.line(&format!("hash       {}", shown.hash));
+    if !shown.registered {
+        output.line(&format!("named      {} alone: its id names other bytes now, or none", shown.pinned));
+    }
+    output.line("");
+    for (at, block) in shown.blocks.iter().enumerate() {
+        output.line(&format!("  [{at}] {block}"));
+    }
+    Ok(Ending::Done)
+}

@@ -1,0 +1,44 @@
+//! `git handoff pipeline validate`
+
+use std::path::PathBuf;
+
+use git_handoff::model::pipeline::Spec;
+use git_handoff::model::problems::Problems;
+use git_handoff::repository::pipelines::PipelineVerdict;
+
+use super::super::validate::print_problems;
+use super::{Ending, Failure, Output};
+
+/// Check a pipeline and print every problem it has
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The pipeline's file, or - for standard input
+    file: PathBuf,
+}
+
+/// Prints the verdict.
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+    let bytes = super::read(&arguments.file)?;
+    let spec = match Spec::parse(&bytes) {
+        Ok(spec) => spec,
+        Err(problems) => return Ok(refuse(&problems, output)),
+    };
+    if output.json {
+        output.value(&PipelineVerdict::valid(&spec, &Problems::default()));
+        return Ok(Ending::Done);
+    }
+    let count = spec.blocks.len();
+    output.line(&format!("valid: {}, {count} block{}", spec.id, if count == 1 { "" } else { "s" }));
+    output.line(&spec.pinned());
+    Ok(Ending::Done)
+}
+
+/// Prints what is wrong with a pipeline: the problems are the answer.
+pub(super) fn refuse(problems: &Problems, output: &mut Output) -> Ending {
+    if output.json {
+        output.value(&PipelineVerdict::refused(problems));
+    } else {
+        print_problems(problems, output);
+    }
+    Ending::Refused
+}

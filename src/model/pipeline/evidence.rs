@@ -1,0 +1,206 @@
+//! What an attempt says of the blocks that it ran, and whether its pipeline could have come to that. Pure.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Block, BlockKind, Pipeline, What};
+use crate::model::entry::{Exit, ItemReconciled, Outcome, Verified, VerifiedBy};
+use crate::model::plan::ProductKey;
+
+/// What became of one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BlockEnded {
+    /// Its place in the pipeline, from 0.
+    pub ordinal: u32,
+    /// Its kind.
+    pub kind: BlockKind,
+    /// How it ended.
+    pub status: BlockStatus,
+    /// How its command ended; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Milliseconds that it took.
+    pub duration_ms: u64,
+    /// What it found, if it is there to say whether the result is good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verified>,
+}
+
+/// How a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockStatus {
+    /// As it should.
+    Done,
+    /// Otherwise.
+    Failed,
+    /// Its time, or that of the attempt, was up.
+    TimedOut,
+    /// The driver ended it.
+    Interrupted,
+}
+
+impl BlockStatus {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed out",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl Pipeline {
+    /// Checks what an attempt says of its blocks, however it ended: they are the first of the pipeline, in order, and each but the
+    /// last went as it must for another to follow.
+    pub fn expect_begun(&self, blocks: &[BlockEnded]) -> Result<(), Misfit> {
+        if blocks.len() > self.blocks.len() {
+            return Err(Misfit::TooMany { said: blocks.len(), there: self.blocks.len() });
+        }
+        for (at, (ended, block)) in blocks.iter().zip(&self.blocks).enumerate() {
+            if ended.ordinal as usize != at || ended.kind != block.kind() {
+                return Err(Misfit::Other { at, kind: block.kind() });
+            }
+            if !ended.is_possible(block) {
+                return Err(Misfit::Impossible { at });
+            }
+            let is_last = at + 1 == blocks.len();
+            if !is_last && !ended.lets_others_follow(block) {
+                return Err(Misfit::WentOn { at });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what is said of the attempt that ended an item.
+    ///
+    /// Of one that is done: every block was run, every gate passed, the check is what the first block came to that checks, and there is
+    /// no product that no block took.
+    pub fn expect_ended(&self, e: &ItemReconciled) -> Result<(), Misfit> {
+        self.expect_begun(&e.blocks)?;
+        if e.status != Outcome::Done {
+            return Ok(());
+        }
+        if e.blocks.len() < self.blocks.len() {
+            return Err(Misfit::TooFew { said: e.blocks.len(), there: self.blocks.len() });
+        }
+        for (at, (ended, block)) in e.blocks.iter().zip(&self.blocks).enumerate() {
+            if !ended.lets_others_follow(block) {
+                return Err(Misfit::NotPassed { at });
+            }
+        }
+        let found = e.blocks.iter().find_map(|ended| ended.verify);
+        let is_said = match (found, e.verify) {
+            (None, said) => said.is_none_or(|said| said.by == VerifiedBy::Itself),
+            (Some(found), Some(said)) => match said.by {
+                VerifiedBy::Command => said.passed == found.passed,
+                // A worker's word against its own result stands, whatever was found.
+                VerifiedBy::Itself => !said.passed,
+            },
+            (Some(_), None) => false,
+        };
+        if !is_said {
+            return Err(Misfit::OtherVerify);
+        }
+        match e.products.keys().find(|key| !self.captures(What::that_takes(key))) {
+            Some(key) => Err(Misfit::NotCaptured(key.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A block in words: `agent done`, `script failed (exit 1)`.
+impl fmt::Display for BlockEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.status.word())?;
+        match self.exit {
+            Some(Exit { code: Some(code), .. }) if code != 0 => write!(f, " (exit {code})"),
+            Some(Exit { signal: Some(signal), .. }) => write!(f, " (signal {signal})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BlockEnded {
+    /// Whether a block of this kind can end like this.
+    fn is_possible(&self, block: &Block) -> bool {
+        let is_one = self.exit.is_none_or(|exit| exit.code.is_some() != exit.signal.is_some());
+        let done = self.status == BlockStatus::Done;
+        let has_passed = self.exit.is_some_and(|exit| exit.code == Some(0));
+        let is_found = match (block.verifies(), self.verify) {
+            (true, Some(found)) => found.passed == done && found.by == VerifiedBy::Command,
+            (true, None) => !done,
+            (false, found) => found.is_none(),
+        };
+        let is_ended = match block {
+            Block::Agent | Block::Script(_) => !done || has_passed,
+            Block::Capture(_) => self.exit.is_none(),
+        };
+        is_one && is_found && is_ended
+    }
+
+    /// Whether the pipeline goes on behind it.
+    fn lets_others_follow(&self, block: &Block) -> bool {
+        if block.verifies() { self.verify.is_some() } else { self.status == BlockStatus::Done }
+    }
+}
+
+/// Why a pipeline cannot have come to what is said of its blocks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// The item has no pipeline.
+    #[error("it tells of blocks, and the item has no pipeline")]
+    NoPipeline,
+    /// There are not so many blocks.
+    #[error("it tells of {said} blocks, and the pipeline has {there}")]
+    TooMany {
+        /// How many it tells of.
+        said: usize,
+        /// How many there are.
+        there: usize,
+    },
+    /// It is done, and not every block was run.
+    #[error("it is done after {said} blocks, and the pipeline has {there}")]
+    TooFew {
+        /// How many it tells of.
+        said: usize,
+        /// How many there are.
+        there: usize,
+    },
+    /// Another block stands at that place.
+    #[error("blocks[{at}] of the pipeline is another: its kind is {kind}")]
+    Other {
+        /// The place.
+        at: usize,
+        /// What stands there.
+        kind: BlockKind,
+    },
+    /// A block of that kind does not end like this.
+    #[error("blocks[{at}] cannot have ended like this")]
+    Impossible {
+        /// The place.
+        at: usize,
+    },
+    /// Others followed a block that did not go well.
+    #[error("blocks[{at}] did not pass, and others followed")]
+    WentOn {
+        /// The place.
+        at: usize,
+    },
+    /// It is done although a block did not go well.
+    #[error("it is done although blocks[{at}] did not pass")]
+    NotPassed {
+        /// The place.
+        at: usize,
+    },
+    /// Its check is not what its blocks found.
+    #[error("its check is not what the first block that checks has found")]
+    OtherVerify,
+    /// No block took the product.
+    #[error("no block of the pipeline takes its product {0}")]
+    NotCaptured(ProductKey),
+}

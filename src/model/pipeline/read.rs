@@ -1,0 +1,173 @@
+//! Reads the file of a pipeline, and reports everything that is wrong with it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Block, Lens, Pipeline, Script, What};
+use crate::model::json::{self, JsonPath};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::read::{Fields, wrong_type};
+
+/// The most bytes of a pipeline's file.
+pub const MAX_BYTES: u64 = 256 << 10;
+
+/// The most blocks of a pipeline.
+pub const MAX_BLOCKS: usize = 100;
+
+/// The most bytes of a script's command line.
+const MAX_COMMAND: usize = 16 << 10;
+
+/// The most bytes of an id.
+const MAX_ID: usize = 128;
+
+/// Seconds after which a script is ended that does not say it.
+const TIMEOUT: u64 = 600;
+
+/// The longest timeout, in seconds: that of an item.
+const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
+
+/// The only version of these files.
+const VERSION: u64 = 1;
+
+const FIELDS: [&str; 5] = ["schemaVersion", "id", "blocks", "outputEdgeType", "inputEdgeTypes"];
+const OF_AGENT: [&str; 1] = ["kind"];
+const OF_SCRIPT: [&str; 4] = ["kind", "command", "lens", "timeoutSeconds"];
+const OF_CAPTURE: [&str; 2] = ["kind", "what"];
+
+/// Reads the bytes of a pipeline.
+pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("the pipeline has more than the {MAX_BYTES} bytes that are read");
+        return Err(Problem::new(Code::TooLarge, &JsonPath::root(), message).into());
+    }
+    let value = json::parse(bytes)?;
+    let mut problems = Problems::default();
+    match of(&value, &mut problems) {
+        Some(pipeline) if problems.is_empty() => Ok(pipeline),
+        _ => Err(problems),
+    }
+}
+
+/// Returns whether a text is the id of a pipeline: `<pack>.<name>`.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    text.len() <= MAX_ID && text.split_once('.').is_some_and(|(pack, name)| is_part(pack) && is_part(name))
+}
+
+fn of(value: &Value, problems: &mut Problems) -> Option<Pipeline> {
+    let fields = Fields::of(value, JsonPath::root(), &FIELDS, problems)?;
+    if let Some(version) = fields.required("schemaVersion", problems)
+        && version.as_u64() != Some(VERSION)
+    {
+        problems.push(wrong_type(&fields.at("schemaVersion"), "1, the only version there is", version));
+    }
+    fields.required("id", problems);
+    let id = fields.string("id", problems);
+    if let Some(id) = id.filter(|id| !is_id(id)) {
+        let message = format!(
+            "the id {id:?} is not <pack>.<name>, both of lower-case letters, digits and hyphens, in at most {MAX_ID} bytes"
+        );
+        problems.push(Problem::new(Code::BadId, &fields.at("id"), message));
+    }
+    fields.required("blocks", problems);
+    let blocks = fields.list("blocks", problems).map(|list| blocks(list, &fields.at("blocks"), problems));
+    let output_edge_type = fields.text("outputEdgeType", problems).map(str::to_owned);
+    let mut input_edge_types = BTreeMap::new();
+    if let Some(map) = fields.object("inputEdgeTypes", problems) {
+        let types = Fields::open(map, fields.at("inputEdgeTypes"));
+        for key in map.keys() {
+            input_edge_types.extend(types.text(key, problems).map(|name| (key.clone(), name.to_owned())));
+        }
+    }
+    Some(Pipeline { id: id?.to_owned(), blocks: blocks?, output_edge_type, input_edge_types })
+}
+
+fn blocks(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Block> {
+    if list.is_empty() {
+        problems.push(bad(at, "a pipeline has at least one block"));
+    }
+    if list.len() > MAX_BLOCKS {
+        problems.push(bad(at, format!("{} blocks; at most {MAX_BLOCKS} are allowed", list.len())));
+        return Vec::new();
+    }
+    let block = |(index, value)| block(value, &at.index(index), problems);
+    list.iter().enumerate().filter_map(block).collect()
+}
+
+fn block(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Block> {
+    let Value::Object(map) = value else {
+        problems.push(wrong_type(at, "an object", value));
+        return None;
+    };
+    let open = Fields::open(map, at.clone());
+    open.required("kind", problems)?;
+    let kind = open.string("kind", problems)?;
+    let mut fields = |known: &[&str]| Fields::of(value, at.clone(), known, problems);
+    match kind {
+        "agent" => fields(&OF_AGENT).map(|_| Block::Agent),
+        "script" => {
+            let fields = fields(&OF_SCRIPT)?;
+            script(&fields, problems).map(Block::Script)
+        }
+        "capture" => {
+            let fields = fields(&OF_CAPTURE)?;
+            fields.required("what", problems)?;
+            let found = fields.string("what", problems)?;
+            let known = [("patch", What::Patch), ("outputs", What::Outputs)];
+            word(found, &known, &fields.at("what"), problems).map(Block::Capture)
+        }
+        "seal" => {
+            let message = "`seal` is reserved: what comes of an item is sealed by itself; remove the block";
+            problems.push(bad(&open.at("kind"), message));
+            None
+        }
+        other => {
+            let message = format!("there is no kind of block {other:?}: it is agent, script or capture");
+            problems.push_near(bad(&open.at("kind"), message), other, ["agent", "script", "capture"]);
+            None
+        }
+    }
+}
+
+fn script(fields: &Fields<'_>, problems: &mut Problems) -> Option<Script> {
+    fields.required("command", problems);
+    let command = fields.string("command", problems);
+    if let Some(command) = command {
+        let at = fields.at("command");
+        if command.trim().is_empty() || command.contains('\0') {
+            problems.push(bad(&at, "expected a command line for `sh -c`, not empty and without NUL"));
+        }
+        if command.len() > MAX_COMMAND {
+            let message = format!("the command has {} bytes; at most {MAX_COMMAND} are allowed", command.len());
+            problems.push(bad(&at, message));
+        }
+    }
+    let known = [("gate", Lens::Gate), ("verify", Lens::Verify)];
+    let lens = if fields.get("lens").is_some() {
+        let found = fields.string("lens", problems);
+        found.and_then(|found| word(found, &known, &fields.at("lens"), problems))
+    } else {
+        Some(Lens::Gate)
+    };
+    let timeout = fields.integer("timeoutSeconds", &(1..=MAX_TIMEOUT), problems).unwrap_or(TIMEOUT);
+    Some(Script { command: command?.to_owned(), lens: lens?, timeout })
+}
+
+/// Finds a word among those that there are.
+fn word<T: Copy>(found: &str, known: &[(&str, T)], at: &JsonPath, problems: &mut Problems) -> Option<T> {
+    let meant = known.iter().find(|(word, _)| *word == found);
+    if meant.is_none() {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        let message = format!("expected {}, found {found:?}", words.join(" or "));
+        problems.push_near(bad(at, message), found, words.iter().copied());
+    }
+    meant.map(|(_, value)| *value)
+}
+
+fn bad(at: &JsonPath, message: impl Into<String>) -> Problem {
+    Problem::new(Code::BadPipeline, at, message)
+}

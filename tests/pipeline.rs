@@ -1,0 +1,275 @@
+//! Items that run block by block: by the built program, from the file of their pipeline to what `verify` says of each block.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod files;
+mod forged;
+
+use serde_json::{Value, json};
+
+use crate::common::Environment;
+use crate::common::assert_output;
+use crate::common::ground::Ground;
+
+/// What a worker does that changes a file and hands one over.
+const EDIT: &str = "sed -i s/two/TWO/ a.txt; echo said >outputs/x";
+
+fn agent() -> Value {
+    json!({ "kind": "agent" })
+}
+
+fn capture(what: &str) -> Value {
+    json!({ "kind": "capture", "what": what })
+}
+
+fn gate(line: &str) -> Value {
+    json!({ "kind": "script", "command": line })
+}
+
+fn check(line: &str) -> Value {
+    json!({ "kind": "script", "command": line, "lens": "verify" })
+}
+
+fn spec(id: &str, blocks: &[Value]) -> String {
+    json!({ "schemaVersion": 1, "id": id, "blocks": blocks }).to_string()
+}
+
+/// Registers a pipeline and returns the reference to just its bytes.
+fn add(ground: &Ground, id: &str, blocks: &[Value]) -> String {
+    ground.env.write("spec.json", &spec(id, blocks));
+    ground.env.handoff(["pipeline", "add", "../spec.json"]).success().trim().to_owned()
+}
+
+fn item(id: &str, line: &str, pipeline: &str) -> Value {
+    json!({ "id": id, "executor": "command", "inputs": { "command": line, "pipeline": pipeline } })
+}
+
+/// The entry that ended an item.
+fn end(ground: &Ground, run: &str) -> Value {
+    ground.entries(run).into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap()
+}
+
+/// Kind and status of each block of an entry.
+fn blocks(entry: &Value) -> Vec<String> {
+    let word = |block: &Value, key: &str| block[key].as_str().unwrap().to_owned();
+    let blocks = entry["blocks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    blocks.iter().map(|block| format!("{} {}", word(block, "kind"), word(block, "status"))).collect()
+}
+
+fn products(entry: &Value) -> Vec<&str> {
+    entry["products"].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// A repository whose items are tried once.
+fn ground() -> Ground {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    ground.config("handoff.queue.default.concurrency", "1");
+    ground
+}
+
+#[test]
+fn an_item_runs_block_by_block_and_every_screen_says_so() {
+    let ground = ground();
+    let steps = [agent(), gate("grep TWO a.txt"), capture("patch"), check("echo fine"), capture("outputs")];
+    let pinned = add(&ground, "dev.check", &steps);
+    let output = ground.drive("r", &[item("a", EDIT, "dev.check")]).exit(0);
+    assert_output!("pipeline_run", output);
+    let entry = end(&ground, "r");
+    assert_eq!(blocks(&entry), ["agent done", "script done", "capture done", "script done", "capture done"]);
+    assert_eq!(entry["verify"], json!({ "passed": true, "by": "command" }));
+    assert_eq!(entry["blocks"][3]["verify"], json!({ "passed": true, "by": "command" }));
+    assert_eq!(entry["blocks"][1]["exit"], json!({ "code": 0 }));
+    assert_eq!(products(&entry), ["outputs/x", "patch"]);
+    let (_, digest) = pinned.split_once('@').unwrap();
+    assert_eq!(ground.entries("r")[0]["pipelines"], json!({ "dev.check": digest }));
+    let manifest: Value = serde_json::from_str(&ground.env.handoff(["cat", "r/a:manifest"]).success()).unwrap();
+    assert_eq!(manifest["pipeline"], digest);
+    let path = format!("r:pipelines/{}.json", digest.strip_prefix("sha256:").unwrap());
+    assert_eq!(ground.env.handoff(["cat", &path]).success(), spec("dev.check", &steps));
+    assert_output!("pipeline_log", ground.env.handoff(["log", "r"]));
+    assert_output!("pipeline_show", ground.env.handoff(["show", "r/a"]));
+    assert_output!("pipeline_verify", ground.env.handoff(["verify", "r"]));
+    let shown: Value = serde_json::from_str(&ground.env.handoff(["show", "r/a", "--json"]).success()).unwrap();
+    assert_eq!(shown["entries"][1]["blocks"], entry["blocks"]);
+    let report: Value = serde_json::from_str(&ground.env.handoff(["verify", "r", "--json"]).success()).unwrap();
+    assert_eq!(report["blocks"], json!([{ "item": "a", "attempt": 1, "blocks": entry["blocks"] }]));
+    assert_eq!(report["pipelines"], json!({ "dev.check": digest }));
+    ground.is_clean();
+}
+
+#[test]
+fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
+    let ground = ground();
+    add(&ground, "p.patch", &[agent(), capture("patch")]);
+    add(&ground, "p.outputs", &[agent(), capture("outputs")]);
+    add(&ground, "p.nothing", &[agent(), gate("true")]);
+    let twice = [agent(), capture("patch"), gate("echo later >>a.txt"), capture("patch"), gate("echo unseen >>a.txt")];
+    add(&ground, "p.twice", &twice);
+    for (pipeline, made) in
+        [("p.patch", &["patch"][..]), ("p.outputs", &["outputs/x"]), ("p.nothing", &[]), ("p.twice", &["patch"])]
+    {
+        ground.drive(pipeline, &[item("a", EDIT, pipeline)]).ends(0);
+        assert_eq!(products(&end(&ground, pipeline)), made, "{pipeline}");
+        ground.ends_intact(pipeline);
+    }
+    let patch = ground.env.handoff(["cat", "p.twice/a:patch"]).success();
+    assert!(patch.contains("+later") && !patch.contains("unseen"), "{patch}");
+
+    let mut declares = item("a", EDIT, "p.outputs");
+    declares["produces"] = json!([{ "kind": "patch" }]);
+    let refused = ground.env.handoff(["validate", &ground.plan("d", &[declares])]).exit(1);
+    assert!(refused.stdout.contains("undeclared-product at items[0].produces"), "{}", refused.stdout);
+}
+
+#[test]
+fn a_block_that_does_not_pass_ends_the_attempt_with_its_name() {
+    let ground = ground();
+    add(&ground, "p.gate", &[agent(), gate("echo not yet; exit 3"), capture("patch")]);
+    add(&ground, "p.agent", &[gate("true"), agent(), capture("patch")]);
+    add(&ground, "p.slow", &[json!({ "kind": "script", "command": "sleep 60", "timeoutSeconds": 1 }), agent()]);
+    add(&ground, "p.secret", &[agent(), capture("outputs")]);
+    let cases = [
+        ("p.gate", EDIT, "gate-failed: blocks[1] exited with 3: not yet", &["agent done", "script failed"][..]),
+        ("p.agent", "exit 4", "blocks[1] (agent) exited with 4", &["script done", "agent failed"]),
+        ("p.slow", EDIT, "gate-failed: blocks[0] ran longer than 1 s", &["script timed-out"]),
+        (
+            "p.secret",
+            "ln -s /etc/passwd outputs/x",
+            "the output `outputs/x` is a symbolic link",
+            &["agent done", "capture failed"],
+        ),
+    ];
+    for (pipeline, line, reason, told) in cases {
+        ground.drive(pipeline, &[item("a", line, pipeline)]).ends(4);
+        let entry = end(&ground, pipeline);
+        assert_eq!(entry["reason"], reason);
+        assert_eq!((blocks(&entry), products(&entry)), (told.iter().map(ToString::to_string).collect(), vec![]));
+        ground.ends_intact(pipeline);
+    }
+    // It is tried again like any other, and every attempt is told of.
+    add(&ground, "p.flaky", &[agent(), gate("test $HANDOFF_ATTEMPT = 2"), capture("patch")]);
+    let mut flaky = item("a", EDIT, "p.flaky");
+    flaky["maxAttempts"] = json!(2);
+    ground.drive("again", &[flaky]).ends(0);
+    let entries = ground.entries("again");
+    assert_eq!(
+        (&entries[2]["kind"], blocks(&entries[2])),
+        (&json!("item.retried"), vec!["agent done".to_owned(), "script failed".to_owned()])
+    );
+    assert_eq!(entries[2]["detail"], "gate-failed: blocks[1] exited with 1");
+    assert_eq!(blocks(&entries[4]).len(), 3);
+    assert_output!("pipeline_again", ground.env.handoff(["log", "again"]));
+    ground.ends_intact("again");
+}
+
+#[test]
+fn a_script_that_only_checks_has_its_executor_say_what_that_means() {
+    let ground = ground();
+    for (name, meaning) in [("keeps", "keep"), ("fails", "fail")] {
+        ground.config(&format!("handoff.executor.{name}.command"), EDIT);
+        ground.config(&format!("handoff.executor.{name}.verify"), "exit 9");
+        ground.config(&format!("handoff.executor.{name}.onVerifyFail"), meaning);
+    }
+    // The first one counts, and nothing stops at any.
+    add(&ground, "p.checks", &[agent(), check("echo bad; exit 2"), check("true"), capture("patch")]);
+    add(&ground, "p.good", &[agent(), check("true"), check("false"), capture("patch")]);
+    let by =
+        |executor: &str, pipeline: &str| json!({ "id": "a", "executor": executor, "inputs": { "pipeline": pipeline } });
+
+    ground.drive("kept", &[by("keeps", "p.checks")]).ends(4);
+    let entry = end(&ground, "kept");
+    assert_eq!((&entry["status"], &entry["red"]), (&json!("done"), &json!(true)), "{entry}");
+    assert_eq!(entry["reason"], "verify-failed: blocks[1] exited with 2: bad");
+    assert_eq!(blocks(&entry), ["agent done", "script failed", "script done", "capture done"]);
+    assert_eq!(products(&entry), ["patch"]);
+
+    ground.drive("failed", &[by("fails", "p.checks")]).ends(4);
+    let entry = end(&ground, "failed");
+    assert_eq!((&entry["status"], products(&entry).len()), (&json!("failed"), 0), "{entry}");
+    assert_eq!(entry["blocks"][1]["verify"]["passed"], false);
+
+    ground.drive("good", &[by("fails", "p.good")]).ends(0);
+    let entry = end(&ground, "good");
+    assert_eq!(entry["verify"], json!({ "passed": true, "by": "command" }));
+
+    // A worker's own word against its result stands.
+    let denies = r#"echo '{"verify":{"passed":false}}' >$HANDOFF_RESULT"#;
+    ground.drive("denied", &[item("a", denies, "p.good")]).ends(4);
+    assert_eq!(end(&ground, "denied")["verify"], json!({ "passed": false, "by": "self" }));
+    for run in ["kept", "failed", "good", "denied"] {
+        ground.ends_intact(run);
+    }
+}
+
+#[test]
+fn scripts_run_where_the_agent_does_and_their_output_is_in_the_transcript() {
+    let ground = ground();
+    ground.config("handoff.executor.sees.command", "echo made >made; echo agent $SEEN");
+    ground.config("handoff.executor.sees.setup", "echo setting up");
+    ground.config("handoff.executor.sees.env", "SEEN=yes");
+    let looks = "cat made; echo script $SEEN $HANDOFF_ITEM; grep -c inputRefs $HANDOFF_TASK; git rev-parse --is-inside-work-tree";
+    add(&ground, "p.looks", &[agent(), gate(looks), capture("patch")]);
+    let by = json!({ "id": "a", "executor": "sees", "inputs": { "pipeline": "p.looks" } });
+    ground.drive("r", &[by]).ends(0);
+    let said = ground.env.handoff(["cat", "r/a:transcript"]).success();
+    for line in ["setting up", "agent yes", "made", "script yes a", "true"] {
+        assert!(said.lines().any(|said| said.ends_with(line)), "{line}: {said}");
+    }
+    ground.ends_intact("r");
+}
+
+#[test]
+fn an_open_run_keeps_what_its_names_meant_and_takes_in_what_new_items_name() {
+    let ground = ground();
+    let first = add(&ground, "p.one", &[agent(), capture("patch")]);
+    let plan = |items: &[Value]| json!({ "id": "r", "openEnded": true, "items": items }).to_string();
+    ground.env.write("plan.json", &plan(&[item("a", EDIT, "p.one")]));
+    ground.env.handoff(["submit", "../plan.json"]).ends(0);
+    // The name means other bytes by now, but not to this run.
+    add(&ground, "p.one", &[agent(), gate("false")]);
+    let other = add(&ground, "p.two", &[agent(), capture("outputs")]);
+    ground.env.write("more.json", &plan(&[item("b", EDIT, "p.one"), item("c", EDIT, &other)]));
+    ground.env.handoff(["extend", "r", "../more.json"]).ends(0);
+    ground.env.write("bad.json", &plan(&[item("d", EDIT, "p.three")]));
+    let refused = ground.env.handoff(["extend", "r", "../bad.json"]).exit(1);
+    assert!(refused.stdout.contains("unknown-pipeline"), "{}", refused.stdout);
+    ground.env.handoff(["run", "r"]).ends(0);
+    let entries = ground.entries("r");
+    let added = entries.iter().find(|entry| entry["kind"] == "run.extended").unwrap();
+    assert_eq!(added["pipelines"], json!({ &other: other.split_once('@').unwrap().1 }));
+    let counts: Vec<usize> =
+        entries.iter().filter(|e| e["kind"] == "item.reconciled").map(|e| blocks(e).len()).collect();
+    assert_eq!(counts, [2, 2, 2]);
+    ground.ends_intact("r");
+    // Once added, it can be had by its hash for good.
+    ground.drive("old", &[item("a", EDIT, &first)]).ends(0);
+    assert_eq!(products(&end(&ground, "old")), ["patch"]);
+    ground.ends_intact("old");
+}
+
+#[test]
+fn what_rules_create_has_the_pipelines_that_were_sealed_at_submit() {
+    let ground = ground();
+    add(&ground, "p.one", &[agent(), capture("patch")]);
+    let created = json!({ "executor": "command", "inputs": { "command": EDIT, "pipeline": "p.one" } });
+    let plan = json!({ "id": "r", "items": [{ "id": "a", "executor": "command", "inputs": { "command": ["true"] } }],
+                       "rules": [{ "id": "more", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "create": created }] });
+    ground.env.write("plan.json", &plan.to_string());
+    ground.env.handoff(["run", "../plan.json"]).ends(0);
+    let entries = ground.entries("r");
+    assert!(entries[0]["pipelines"]["p.one"].is_string(), "{}", entries[0]);
+    assert!(entries.iter().any(|entry| blocks(entry).len() == 2));
+    ground.ends_intact("r");
+}
+
+#[test]
+fn a_repository_of_sha256_holds_the_same() {
+    let env = Environment::example_with("handoff-dag", &["--object-format=sha256"]);
+    env.write("spec.json", &spec("p.one", &[agent(), gate("true"), capture("outputs")]));
+    env.handoff(["pipeline", "add", "../spec.json"]).ends(0);
+    let plan = json!({ "id": "r", "items": [item("a", "echo x >outputs/x", "p.one")] });
+    env.write("plan.json", &plan.to_string());
+    env.handoff(["run", "../plan.json"]).ends(0);
+    env.handoff(["verify", "r"]).ends(0);
+}

@@ -1,0 +1,110 @@
+//! The files of pipelines: checked, registered, named by plans.
+
+use serde_json::{Value, json};
+
+use super::{add, agent, capture, gate, ground, item, spec};
+use crate::common::{Environment, assert_output};
+
+#[test]
+fn every_mistake_is_told_at_once_with_its_place() {
+    let env = Environment::empty();
+    let bad = json!({
+        "schemaVersion": 2, "id": "Dev", "output": 1, "outputEdgeType": "", "inputEdgeTypes": { "a": "", "b": 3 },
+        "blocks": [3, { "kind": "seal" }, { "kind": "agnt" }, {}, { "kind": "agent", "command": "x" },
+                   { "kind": "script", "cmd": "x", "lens": "gaet", "timeoutSeconds": 0 },
+                   { "kind": "script", "command": " " }, { "kind": "script", "command": "a\u{0}b", "timeoutSeconds": 1.5 },
+                   { "kind": "capture" }, { "kind": "capture", "what": "patches" }],
+    });
+    env.write("bad.json", &bad.to_string());
+    // No repository is needed to check one.
+    let output = env.handoff_in("", ["pipeline", "validate", "bad.json"]).exit(1);
+    assert_output!("pipeline_bad", output);
+    let output = env.handoff_in("", ["pipeline", "validate", "bad.json", "--json"]).exit(1);
+    let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&verdict["valid"], verdict["problems"].as_array().unwrap().len()), (&json!(false), 20), "{verdict}");
+
+    for (text, said) in [
+        ("{", "not-json"),
+        ("[]", "wrong-type: expected an object"),
+        (r#"{"schemaVersion":1,"id":"a.b","blocks":[]}"#, "bad-pipeline at blocks: a pipeline has at least one block"),
+        (r#"{"schemaVersion":1,"schemaVersion":1,"id":"a.b","blocks":[{"kind":"agent"}]}"#, "duplicate-key"),
+    ] {
+        env.write("one.json", text);
+        let output = env.handoff_in("", ["pipeline", "validate", "one.json"]).exit(1);
+        assert!(output.stdout.contains(said), "{text}: {}", output.stdout);
+    }
+    let many = spec("a.b", &vec![agent(); 101]);
+    env.write("many.json", &many);
+    let output = env.handoff_in("", ["pipeline", "validate", "many.json"]).exit(1);
+    assert!(output.stdout.contains("101 blocks; at most 100"), "{}", output.stdout);
+    env.write("large.json", &" ".repeat((256 << 10) + 1));
+    let output = env.handoff_in("", ["pipeline", "validate", "large.json"]).exit(1);
+    assert!(output.stdout.starts_with("too-large"), "{}", output.stdout);
+}
+
+#[test]
+fn pipelines_are_added_listed_and_shown() {
+    let ground = ground();
+    let (env, json) = (&ground.env, |text: String| serde_json::from_str::<Value>(&text).unwrap());
+    env.write("bad.json", "{}");
+    env.handoff(["pipeline", "add", "../bad.json"]).ends(1);
+    assert_eq!(env.handoff(["pipeline", "list"]).success(), "");
+    let first = add(&ground, "dev.check", &[agent(), gate("cargo test"), capture("patch")]);
+    let (_, hash) = first.split_once('@').unwrap();
+    // What becomes of the file counts for nothing.
+    env.write("spec.json", "{}");
+    assert_output!("pipeline_list", env.handoff(["pipeline", "list"]));
+    assert_output!("pipeline_shown", env.handoff(["pipeline", "show", "dev.check"]));
+    let shown = json(env.handoff(["pipeline", "show", hash, "--json"]).success());
+    assert_eq!(
+        (&shown["id"], &shown["pinned"], &shown["registered"]),
+        (&json!("dev.check"), &json!(first), &json!(true))
+    );
+    assert_eq!(shown["spec"]["blocks"][1]["command"], "cargo test");
+
+    let second = add(&ground, "dev.check", &[agent()]);
+    let list = json(env.handoff(["pipeline", "list", "--json"]).success());
+    assert_eq!(list["pipelines"][0]["pinned"], json!(second));
+    let shown = json(env.handoff(["pipeline", "show", &first, "--json"]).success());
+    assert_eq!((&shown["hash"], &shown["registered"]), (&json!(hash), &json!(false)));
+    env.write("spec.json", &spec("dev.check", &[agent()]));
+    let again = json(env.handoff(["pipeline", "add", "../spec.json", "--json"]).success());
+    assert_eq!((&again["added"], &again["pinned"]), (&json!(false), &json!(second)));
+
+    let unknown = env.handoff(["pipeline", "show", "dev.other"]).exit(1);
+    assert!(unknown.stderr.contains("git handoff pipeline list"), "{}", unknown.stderr);
+    env.handoff(["pipeline", "show", "dev"]).ends(2);
+}
+
+#[test]
+fn a_plan_names_what_is_registered_and_nothing_else() {
+    let ground = ground();
+    let env = &ground.env;
+    let pinned = add(&ground, "dev.check", &[agent(), capture("patch")]);
+    let zeros = format!("dev.check@sha256:{}", "0".repeat(64));
+    let refused = |name: &str, said: &str| {
+        let output = env.handoff(["submit", &ground.plan("r", &[item("a", "true", name)])]).exit(1);
+        assert!(output.stdout.starts_with("unknown-pipeline at items[0].inputs.pipeline: "), "{}", output.stdout);
+        assert!(output.stdout.contains(said), "{name}: {}", output.stdout);
+    };
+    refused("dev.chekc", "did you mean `dev.check`?");
+    refused("other.thing", "git handoff pipeline add FILE");
+    refused(&zeros, "is registered here as sha256:");
+    refused("dev", "<pack>.<name>");
+    refused("dev.check@sha256:00", "<pack>.<name>");
+    let output = env.handoff(["validate", &ground.plan("r", &[item("a", "true", &pinned)]), "--json"]).exit(0);
+    let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(verdict["pipelines"], json!({ &pinned: pinned.split_once('@').unwrap().1 }));
+    assert_output!(
+        "pipeline_validate",
+        env.handoff(["validate", &ground.plan("r", &[item("a", "true", "dev.check")])])
+    );
+    // A setting may name a file of a team as well; one that cannot be used is in the way of who needs it alone.
+    env.write("repo/team.json", &spec("team.one", &[agent()]));
+    ground.config("handoff.pipeline.team.one.path", "team.json");
+    ground.config("handoff.pipeline.team.two.path", "team.json");
+    env.handoff(["validate", &ground.plan("r", &[item("a", "true", "team.one")])]).ends(0);
+    refused("team.two", "is another in team.json");
+    let list = env.handoff(["pipeline", "list"]).success();
+    assert!(list.lines().any(|line| line.starts_with("team.two") && line.contains("is another in")), "{list}");
+}

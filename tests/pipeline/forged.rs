@@ -1,0 +1,230 @@
+//! What is told of blocks and was not so: false entries that are nevertheless linked, sealed and signed.
+
+use git_handoff::git::store::Edit;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Again, Event, Exit, Verified, VerifiedBy};
+use git_handoff::model::format;
+use git_handoff::model::graph::Graph;
+use git_handoff::model::manifest::Manifest;
+use git_handoff::model::pipeline::{BlockEnded, BlockKind, BlockStatus};
+use git_handoff::model::state::RunState;
+use git_handoff::verify::{Report, State};
+use git_handoff::worker::pipeline::load;
+
+use crate::common::lab::Lab;
+use crate::common::teller::Teller;
+
+const SPEC: &[u8] = br#"{"schemaVersion":1,"id":"p.one","blocks":[{"kind":"agent"},{"kind":"script","command":"true"},
+    {"kind":"script","command":"true","lens":"verify"},{"kind":"capture","what":"patch"}]}"#;
+
+const PLAN: &str = r#"{"id":"handoff-dag-1","items":[{"id":"a","executor":"command","inputs":{"command":["true"],"pipeline":"p.one"}}]}"#;
+
+/// What is done to a story before it is told.
+type Bend = fn(&mut Teller<'_>, &Lab);
+
+fn block(ordinal: u32, kind: BlockKind) -> BlockEnded {
+    let exit = (kind != BlockKind::Capture).then_some(Exit { code: Some(0), signal: None });
+    BlockEnded { ordinal, kind, status: BlockStatus::Done, exit, duration_ms: 1, verify: None }
+}
+
+/// What a true attempt tells.
+fn honest() -> Vec<BlockEnded> {
+    let kinds = [BlockKind::Agent, BlockKind::Script, BlockKind::Script, BlockKind::Capture];
+    let mut blocks: Vec<BlockEnded> = kinds.into_iter().zip(0..).map(|(kind, at)| block(at, kind)).collect();
+    blocks[2].verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+    blocks
+}
+
+fn failed(block: &mut BlockEnded) {
+    block.status = BlockStatus::Failed;
+    block.exit = Some(Exit { code: Some(1), signal: None });
+}
+
+/// Tells the story of one item that is done, bent, to its end.
+fn told(bend: Bend) -> Report {
+    let lab = Lab::new();
+    let mut run = Teller::submit(&lab, PLAN);
+    let digest = Digest::of(SPEC);
+    let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+    e.pipelines.insert("p.one".to_owned(), digest);
+    run.state.pipelines.insert("p.one".to_owned(), digest);
+    let oid = lab.store.write_blob(SPEC).unwrap();
+    run.drafts[0].edits.push((format::pipeline_path(digest), Edit::Blob(oid)));
+    run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
+    run.done("a", &[("patch", b"diff\n")]);
+    let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
+    e.blocks = honest();
+    e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+    bend(&mut run, &lab);
+    run.seal();
+    lab.finish(run);
+    lab.verify()
+}
+
+/// Bends the blocks of the attempt.
+fn blocks(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
+    let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
+    bend(&mut e.blocks);
+}
+
+fn failing(report: &Report) -> Vec<&str> {
+    report.rows.iter().filter(|row| row.state == State::Failed).map(|row| row.name).collect()
+}
+
+const FORGED: &[(&str, &str, Bend)] = &[
+    ("a block more than the pipeline has", "plan", |run, _| {
+        blocks(run, |told| told.push(block(4, BlockKind::Capture)));
+    }),
+    ("a block fewer", "plan", |run, _| blocks(run, |told| told.truncate(3))),
+    ("no block at all", "plan", |run, _| blocks(run, Vec::clear)),
+    ("a block of another kind", "plan", |run, _| blocks(run, |told| told[0] = block(0, BlockKind::Script))),
+    ("blocks that changed places", "plan", |run, _| blocks(run, |told| told.swap(0, 1))),
+    ("a gate that did not pass, of an item that is done", "plan", |run, _| blocks(run, |told| failed(&mut told[1]))),
+    ("a gate that is said to have passed with 1", "plan", |run, _| {
+        blocks(run, |told| told[1].exit = Some(Exit { code: Some(1), signal: None }));
+    }),
+    ("a gate that is said to have checked", "plan", |run, _| {
+        blocks(run, |told| told[1].verify = Some(Verified { passed: true, by: VerifiedBy::Command }));
+    }),
+    ("a check that failed and is said to have passed", "plan", |run, _| blocks(run, |told| failed(&mut told[2]))),
+    ("a check that failed, of an item that is green", "plan", |run, _| {
+        blocks(run, |told| {
+            failed(&mut told[2]);
+            told[2].verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+        });
+    }),
+    ("a product that no block took", "plan", |run, lab| {
+        let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
+        let product = *e.products.values().next().unwrap();
+        e.products.insert("outputs/x".parse().unwrap(), product);
+        let path = run.state.layout().output(&e.item, &"x".parse().unwrap());
+        run.drafts[2].edits.push((path, Edit::Blob(product.oid)));
+        run.state.items[0].products.insert("outputs/x".parse().unwrap(), product);
+        let state = lab.store.write_blob(&run.state.items[0].canonical()).unwrap();
+        let path = run.state.layout().state(&run.state.graph.item(0).id);
+        run.drafts[2].edits.push((path, Edit::Blob(state)));
+    }),
+    ("another spec at its place in the tree", "plan", |run, lab| {
+        let other = lab.store.write_blob(&SPEC.replace_first()).unwrap();
+        run.drafts[0].edits.last_mut().unwrap().1 = Edit::Blob(other);
+    }),
+    ("a spec that is none", "manifest plan", |run, lab| {
+        seal_other(run, lab, "p.one", b"{}");
+    }),
+    ("the spec of another id", "manifest plan", |run, lab| {
+        seal_other(run, lab, "p.one", &String::from_utf8_lossy(SPEC).replace("p.one", "p.two").into_bytes());
+    }),
+    ("a pipeline that nobody names", "plan", |run, lab| {
+        let other = String::from_utf8_lossy(SPEC).replace("p.one", "p.two").into_bytes();
+        seal_other(run, lab, "p.two", &other);
+    }),
+    ("a dispatch without the pipeline", "manifest", |run, lab| {
+        dispatched(run, lab, |manifest| manifest.pipeline = None);
+    }),
+    ("a dispatch with another pipeline", "manifest", |run, lab| {
+        dispatched(run, lab, |manifest| manifest.pipeline = Some(Digest::of(b"other")));
+    }),
+    ("a try that went on behind a gate that did not pass", "plan", |run, _| {
+        again(run, |told| {
+            told.truncate(3);
+            failed(&mut told[1]);
+        });
+    }),
+];
+
+trait Replaced {
+    fn replace_first(&self) -> Vec<u8>;
+}
+
+impl Replaced for [u8] {
+    /// The same length, and another command.
+    fn replace_first(&self) -> Vec<u8> {
+        String::from_utf8_lossy(self).replacen("\"true\"", "\"TRUE\"", 1).into_bytes()
+    }
+}
+
+/// Seals other bytes under a name.
+fn seal_other(run: &mut Teller<'_>, lab: &Lab, name: &str, bytes: &[u8]) {
+    let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+    let digest = Digest::of(bytes);
+    let before = e.pipelines.insert(name.to_owned(), digest);
+    if before.is_some() {
+        run.drafts[0].edits.pop();
+    }
+    let oid = lab.store.write_blob(bytes).unwrap();
+    run.drafts[0].edits.push((format::pipeline_path(digest), Edit::Blob(oid)));
+}
+
+/// Bends the manifest of the dispatch, which its entry goes on naming.
+fn dispatched(run: &mut Teller<'_>, lab: &Lab, bend: impl FnOnce(&mut Manifest)) {
+    let draft = &mut run.drafts[1];
+    let (_, edit) = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
+    let Edit::Blob(oid) = edit else { panic!() };
+    let mut manifest = Manifest::parse(&lab.store.read_blob(*oid).unwrap()).unwrap();
+    bend(&mut manifest);
+    let bytes = manifest.canonical();
+    *oid = lab.store.write_blob(&bytes).unwrap();
+    let Event::ItemFired(e) = &mut draft.event else { panic!() };
+    e.manifest = Digest::of(&bytes);
+}
+
+/// Has the attempt be one that is tried again, with blocks that are bent, before one that is told as it was.
+fn again(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
+    let ended = run.drafts.pop().unwrap();
+    run.state = {
+        let Event::RunSubmitted(e) = &run.drafts[0].event else { panic!() };
+        let mut state = RunState::new(e.clone(), Graph::new(&run.plan));
+        state.apply(&run.drafts[1].event).unwrap();
+        state
+    };
+    run.requeue("a", Again::Failure);
+    let Event::ItemRetried(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    e.blocks = honest();
+    bend(&mut e.blocks);
+    let digest = Digest::of(SPEC);
+    run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
+    let Event::ItemReconciled(e) = ended.event else { panic!() };
+    let (told, verify) = (e.blocks, e.verify);
+    run.done("a", &[("patch", b"diff\n")]);
+    let Event::ItemReconciled(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    (e.blocks, e.verify) = (told, verify);
+}
+
+#[test]
+fn an_honest_story_holds() {
+    let report = told(|_, _| {});
+    assert_eq!(failing(&report), Vec::<&str>::new(), "{}", report.to_text(false));
+    assert!(report.intact);
+    let report = told(|run, _| {
+        again(run, |told| {
+            told.truncate(2);
+            failed(&mut told[1]);
+        });
+    });
+    assert!(report.intact, "{}", report.to_text(false));
+}
+
+#[test]
+fn what_no_pipeline_comes_to_is_tampering() {
+    for (what, rows, bend) in FORGED {
+        let report = told(*bend);
+        let mut failing = failing(&report);
+        failing.sort_unstable();
+        assert_eq!(failing.join(" "), *rows, "{what}\n{}", report.to_text(false));
+        assert_eq!(report.headline, "TAMPERED", "{what}");
+    }
+}
+
+#[test]
+fn a_worker_runs_nothing_but_what_was_sealed() {
+    let lab = Lab::with_format("sha256");
+    let oid = lab.store.write_blob(SPEC).unwrap();
+    assert_eq!(load(&lab.store, oid, Digest::of(SPEC)).unwrap().bytes(), SPEC);
+    let other = load(&lab.store, oid, Digest::of(b"other")).unwrap_err().to_string();
+    assert!(other.starts_with("integrity: the pipeline sha256:") && other.contains("it hashes to"), "{other}");
+    let none = lab.store.write_blob(b"{}").unwrap();
+    let none = load(&lab.store, none, Digest::of(b"{}")).unwrap_err().to_string();
+    assert!(none.starts_with("integrity: ") && none.contains("missing-field"), "{none}");
+    let missing = load(&lab.store, lab.base, Digest::of(SPEC)).unwrap_err().to_string();
+    assert!(missing.starts_with("integrity: ") && missing.ends_with("cannot be read"), "{missing}");
+}
