@@ -5,6 +5,7 @@
 mod elsewhere;
 mod forged;
 mod here;
+mod hostile;
 mod votes;
 
 use serde_json::{Value, json};

@@ -19,7 +19,6 @@ mod whence;
 use std::error::Error;
 use std::io;
 
-use git_handoff::engine::{drive, hold};
 use git_handoff::git::{program, refs};
 use git_handoff::ledger::prove;
 use git_handoff::model::causes;
@@ -241,21 +240,6 @@ impl From<steer::Error> for Failure {
             steer::Error::Denied(inner) => inner.into(),
             steer::Error::Run(inner) => inner.into(),
             steer::Error::Repository(inner) => inner.into(),
-        }
-    }
-}
-
-impl From<drive::Error> for Failure {
-    fn from(error: drive::Error) -> Self {
-        match error {
-            drive::Error::Run(inner) => inner.into(),
-            drive::Error::Coordinate(inner) => inner.into(),
-            drive::Error::Hold(hold::Error::Held { .. }) => {
-                Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
-            }
-            drive::Error::Salvage(_) => Self::of("run", &error).hint(hints::salvage()),
-            drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
-            _ => Self::of("run", &error),
         }
     }
 }

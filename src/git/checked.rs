@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::store::{self, Store, object_oid};
+use super::whole;
 use crate::model::digest::{Digest, Oid};
 
 /// Blobs above this size are read two times instead of being held in memory.
@@ -51,8 +52,9 @@ fn judge(oid: Oid, named: Option<Oid>, recorded: &[Digest], found: Digest) -> Re
 }
 
 fn size(store: &Store, oid: Oid) -> Result<u64, store::Error> {
-    let header = store.local().try_find_header(oid.0).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
-    Ok(header.ok_or(store::Error::Missing(oid))?.size())
+    let (_, size) =
+        whole::header(&store.local(), oid).map_err(store::Error::from)?.ok_or(store::Error::Missing(oid))?;
+    Ok(size)
 }
 
 /// Hands bytes on and names them as git does.

@@ -235,24 +235,19 @@ impl Store {
 
     /// Returns the kind of an object that is here; none where it is not.
     pub fn kind(&self, oid: Oid) -> Result<Option<gix::objs::Kind>, Error> {
-        let header = self.local().try_find_header(oid.0).map_err(|e| Error::Find(oid, Box::new(e)))?;
-        Ok(header.map(|header| header.kind()))
+        Ok(whole::header(&self.local(), oid)?.map(|(kind, _)| kind))
     }
 
     /// Returns whether an object is here.
     pub fn contains(&self, oid: Oid) -> bool {
-        self.local().has_object(oid.0)
+        oid.0.kind() == self.hash_kind() && self.local().has_object(oid.0)
     }
 
     /// Copies a blob's bytes to `out`, streaming large ones; returns their digest and number.
     pub fn copy_blob(&self, oid: Oid, out: &mut dyn Write) -> Result<(Digest, u64), Error> {
-        let header = self
-            .local()
-            .try_find_header(oid.0)
-            .map_err(|e| Error::Find(oid, Box::new(e)))?
-            .ok_or(Error::Missing(oid))?;
+        let (_, size) = whole::header(&self.local(), oid)?.ok_or(Error::Missing(oid))?;
         let mut hasher = Hasher::default();
-        if header.size() <= STREAM_ABOVE {
+        if size <= STREAM_ABOVE {
             let bytes = self.read_blob(oid)?;
             hasher.update(&bytes);
             out.write_all(&bytes).map_err(Error::Write)?;

@@ -42,6 +42,9 @@ pub fn read(repo: &gix::Repository, oid: Oid, most: impl Fn(Kind) -> u64) -> Res
     if oid.0 == gix::ObjectId::empty_tree(repo.object_hash()) {
         return Ok(Some(Whole { kind: Kind::Tree, bytes: Vec::new(), stored: 0 }));
     }
+    if is_foreign(repo, oid) {
+        return Ok(None);
+    }
     let mut bytes = Vec::new();
     // What is too large for our memory fails here, before it is inflated.
     let found = if repo.objects.num_objects_in_memory() > 0 {
@@ -64,6 +67,20 @@ pub fn read(repo: &gix::Repository, oid: Oid, most: impl Fn(Kind) -> u64) -> Res
     // An object that was put together from differences leaves the room of all of them.
     bytes.shrink_to_fit();
     Ok(Some(Whole { kind, stored: packed.unwrap_or_else(|| loose(repo, oid)), bytes }))
+}
+
+/// Returns the kind and the size of an object; none where it is not here, as none of another object format is.
+pub fn header(repo: &gix::Repository, oid: Oid) -> Result<Option<(Kind, u64)>, Error> {
+    if is_foreign(repo, oid) {
+        return Ok(None);
+    }
+    let found = repo.try_find_header(oid.0).map_err(|error| Error::Find(oid, Box::new(error)))?;
+    Ok(found.map(|header| (header.kind(), header.size())))
+}
+
+/// Returns whether a name is one of another object format, which gix takes for a mistake of who asks. Entries name what they like.
+fn is_foreign(repo: &gix::Repository, oid: Oid) -> bool {
+    oid.0.kind() != repo.object_hash()
 }
 
 /// Returns how many bytes a loose object takes.

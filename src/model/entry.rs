@@ -170,6 +170,11 @@ impl Entry {
         if entry.canonical() != bytes {
             return Err(Error::NotCanonical);
         }
+        if let Event::RunSubmitted(e) = &entry.event
+            && !e.has_roles_of_its_writers()
+        {
+            return Err(Error::Roles);
+        }
         Ok(entry)
     }
 
@@ -248,4 +253,7 @@ pub enum Error {
     /// The entry means something, but its bytes are not the canonical ones.
     #[error("the entry is not in canonical form")]
     NotCanonical,
+    /// Whom it gives a role, and whom it names as writers, differ.
+    #[error("the keys that have roles are not the writers, each with at least one")]
+    Roles,
 }

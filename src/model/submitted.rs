@@ -46,6 +46,14 @@ pub struct RunSubmitted {
 }
 
 impl RunSubmitted {
+    /// Returns whether exactly its writers have roles, each at least one, where it says anything of roles.
+    pub(super) fn has_roles_of_its_writers(&self) -> bool {
+        self.roles.as_ref().is_none_or(|roles| {
+            roles.keys().collect::<BTreeSet<_>>() == self.writers.iter().collect()
+                && roles.values().all(|roles| !roles.is_empty())
+        })
+    }
+
     /// Returns the keys that may seal the run, in the order of its writers: their logs speak of it.
     pub fn sealers(&self) -> Vec<String> {
         let keys = Keys::of(self);

@@ -156,7 +156,7 @@ impl Repository {
     }
 
     /// Refuses a message that is no plain text, or holds a secret.
-    fn message(&self, message: Option<&str>) -> Result<Option<String>, Error> {
+    pub(super) fn message(&self, message: Option<&str>) -> Result<Option<String>, Error> {
         let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else { return Ok(None) };
         if message.len() > LONGEST {
             return Err(Error::Long(message.len()));

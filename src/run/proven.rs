@@ -91,11 +91,10 @@ impl OpenRun {
 }
 
 impl Repository {
-    /// Opens a run of this repository for recording, if our key began it, or one that our signers know.
+    /// Opens a run of this repository for recording, if our key began it, or one that our signers know and that is not revoked.
     pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
-        let options = self.options(&Trust::default(), &mut |_| ());
-        let signers = options.ok().and_then(|options| options.signers);
-        OpenRun::open_begun(&self.writer()?, run, Begun::ByKnown(signers.as_ref()))
+        let trust = self.options(&Trust::default(), &mut |_| ()).ok();
+        OpenRun::open_begun(&self.writer()?, run, Begun::ByKnown(trust.as_ref()))
     }
 
     /// Opens a run of this repository for recording, whoever began it: nothing of it may be executed.

@@ -5,7 +5,7 @@
 //! cannot be taken in yet, since the item waits for something or has other products by now, stays where it is and is looked at again
 //! the next time.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Seek as _;
 
 use serde::Serialize;
@@ -20,12 +20,16 @@ use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::place::{Kind, Place};
 use crate::model::state::Illegal;
-use crate::repository::{self, Repository};
-use crate::verify::said;
+use crate::model::time::Moment;
+use crate::repository::{self, Repository, Trust};
+use crate::verify::{Options, said};
 
 use super::document::{self, InsteadOf, Put};
 use super::target::own_runs;
 use super::{Denied, NewEntry, OpenRun, steer};
+
+/// The longest statement, in bytes, besides what it is about: there is room for every message that `approve` takes.
+const LONGEST: usize = 64 << 10;
 
 /// Something that somebody said, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,6 +57,8 @@ pub struct TakenIn {
 struct Statement {
     by: String,
     actor: String,
+    /// When, by its own word.
+    at: Moment,
     commit: String,
     what: What,
 }
@@ -91,11 +97,13 @@ impl Repository {
         if open.state.sealed || !conducts {
             return Ok(Vec::new());
         }
+        let statements = statements(&self.store, open)?;
+        if statements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let trust = self.options(&Trust::default(), &mut |_| ())?;
         let mut taken = Vec::new();
-        for statement in statements(&self.store, open)? {
-            if open.state.was_said(&statement.commit) {
-                continue;
-            }
+        for statement in statements {
             let told = TakenIn {
                 run: open.id().clone(),
                 by: statement.by.clone(),
@@ -104,13 +112,16 @@ impl Repository {
                 document: None,
                 refused: None,
             };
+            let refused = refuse(open, &statement, &trust);
             taken.push(match &statement.what {
                 What::Decided(said) => {
-                    let refused = decide(open, &statement, said)?;
+                    let refused =
+                        refused.map_or_else(|| self.take_decision(open, &statement, said), |why| Ok(Some(why)))?;
                     TakenIn { item: Some(said.item.clone()), decision: Some(said.decision), refused, ..told }
                 }
                 What::Written(said) => {
-                    let refused = self.write(open, &statement, said)?;
+                    let refused =
+                        refused.map_or_else(|| self.take_document(open, &statement, said), |why| Ok(Some(why)))?;
                     TakenIn { document: Some(said.name.clone()), refused, ..told }
                 }
             });
@@ -119,9 +130,15 @@ impl Repository {
     }
 
     /// Puts a document that somebody wrote on the run; says why not.
-    fn write(&self, open: &mut OpenRun, statement: &Statement, said: &LogWritten) -> Result<Option<String>, Error> {
-        if !open.state.keys.has(&statement.by, Role::Document) {
-            return Ok(Some(no_role(&statement.by, Role::Document)));
+    fn take_document(
+        &self,
+        open: &mut OpenRun,
+        statement: &Statement,
+        said: &LogWritten,
+    ) -> Result<Option<String>, Error> {
+        let latest = open.state.documents.latest(&said.name).map(|latest| latest.product.sha256);
+        if said.previous.is_some() && said.previous != latest {
+            return Ok(Some("it is to follow another revision than the one that is there".to_owned()));
         }
         let put = Put {
             name: said.name.clone(),
@@ -135,7 +152,7 @@ impl Repository {
         }
         match document::put(open, &put, &self.schemas()) {
             Ok(_) => Ok(None),
-            Err(document::Error::Run(error)) => Err(error.into()),
+            Err(document::Error::Run(error)) => unfit(error),
             Err(document::Error::Store(error)) => Err(error.into()),
             Err(why) => Ok(Some(why.to_string())),
         }
@@ -145,6 +162,9 @@ impl Repository {
 impl Repository {
     /// Says why the bytes of a document that somebody wrote are not to become part of a run.
     fn examine(&self, put: &Put) -> Result<Option<String>, Error> {
+        if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
+            return Ok(Some("it names no bytes".to_owned()));
+        }
         let mut copy = tempfile::tempfile().map_err(Error::Copy)?;
         match self.store.copy_blob(put.product.oid, &mut copy) {
             Ok(is) if is == (put.product.sha256, put.product.size) => {}
@@ -156,42 +176,77 @@ impl Repository {
         let passed = self.gate().check_reader(put.name.as_str(), &mut copy).map_err(Error::Copy)?;
         Ok(passed.err().map(|secret| secret.to_string()))
     }
-}
 
-/// Records a decision; says why not.
-fn decide(open: &mut OpenRun, statement: &Statement, said: &LogDecided) -> Result<Option<String>, Error> {
-    if !open.state.keys.has(&statement.by, Role::Approve) {
-        return Ok(Some(no_role(&statement.by, Role::Approve)));
-    }
-    loop {
-        let Some(at) = open.state.graph.position(&said.item) else {
-            return Ok(Some(Illegal::UnknownItem(said.item.clone()).to_string()));
-        };
-        let event = Event::ItemDecided(ItemDecided {
-            item: said.item.clone(),
-            attempt: open.state.items[at].attempts,
-            decision: said.decision,
-            status: open.state.decided_status(at, said.decision),
-            about: said.about.clone(),
-            by: statement.by.clone(),
-            message: said.message.clone(),
-            said: Some(statement.commit.clone()),
-        });
-        match open.propose(&[NewEntry::Plain(event)]) {
-            Ok(Some(_)) => return Ok(None),
-            // Somebody else appended first.
-            Ok(None) => {}
-            Err(super::Error::Illegal(Illegal::OtherProducts(_))) => {
-                return Ok(Some("it is about other products than those that are there".to_owned()));
+    /// Records a decision; says why not.
+    fn take_decision(
+        &self,
+        open: &mut OpenRun,
+        statement: &Statement,
+        said: &LogDecided,
+    ) -> Result<Option<String>, Error> {
+        if let Err(why) = self.message(said.message.as_deref()) {
+            return Ok(Some(why.to_string()));
+        }
+        loop {
+            let Some(at) = open.state.graph.position(&said.item) else {
+                return Ok(Some(Illegal::UnknownItem(said.item.clone()).to_string()));
+            };
+            let event = ItemDecided {
+                item: said.item.clone(),
+                attempt: open.state.items[at].attempts,
+                decision: said.decision,
+                status: open.state.decided_status(at, said.decision),
+                about: said.about.clone(),
+                by: statement.by.clone(),
+                message: said.message.clone(),
+                said: Some(statement.commit.clone()),
+            };
+            // Before anything is staged, so that what cannot be taken in yet costs little, however often it is looked at.
+            if let Err(why) = open.state.expect_decision(&event) {
+                return Ok(Some(untaken(&why)));
             }
-            Err(super::Error::Illegal(why)) => return Ok(Some(why.to_string())),
-            Err(other) => return Err(other.into()),
+            match open.propose(&[NewEntry::Plain(Event::ItemDecided(event))]) {
+                Ok(Some(_)) => return Ok(None),
+                // Somebody else appended first.
+                Ok(None) => {}
+                Err(error) => return unfit(error),
+            }
         }
     }
 }
 
-fn no_role(key: &str, role: Role) -> String {
-    format!("the key {key} has not the role `{role}`")
+/// Says why a statement is not to become part of a run, whatever it says.
+fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
+    let (role, of_run) = match &statement.what {
+        // The run has what a decision is about.
+        What::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
+        What::Written(_) => (Role::Document, 0),
+    };
+    if !open.state.keys.has(&statement.by, role) {
+        return Some(format!("the key {} has not the role `{role}`", statement.by));
+    }
+    if let Some(why) = trust.speaks_against(&statement.by, statement.at) {
+        return Some(format!("the key {} {why}", statement.by));
+    }
+    let besides = statement.commit.len().saturating_sub(of_run);
+    (besides > LONGEST)
+        .then(|| format!("it has {besides} bytes besides what it is about; at most {LONGEST} are recorded"))
+}
+
+/// Says why an event was not recorded, where that lies in the event.
+fn unfit(error: super::Error) -> Result<Option<String>, Error> {
+    match error {
+        super::Error::Illegal(why) => Ok(Some(untaken(&why))),
+        super::Error::Chain(error @ chain::Error::TooLarge(..)) => Ok(Some(error.to_string())),
+        other => Err(other.into()),
+    }
+}
+
+fn untaken(why: &Illegal) -> String {
+    match why {
+        Illegal::OtherProducts(_) => "it is about other products than those that are there".to_owned(),
+        why => why.to_string(),
+    }
 }
 
 /// Returns the fetched logs that say something of a run, each with its head: what stands in their trees says which.
@@ -212,32 +267,43 @@ fn logs_about(store: &Store, run: &RunId) -> Result<Vec<Oid>, Error> {
     Ok(about)
 }
 
-/// Returns what logs say of a run, in order: of several decisions of one key about the same, the last.
+/// Returns what logs say of a run and was not taken in, in the order of the times that they claim: of several decisions of one key about
+/// the same, the last, and of what a key wrote under one name, what came after the last that was taken in.
+///
+/// What was said before that is no word any more, wherever it still stands: another remote may have an older copy of the log.
 fn statements(store: &Store, open: &OpenRun) -> Result<Vec<Statement>, Error> {
-    let mut statements: Vec<Statement> = Vec::new();
-    let mut last: BTreeMap<(String, ItemId), usize> = BTreeMap::new();
+    let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
     for tip in logs_about(store, open.id())? {
         // What is not here says nothing: a fetch brings logs whole.
         for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
+            if !read.insert(commit) {
+                continue;
+            }
             let (_, raw) = store.read(commit)?;
-            let Some((statement, first)) = statement(open.id(), raw) else { continue };
-            if first != open.first() || statements.iter().any(|known| known.commit == statement.commit) {
-                continue;
-            }
-            if let What::Decided(said) = &statement.what
-                && let Some(before) = last.insert((statement.by.clone(), said.item.clone()), statements.len())
-                && let What::Decided(earlier) = &statements[before].what
-                && earlier.about == said.about
-                && !open.state.was_said(&statements[before].commit)
-            {
-                last.insert((statement.by.clone(), said.item.clone()), before);
-                statements[before] = statement;
-                continue;
-            }
-            statements.push(statement);
+            let statement = statement(open.id(), raw).filter(|(_, first)| *first == open.first());
+            statements.extend(statement.map(|(statement, _)| statement));
         }
     }
-    Ok(statements)
+    statements.sort_by_key(|statement| statement.at);
+    let (mut decided, mut written) = (BTreeSet::new(), BTreeSet::new());
+    let mut last: Vec<Statement> = Vec::new();
+    for statement in statements.into_iter().rev() {
+        let was_said = open.state.was_said(&statement.commit);
+        let stands = match &statement.what {
+            What::Decided(said) => {
+                decided.insert((statement.by.clone(), said.item.clone(), format::canonical(&said.about)))
+            }
+            What::Written(said) => {
+                let key = (statement.by.clone(), said.name.clone());
+                if was_said { written.insert(key) } else { !written.contains(&key) }
+            }
+        };
+        if stands && !was_said {
+            last.push(statement);
+        }
+    }
+    last.reverse();
+    Ok(last)
 }
 
 /// Reads a commit of a log that says something of a run, with the hash of the entry 0 that it names.
@@ -256,7 +322,8 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
         Event::LogWritten(said) => (said.first, What::Written(said)),
         _ => return None,
     };
-    Some((Statement { by, actor: decoded.entry.actor, commit, what }, first))
+    let (actor, at) = (decoded.entry.actor, decoded.entry.at);
+    Some((Statement { by, actor, at, commit, what }, first))
 }
 
 /// Why nothing was taken in.
@@ -280,6 +347,9 @@ pub enum Error {
     /// The refs could not be listed.
     #[error(transparent)]
     Refs(#[from] refs::Error),
+    /// It cannot be told whose words count.
+    #[error(transparent)]
+    Trust(#[from] repository::trust::Error),
     /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),

@@ -195,8 +195,7 @@ impl Walk {
             b"manifest.json" => bounds::MANIFEST,
             _ => bounds::BLOB,
         };
-        let header = self.repo.try_find_header(oid.0).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
-        match header.map(|header| (header.kind(), header.size())) {
+        match whole::header(&self.repo, oid).map_err(store::Error::from)? {
             Some((kind, size)) if size > most => Err(whole::Error::TooLarge { oid, kind, size, most }.into()),
             _ => Ok(()),
         }

@@ -13,7 +13,7 @@ use super::reader::Link;
 use super::report::Verdicts;
 use super::rows::Rows;
 use super::signature::Signed;
-use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, Signers, State, anchor, chain};
+use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, State, anchor, chain};
 
 /// An unsealed run that our key may append to; [`Proven`], it verifies as far as it goes.
 ///
@@ -54,8 +54,8 @@ impl Continuable {
 /// Who may have begun a run that is to be continued.
 #[derive(Clone, Copy, Debug)]
 pub enum Begun<'a> {
-    /// Our key, or one that these signers know: what entry 0 says is its signer's own word, and a stranger may name our key in it.
-    ByKnown(Option<&'a Signers>),
+    /// Our key, or one that somebody trusts: what entry 0 says is its signer's own word, and a stranger may name our key in it.
+    ByKnown(Option<&'a Options>),
     /// Whoever: nothing of the run is to be executed.
     ByAnyone,
 }
@@ -132,15 +132,13 @@ fn examine(
 
 /// Returns the key that began the run, if it is not one that may have. What a mark vouches for is looked at all the same.
 fn stranger(case: &Case<'_>, own_key: &str, begun: Begun<'_>) -> Result<Option<String>, Refusal> {
-    let Begun::ByKnown(signers) = begun else { return Ok(None) };
+    let Begun::ByKnown(trust) = begun else { return Ok(None) };
     let Some(first) = case.chain.links.first() else { return Ok(None) };
     let read = Link::read(&Objects::new(case.store), first.commit);
     let unread = |why: String| Refusal::Unread { run: case.run.clone(), why };
     let read = read.map_err(unread)?;
     let key = Signed::of(&read).key().map_err(unread)?;
-    let known = signers.is_some_and(|signers| {
-        matches!(signers.standing(key, first.entry.at, None), super::signers::KeyStanding::Trusted(_))
-    });
+    let known = trust.is_some_and(|trust| trust.trusts(key, first.entry.at));
     Ok((key != own_key && !known).then(|| key.to_owned()))
 }
 

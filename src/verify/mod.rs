@@ -108,6 +108,18 @@ impl Options {
         let known: BTreeSet<String> = self.own_key.iter().cloned().chain(signers).collect();
         known.into_iter().filter(|key| !matches!(self.revoked.get(key), Some(None))).collect()
     }
+
+    /// Says why something that a key signs is not to be acted upon: it is revoked, or was not valid then. A key that is merely not known is
+    /// not spoken against.
+    pub fn speaks_against(&self, key: &str, at: Moment) -> Option<String> {
+        let (principal, distrust) = signature::standing(self, key, at, None);
+        distrust.filter(|_| principal.is_some() || self.revoked.contains_key(key))
+    }
+
+    /// Returns whether a key is one of the signers', and nothing speaks against what it signed at some time.
+    fn trusts(&self, key: &str, at: Moment) -> bool {
+        matches!(signature::standing(self, key, at, None), (Some(_), None))
+    }
 }
 
 /// Verifies the run at `reference` against everything in the repository.

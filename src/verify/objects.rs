@@ -113,9 +113,8 @@ impl Objects {
 
     /// Returns the size of an object that is here.
     pub(super) fn size(&self, oid: Oid) -> Result<u64, Fault> {
-        let header = self.repo.try_find_header(oid.0);
-        let found = header.map_err(|e| Fault::Damaged(oid, e.probable_cause().to_string()))?;
-        found.map(|header| header.size()).ok_or(Fault::Missing(oid))
+        let found = whole::header(&self.repo, oid).map_err(|error| Fault::of(oid, &error))?;
+        found.map(|(_, size)| size).ok_or(Fault::Missing(oid))
     }
 
     /// Returns the name that git gives `bytes`; none for the two halves of a SHA-1 collision.

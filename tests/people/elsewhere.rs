@@ -7,7 +7,7 @@ use crate::common::assert_output;
 use crate::common::ground::Ground;
 
 /// A run that waits in `repo`, and the clone `clone` of somebody with the key `bob`, who may approve and write documents.
-fn shared(items: &[Value], init: &[&str]) -> Ground {
+pub(super) fn shared(items: &[Value], init: &[&str]) -> Ground {
     let env = crate::common::Environment::empty();
     std::fs::create_dir(env.repo()).unwrap();
     let ground = Ground { env };
@@ -26,7 +26,7 @@ fn shared(items: &[Value], init: &[&str]) -> Ground {
     ground
 }
 
-fn bob_says(ground: &Ground, args: &[&str]) -> crate::common::Output {
+pub(super) fn bob_says(ground: &Ground, args: &[&str]) -> crate::common::Output {
     as_person(&ground.env, "clone", "bob", args)
 }
 

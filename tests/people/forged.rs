@@ -1,6 +1,6 @@
 //! What nobody can do in another's name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft, Link};
@@ -9,7 +9,7 @@ use git_handoff::model::decision::About;
 use git_handoff::model::entry::{Decision, Event, ItemDecided, LogDecided, Outcome, Role, RunAdmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
-use git_handoff::verify::{Options, State};
+use git_handoff::verify::{Chain, Options, State, received};
 
 use crate::common::lab::{Lab, assert_fails, key};
 use crate::common::teller::Teller;
@@ -249,4 +249,29 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
     teller.seal();
     lab.finish(teller);
     assert_fails(&lab.verify_with(&options(&lab)), "plan", "no running attempt");
+}
+
+#[test]
+fn entry_0_gives_roles_to_all_its_writers_and_to_nobody_else() {
+    type Roles = BTreeMap<String, BTreeSet<Role>>;
+    type Bend = (&'static str, fn(&mut Roles, String));
+    let bends: [Bend; 3] = [
+        ("a key that is no writer", |roles, bob| _ = roles.insert(bob, BTreeSet::from([Role::Approve]))),
+        ("a writer without a role", |roles, _| roles.values_mut().for_each(BTreeSet::clear)),
+        ("a writer that is not there", |roles, _| roles.clear()),
+    ];
+    for (what, bend) in bends {
+        let lab = Lab::new();
+        let bob = key(lab.path(), 2);
+        let mut teller = Teller::submit(&lab, PLAN);
+        let Event::RunSubmitted(submitted) = &mut teller.drafts[0].event else { panic!() };
+        let mut roles = BTreeMap::from([(lab.signer.fingerprint(), BTreeSet::from(Role::ALL))]);
+        bend(&mut roles, bob.fingerprint());
+        submitted.roles = Some(roles);
+        let told = teller.write(&lab.signer);
+        println!("{what}");
+        assert_fails(&lab.verify_with(&options(&lab)), "chain", "the keys that have roles are not the writers");
+        let run = Chain::Run(&told.run);
+        assert!(received(&lab.store, run, None, told.head.commit.unwrap()).unwrap_err().contains("roles"));
+    }
 }

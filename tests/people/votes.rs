@@ -50,3 +50,23 @@ fn a_quorum_that_is_missed_ships_nothing() {
     assert_output!("people_a_quorum_that_is_missed_1", ground.env.handoff(["run", "q"]).exit(4));
     ground.env.handoff(["verify", "q"]).ends(4);
 }
+
+#[test]
+fn votes_about_the_same_are_so_in_whatever_order_they_name_it() {
+    let ground = Ground::new();
+    let item = |id: &str| json!({ "id": id, "executor": "command", "inputs": { "command": "true" } });
+    let vote = |id: &str, on: [&str; 2]| json!({ "id": id, "executor": "approval", "depends_on": on });
+    let gate = |item: &str| json!({ "id": format!("gate-{item}"), "gate": { "item": item, "votes": true } });
+    let plan = json!({
+        "id": "v",
+        "items": [item("a"), item("b"), vote("one", ["a", "b"]), vote("two", ["b", "a"])],
+        "rules": [gate("one"), gate("two")],
+    });
+    ground.env.write("v.json", &plan.to_string());
+    ground.env.handoff(["submit", "../v.json"]).success();
+    ground.env.handoff(["run", "v"]).ends(4);
+    ground.env.handoff(["approve", "v/one"]).success();
+    let second = ground.env.handoff(["approve", "v/two"]).exit(1);
+    assert!(second.stderr.contains("one"), "{second}");
+    assert_eq!(statuses(&ground, "v"), "done done done ready");
+}

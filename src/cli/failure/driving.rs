@@ -1,6 +1,6 @@
 //! What driving runs can fail of.
 
-use git_handoff::engine::operations;
+use git_handoff::engine::{drive, hold, operations};
 use git_handoff::model::hints;
 use git_handoff::worker::sandbox::Refused;
 
@@ -29,6 +29,21 @@ impl From<operations::Error> for Failure {
             operations::Error::Target(inner) => inner.into(),
             operations::Error::Log(inner) => inner.into(),
             operations::Error::Repository(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<drive::Error> for Failure {
+    fn from(error: drive::Error) -> Self {
+        match error {
+            drive::Error::Run(inner) => inner.into(),
+            drive::Error::Coordinate(inner) => inner.into(),
+            drive::Error::Hold(hold::Error::Held { .. }) => {
+                Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
+            }
+            drive::Error::Salvage(_) => Self::of("run", &error).hint(hints::salvage()),
+            drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
+            _ => Self::of("run", &error),
         }
     }
 }

@@ -39,6 +39,7 @@ impl From<taking::Error> for Failure {
             taking::Error::Target(inner) => inner.into(),
             taking::Error::Store(inner) => inner.into(),
             taking::Error::Refs(inner) => inner.into(),
+            taking::Error::Trust(inner) => inner.into(),
             taking::Error::Repository(inner) => inner.into(),
         }
     }

@@ -1,5 +1,7 @@
 //! What people decide, and who may.
 
+use std::collections::BTreeSet;
+
 use super::{Illegal, Phase, RunState};
 use crate::model::decision::{About, Decision, ItemDecided};
 use crate::model::digest::Digest;
@@ -90,8 +92,14 @@ impl RunState {
 
     /// Returns the other votes about the same as an item's, if that is one.
     pub fn votes_beside(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        // In whatever order they are named.
+        let of = |at: usize| self.graph.dependencies(at).iter().copied().collect::<BTreeSet<_>>();
+        let all = of(at);
         let same = move |other: &usize| {
-            *other != at && self.votes(*other) && self.graph.dependencies(*other) == self.graph.dependencies(at)
+            *other != at
+                && self.votes(*other)
+                && self.graph.dependencies(*other).len() == all.len()
+                && of(*other) == all
         };
         let count = if self.votes(at) { self.items.len() } else { 0 };
         (0..count).filter(same)
@@ -103,7 +111,8 @@ impl RunState {
         Some(&self.graph.item(other).id)
     }
 
-    pub(super) fn decide(&mut self, e: &ItemDecided) -> Result<(), Illegal> {
+    /// Returns the position of the item that a decision is about, if it can be recorded as things stand.
+    pub fn expect_decision(&self, e: &ItemDecided) -> Result<usize, Illegal> {
         let at = self.find(&e.item)?;
         if !self.graph.item(at).is_for_people() {
             return Err(Illegal::NotForPeople(e.item.clone()));
@@ -123,6 +132,11 @@ impl RunState {
         }
         self.expect_decider(at, &e.by)?;
         self.expect_unsaid(e.said.as_deref())?;
+        Ok(at)
+    }
+
+    pub(super) fn decide(&mut self, e: &ItemDecided) -> Result<(), Illegal> {
+        let at = self.expect_decision(e)?;
         self.say(e.said.as_deref());
         self.settle(at, if e.status == Outcome::Done { Phase::Done } else { Phase::Failed }, e.reason());
         self.items[at].red = e.is_red();

@@ -1,0 +1,209 @@
+//! What somebody who may say something says besides: nothing of it counts, and nothing is held up by it.
+
+use std::collections::BTreeMap;
+
+use git_handoff::clock::Clock;
+use git_handoff::git::store::{Edit, Store};
+use git_handoff::ledger::chain::{self, Draft, Writer};
+use git_handoff::model::decision::About;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Decision, Event, LogDecided, LogWritten};
+use git_handoff::model::format;
+use git_handoff::model::name::RunId;
+use git_handoff::model::plan::ProductKey;
+
+use super::elsewhere::{bob_says, shared};
+use super::{as_person, items, person, signer, statuses};
+use crate::common::ground::Ground;
+
+/// The log of somebody who writes what no command would.
+struct Log<'a> {
+    ground: &'a Ground,
+    writer: Writer,
+    run: RunId,
+    first: Digest,
+    /// What `build` handed over.
+    built: BTreeMap<ProductKey, Digest>,
+}
+
+impl<'a> Log<'a> {
+    fn of_bob(ground: &'a Ground) -> Self {
+        let store = Store::discover(&ground.path("clone")).unwrap();
+        let run: RunId = "r".parse().unwrap();
+        let (_, links) = chain::read(&store, "refs/handoff/remotes/origin/runs/r").unwrap().unwrap();
+        let (signer, clock) = (signer(&ground.env, "bob"), Clock::System);
+        let writer = Writer { store, signer, clock, actor: "human:bob".to_owned() };
+        let built = links.iter().find_map(|link| match &link.entry.event {
+            Event::ItemReconciled(e) => Some(e.products.iter().map(|(key, is)| (key.clone(), is.sha256)).collect()),
+            _ => None,
+        });
+        Self { ground, writer, run, first: links[0].hash, built: built.unwrap() }
+    }
+
+    fn key(&self) -> String {
+        self.writer.signer.fingerprint()
+    }
+
+    fn say(&self, event: Event, path: String, edit: Edit) {
+        let head = chain::tip(&self.writer.store, &format::log_ref(&self.key())).unwrap();
+        let draft = Draft { about: self.run.clone().into(), event, edits: vec![(path, edit)] };
+        let _ = self.writer.append(&head, vec![draft]).unwrap().publish().unwrap();
+    }
+
+    /// Says that the products of `build`, or others, are approved or not.
+    fn decide(&self, decision: Decision, report: Option<&[u8]>, message: Option<&str>) {
+        let mut products = self.built.clone();
+        products.extend(report.map(|report| ("outputs/report".parse().unwrap(), Digest::of(report))));
+        let about: About = [("build".parse().unwrap(), products)].into();
+        let item = "sign-off".parse().unwrap();
+        let path = format::decided_path(&self.run, &item);
+        let message = message.map(str::to_owned);
+        let said = LogDecided { log: self.key(), first: self.first, item, decision, about, message };
+        let blob = Edit::Bytes(said.canonical());
+        self.say(Event::LogDecided(said), path, blob);
+    }
+
+    /// Says that a document is what has this name in git.
+    fn write(&self, oid: Oid, bytes: &[u8]) {
+        let (name, size) = ("notes".parse().unwrap(), bytes.len() as u64);
+        let path = format::written_path(&self.run, &name);
+        let held = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
+        let sha256 = Digest::of(bytes);
+        let said =
+            LogWritten { log: self.key(), first: self.first, name, schema: None, sha256, oid, size, previous: None };
+        self.say(Event::LogWritten(said), path, held);
+    }
+
+    /// Has git carry it, which looks at nothing.
+    fn push(&self, to: &str) {
+        let log = format::log_ref(&self.key());
+        self.ground.env.git_in("clone", ["push", "--quiet", to, &format!("{log}:{log}")]).success();
+    }
+}
+
+#[test]
+fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
+    let ground = shared(&items(), &[]);
+    let bob = Log::of_bob(&ground);
+    bob.decide(Decision::Approved, None, None);
+    bob.decide(Decision::Approved, Some(b"another report"), None);
+    bob.decide(Decision::Rejected, None, Some("on second thought"));
+    bob.push("../hub");
+    let fetched = ground.env.handoff(["fetch"]);
+    assert!(fetched.stdout.contains("r/sign-off rejected by"), "{fetched}");
+    assert!(!fetched.stdout.contains("approved"), "{fetched}");
+    // Nor when somebody asks again.
+    ground.env.handoff(["retry", "r/sign-off"]).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    assert_eq!(statuses(&ground, "r"), "done ready pending");
+}
+
+#[test]
+fn what_was_taken_back_counts_no_more_where_another_remote_has_the_older_log() {
+    let ground = shared(&items(), &[]);
+    ground.env.git_in(".", ["clone", "--quiet", "--bare", "hub", "old"]).success();
+    ground.env.git(["remote", "add", "old", "../old"]).success();
+    let bob = Log::of_bob(&ground);
+    bob.decide(Decision::Approved, None, None);
+    bob.push("../old");
+    bob.decide(Decision::Rejected, None, Some("on second thought"));
+    bob.push("../hub");
+    ground.env.handoff(["fetch", "origin"]).success();
+    assert_eq!(ground.item("r", "sign-off").status, "failed");
+    ground.env.handoff(["retry", "r/sign-off"]).success();
+    let fetched = ground.env.handoff(["fetch", "old"]);
+    assert!(!fetched.stdout.contains("taken in"), "{fetched}");
+    ground.env.handoff(["run", "r"]).ends(4);
+    assert_eq!(statuses(&ground, "r"), "done ready pending");
+}
+
+#[test]
+fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
+    let ground = shared(&items(), &[]);
+    let bob = Log::of_bob(&ground);
+    let absent = "1234".repeat(10).parse().unwrap();
+    bob.write(absent, b"first");
+    bob.write(bob.writer.store.write_blob(b"second").unwrap(), b"second");
+    bob.push("../hub");
+    let fetched = ground.env.handoff(["fetch"]);
+    assert!(fetched.stderr.contains("its bytes did not come along"), "{fetched}");
+    assert!(fetched.stdout.contains("taken in  r: notes"), "{fetched}");
+    let fetched = ground.env.handoff(["fetch"]);
+    assert!(!fetched.stderr.contains("notes"), "{fetched}");
+}
+
+#[test]
+fn what_cannot_become_an_entry_holds_nothing_up() {
+    for init in [&[][..], &["--object-format=sha256"]] {
+        let ground = shared(&items(), init);
+        let bob = Log::of_bob(&ground);
+        // Names of no blob: a folder, and one of the other object format.
+        let tree = bob.writer.store.empty_tree();
+        let run = ground.env.git_in("clone", ["rev-parse", "refs/handoff/remotes/origin/runs/r^{tree}"]).success();
+        let foreign = "1f".repeat(if init.is_empty() { 32 } else { 20 });
+        for oid in [tree, run.trim().parse().unwrap(), foreign.parse().unwrap()] {
+            bob.write(oid, b"");
+        }
+        // More than an entry has room for, and what no command would record.
+        let length = if init.is_empty() { 18 << 20 } else { 65 << 10 };
+        bob.decide(Decision::Approved, Some(b"1"), Some(&"m".repeat(length)));
+        bob.decide(Decision::Approved, None, Some(&"m".repeat(5000)));
+        bob.push("../hub");
+        let fetched = ground.env.handoff(["fetch"]).exit(0);
+        assert!(!fetched.stdout.contains("taken in"), "{fetched}");
+        for why in ["it names no bytes", "its bytes did not come along", "besides what it is about", "5000 bytes"] {
+            assert!(fetched.stderr.contains(why), "{why}: {fetched}");
+        }
+        bob.decide(Decision::Approved, None, Some(&format!("the token is ghp_{}", "a1B2c3".repeat(6))));
+        bob.push("../hub");
+        let fetched = ground.env.handoff(["fetch"]);
+        assert!(!fetched.stdout.contains("taken in"), "{fetched}");
+        assert!(fetched.stderr.contains("credential") || fetched.stderr.contains("secret"), "{fetched}");
+        ground.env.handoff(["run", "r"]).ends(4);
+        bob.decide(Decision::Approved, None, None);
+        bob.push("../hub");
+        ground.env.handoff(["fetch"]).success();
+        ground.env.handoff(["run", "r"]).success();
+        assert_eq!(statuses(&ground, "r"), "done done done");
+        ground.env.handoff(["verify", "r"]).success();
+    }
+}
+
+#[test]
+fn nothing_is_done_at_the_word_of_a_revoked_key() {
+    let ground = shared(&items(), &[]);
+    bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
+    bob_says(&ground, &["push"]).success();
+    let key = signer(&ground.env, "bob").fingerprint();
+    for line in [key.clone(), format!("since=2100-01-01T00:00:00Z {key}")] {
+        ground.env.write("revoked", &line);
+        ground.config("handoff.revoked", ground.path("revoked").to_str().unwrap());
+        let fetched = ground.env.handoff(["fetch"]);
+        assert!(fetched.stderr.contains("is not taken in: the key"), "{fetched}");
+        assert!(fetched.stderr.contains("is revoked"), "{fetched}");
+        ground.env.handoff(["run", "r"]).ends(4);
+        assert_eq!(statuses(&ground, "r"), "done ready pending");
+    }
+    ground.env.git(["config", "--unset", "handoff.revoked"]).success();
+    ground.env.handoff(["run", "r"]).success();
+}
+
+#[test]
+fn a_run_that_a_revoked_key_began_is_not_executed() {
+    let ground = Ground::new();
+    let (bob, eve) = (person(&ground.env, "bob"), person(&ground.env, "eve"));
+    let file = ground.plan("r", &items());
+    let eve_says = |args: &[&str]| as_person(&ground.env, "repo", "eve", args);
+    eve_says(&["submit", &file, "--admit", &format!("{bob}=own,work")]).success();
+    let public = ground.env.path().join("home/eve");
+    let public = ssh_key::PrivateKey::read_openssh_file(&public).unwrap().public_key().to_openssh().unwrap();
+    ground.env.write("signers", &format!("eve {public}\n"));
+    ground.env.write("revoked", &eve);
+    ground.config("handoff.signers", ground.path("signers").to_str().unwrap());
+    ground.config("handoff.revoked", ground.path("revoked").to_str().unwrap());
+    let refused = as_person(&ground.env, "repo", "bob", &["run", "r"]).exit(1);
+    assert!(refused.stderr.contains("was begun with the key"), "{refused}");
+    assert_eq!(statuses(&ground, "r"), "ready pending pending");
+    ground.env.git(["config", "--unset", "handoff.revoked"]).success();
+    as_person(&ground.env, "repo", "bob", &["run", "r"]).ends(4);
+}
