@@ -323,7 +323,15 @@ impl<'p> Revealed<'p> {
             event: Some(&decoded.entry.event),
             vouched: false,
         });
-        let mut row = signature::judge(signed, writers, "", options, held_since).row();
+        let mut judged = signature::judge(signed, writers, "", options, held_since);
+        for Shown { entry, .. } in self.shown.iter().flatten() {
+            if let Event::ItemDecided(e) = &entry.event {
+                let said = said::check(&self.proof.run, self.first.decoded().map(|first| first.hash), &entry.event);
+                let at = said.and_then(Result::ok).map_or(entry.at, |said| said.at);
+                judged.decided(&format!("entry {}: what was decided", entry.seq), (&e.by, at), options, held_since);
+            }
+        }
+        let mut row = judged.row();
         if row.signers.is_empty() && row.verdict.state != State::Failed {
             row.verdict = Verdict::not_applicable("no entry could be read");
         }

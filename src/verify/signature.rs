@@ -171,13 +171,7 @@ pub(super) fn judge<'a>(
     held_since: Option<Moment>,
 ) -> Judged {
     let mut judged = Judged::default();
-    // Who is asked for by name conducts the run; of those who decide and write documents it is enough that they are known.
-    let of_others = Options {
-        strict_signers: options.strict_signers || options.signer.is_some(),
-        signer: None,
-        plan: None,
-        ..options.clone()
-    };
+    let of_others = of_others(options);
     for one in signed {
         if one.vouched {
             writers.vouched(&one);
@@ -211,7 +205,28 @@ pub(super) fn judge<'a>(
     judged
 }
 
+/// Who is asked for by name conducts the run; of those who decide and write documents it is enough that they are known.
+fn of_others(options: &Options) -> Options {
+    Options {
+        strict_signers: options.strict_signers || options.signer.is_some(),
+        signer: None,
+        plan: None,
+        ..options.clone()
+    }
+}
+
 impl Judged {
+    /// Takes in the key of a decision that is shown by itself.
+    pub(super) fn decided(
+        &mut self,
+        what: &str,
+        (by, at): (&str, Moment),
+        options: &Options,
+        held_since: Option<Moment>,
+    ) {
+        self.see(what, by, at, (&of_others(options), held_since));
+    }
+
     /// Takes in a key that signed at some time, and how it stands with it.
     fn see(&mut self, what: &str, key: &str, at: Moment, (options, held_since): (&Options, Option<Moment>)) {
         let (principal, distrust) = standing(options, key, at, held_since);
