@@ -18,7 +18,7 @@ use crate::model::role::{Refused, Role};
 use crate::model::schema::Schema;
 use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
-use crate::repository::{self, Repository, trust};
+use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, own_runs};
 use crate::run::{self, Denied, OpenRun, Target, View, taking};
@@ -95,6 +95,7 @@ impl Repository {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
             return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
         }
+        self.expect_unrevoked(&open)?;
         // What came with a fetch while the run was not ready for it.
         self.take_in_on(&mut open)?;
         let mut machine = Machine::of(self, wanted.close)?;
@@ -104,6 +105,17 @@ impl Repository {
         check_schemas(&open, &machine.schemas)?;
         check_sandboxes(&open, &machine)?;
         Ok(Drivable { repository: self, open, machine })
+    }
+
+    /// Refuses to execute what a key may have added that is revoked here by now.
+    fn expect_unrevoked(&self, open: &OpenRun) -> Result<(), Error> {
+        let revoked = self.options(&Trust::default(), &mut |_| ())?.revoked;
+        let keys = &open.state.keys;
+        let adds = |key: &&str| keys.has(key, Role::Own) || keys.has(key, Role::Work);
+        match keys.iter().map(|(key, _)| key).filter(adds).find(|key| revoked.contains_key(*key)) {
+            Some(key) => Err(Error::Revoked { run: open.id().clone(), key: key.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// Finds the runs that have something left to do, be it only to record their seal.
@@ -230,6 +242,14 @@ pub enum Error {
         schema: Schema,
         /// Why.
         why: Unreadable,
+    },
+    /// Somebody who is not to be trusted any more may have said what to execute.
+    #[error("the key {key}, which is revoked here, may add to the run {:?}; nothing of it is executed", run.as_str())]
+    Revoked {
+        /// The run.
+        run: RunId,
+        /// The key.
+        key: String,
     },
     /// What others said could not be taken in.
     #[error(transparent)]

@@ -28,7 +28,7 @@ use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
 pub(super) use sealed::{Sealed, sealed};
-use shown::{End, Shown};
+use shown::{End, Shown, kind};
 
 /// What the verifier holds a proof against, besides whom he trusts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -327,7 +327,15 @@ impl<'p> Revealed<'p> {
             event: Some(&decoded.entry.event),
             vouched: false,
         });
-        let mut row = signature::judge(signed, writers, "", options, held_since).row();
+        let mut judged = signature::judge(signed, writers, "", options, held_since);
+        for Shown { entry, .. } in self.shown.iter().flatten() {
+            if let Event::ItemDecided(e) = &entry.event {
+                let said = said::check(&self.proof.run, self.first.decoded().map(|first| first.hash), &entry.event);
+                let at = said.and_then(Result::ok).map_or(entry.at, |said| said.at);
+                judged.decided(&format!("entry {}: what was decided", entry.seq), (&e.by, at), options, held_since);
+            }
+        }
+        let mut row = judged.row();
         if row.signers.is_empty() && row.verdict.state != State::Failed {
             row.verdict = Verdict::not_applicable("no entry could be read");
         }
@@ -362,15 +370,6 @@ impl<'p> Revealed<'p> {
             return findings.verdict(false, String::new);
         }
         Verdict::not_applicable("named by entry 0; this needs the run")
-    }
-}
-
-/// Returns the kind of object names in a repository of that format.
-fn kind(object_format: &str) -> Option<gix::hash::Kind> {
-    match object_format {
-        "sha1" => Some(gix::hash::Kind::Sha1),
-        "sha256" => Some(gix::hash::Kind::Sha256),
-        _ => None,
     }
 }
 

@@ -221,6 +221,17 @@ fn of_others(options: &Options) -> Options {
 }
 
 impl Judged {
+    /// Takes in the key of a decision that is shown by itself.
+    pub(super) fn decided(
+        &mut self,
+        what: &str,
+        (by, at): (&str, Moment),
+        options: &Options,
+        held_since: Option<Moment>,
+    ) {
+        self.see(what, by, at, (&of_others(options), held_since));
+    }
+
     /// Takes in a key that signed at some time, and how it stands with it.
     fn see(&mut self, what: &str, key: &str, at: Moment, (options, held_since): (&Options, Option<Moment>)) {
         let (principal, distrust) = standing(options, key, at, held_since);

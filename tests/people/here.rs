@@ -164,3 +164,17 @@ fn a_message_with_a_credential_is_refused() {
     let said = ground.env.handoff(["approve", "r/sign-off", "-m", &token]).exit(1).stderr;
     assert!(said.contains("secret-found") && !said.contains(&token), "{said}");
 }
+
+#[test]
+fn nothing_of_a_run_is_executed_to_which_a_revoked_key_may_add() {
+    let ground = waiting("own");
+    ground.env.handoff(["approve", "r/sign-off"]).success();
+    let bob = super::signer(&ground.env, "bob").fingerprint();
+    ground.env.write("home/revoked", &format!("{bob}\n"));
+    ground.config("handoff.revoked", &ground.path("home/revoked").display().to_string());
+    let said = ground.env.handoff(["run", "r"]).exit(1).stderr;
+    assert!(said.contains("which is revoked here, may add to the run \"r\""), "{said}");
+    assert_eq!(statuses(&ground, "r"), "done done ready");
+    // It can be ended.
+    ground.env.handoff(["cancel", "r"]).success();
+}

@@ -207,3 +207,24 @@ fn a_run_that_a_revoked_key_began_is_not_executed() {
     ground.env.git(["config", "--unset", "handoff.revoked"]).success();
     as_person(&ground.env, "repo", "bob", &["run", "r"]).ends(4);
 }
+
+#[test]
+fn a_proof_of_a_decision_is_trusted_no_more_than_the_key_that_decided() {
+    let here = super::waiting("approve");
+    as_person(&here.env, "repo", "bob", &["approve", "r/sign-off"]).success();
+    let elsewhere = shared(&items(), &[]);
+    bob_says(&elsewhere, &["approve", "origin/r/sign-off"]).success();
+    bob_says(&elsewhere, &["push"]).success();
+    elsewhere.env.handoff(["fetch"]).success();
+    for ground in [here, elsewhere] {
+        ground.env.handoff(["run", "r"]).success();
+        let proof = ground.env.handoff(["prove", "r/sign-off"]).success();
+        ground.env.write("proof.json", &proof);
+        ground.env.handoff(["verify", "--proof", "../proof.json"]).success();
+        ground.env.write("revoked", &signer(&ground.env, "bob").fingerprint());
+        let refused = ground.env.handoff(["verify", "--proof", "../proof.json", "--revoked", "../revoked"]).exit(3);
+        assert!(refused.stdout.contains("UNTRUSTED"), "{refused}");
+        let refused = ground.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
+        assert!(refused.stdout.contains("is not known to the signers"), "{refused}");
+    }
+}
