@@ -45,12 +45,14 @@ impl RefLock {
         let begun = Instant::now();
         loop {
             match OpenOptions::new().write(true).create_new(true).open(&lock) {
-                Ok(mut file) => {
-                    file.write_all(MARK)?;
+                Ok(file) => {
+                    let mut own = Self { lock: lock.clone(), path: path.to_owned(), file, held: true };
+                    own.file.write_all(MARK)?;
                     // Whoever thinks that it was left looks at it now, or has just removed it.
-                    if file.try_lock().is_ok() && is_at(&file, &lock) {
-                        return Ok(Some(Self { lock, path: path.to_owned(), file, held: true }));
+                    if own.file.try_lock().is_ok() && is_at(&own.file, &lock) {
+                        return Ok(Some(own));
                     }
+                    own.held = false;
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     if begun.elapsed() >= PATIENCE {
