@@ -45,10 +45,12 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_output!("reuse_show", ground.env.handoff(["show", "second/check"]));
     assert_output!("reuse_verify", ground.env.handoff(["verify", "second"]));
     ground.passes_fsck();
+    assert_output!("lineage_reused", ground.env.handoff(["lineage", "second/check:outputs/report"]));
     // It needs nothing of the other run.
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
     let said = ground.env.handoff(["verify", "second"]).success();
     assert!(said.contains("2 items of other runs proven"), "{said}");
+    assert_output!("lineage_proven", ground.env.handoff(["lineage", "second/check"]));
     // Products are those of any other item.
     assert_eq!(ground.env.handoff(["cat", "second/build:outputs/report"]).success(), "out\n");
     ground.env.handoff(["prove", "second/build:patch"]).success();
@@ -138,4 +140,34 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     ground.env.write("home/revoked", &format!("{fingerprint}\n"));
     let said = ground.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
     assert!(said.contains("UNTRUSTED") && said.contains("the run that it takes from"), "{said}");
+}
+
+#[test]
+fn the_way_back_names_everything_once() {
+    let ground = Ground::new();
+    ground.env.write("spec.md", "# Spec");
+    let needs = |from: &str, select: Value| json!({ "from": from, "select": select });
+    let out = |path: &str| json!({ "kind": "output", "path": path });
+    let mut left = counted("left");
+    left["needs"] = json!({ "spec": needs("@artifacts", out("spec.md")), "base": needs("base", out("report")) });
+    let mut right = counted("right");
+    right["needs"] = json!({ "base": needs("base", out("report")),
+                             "notes": needs("@documents", json!({ "kind": "document", "name": "notes" })) });
+    let mut top = counted("top");
+    top["needs"] = json!({ "l": needs("left", out("report")), "r": needs("right", json!({ "kind": "patch" })) });
+    top["depends_on"] = json!(["sign-off"]);
+    let sign = json!({ "id": "sign-off", "executor": "approval", "depends_on": ["base"] });
+    let plan = json!({ "id": "r", "artifacts": { "spec.md": "spec.md" },
+                       "items": [counted("base"), left, right, sign, top] });
+    ground.env.write("plan.json", &plan.to_string());
+    ground.env.handoff(["submit", "../plan.json"]).success();
+    ground.env.handoff(["doc", "put", "r", "notes", "a.txt"]).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    ground.env.handoff(["approve", "r/sign-off"]).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert_output!("lineage_tree", ground.env.handoff(["lineage", "r/top:patch"]));
+    assert_output!("lineage_json", ground.env.handoff(["--json", "lineage", "r/left"]));
+    for (wrong, code) in [("r", 2), ("r/none", 1), ("r/top:outputs/none", 1), ("none/top", 1)] {
+        ground.env.handoff(["lineage", wrong]).ends(code);
+    }
 }

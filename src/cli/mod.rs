@@ -25,6 +25,7 @@ mod extend;
 mod fetch;
 mod fork;
 mod key;
+mod lineage;
 mod log;
 mod offer;
 mod packet;
@@ -87,6 +88,7 @@ enum Command {
     Cat(cat::Arguments),
     Verify(verify::Arguments),
     Whence(whence::Arguments),
+    Lineage(lineage::Arguments),
     Cancel(steer::Cancel),
     Retry(steer::Retry),
     Close(steer::Close),
@@ -234,6 +236,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Cat(arguments) => cat::run(&arguments, repository, output),
         Command::Verify(arguments) => verify::run(&arguments, repository, output),
         Command::Whence(arguments) => whence::run(&arguments, repository, output),
+        Command::Lineage(arguments) => lineage::run(&arguments, repository, output),
         Command::Cancel(arguments) => steer::cancel(&arguments, repository, output),
         Command::Retry(arguments) => steer::retry(&arguments, repository, output),
         Command::Close(arguments) => steer::close(&arguments, repository, output),

@@ -181,6 +181,7 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("cancel", all(&[&[&item, "--reason", STEERS], &[ODD, "--reason", STEERS]])),
         ("approve", all(&[&[&item, "-m", STEERS], &[&format!("{open}/{ODD}")], &[STEERS]])),
         ("reject", all(&[&[&item, "-m", STEERS], &[STEERS]])),
+        ("lineage", all(&[&[&item], &[&format!("{item}:{ODD}")], &[ODD], &[STEERS]])),
         ("waiting", all(&[&[], &["--all"]])),
         ("admit", all(&[&[&open, STEERS, "--as", "work"], &[&open, ODD, "--as", ODD], &[STEERS, ODD, "--as", "own"]])),
         ("close", all(&[&[ODD, "--reason", STEERS], &[&open, "--reason", STEERS]])),

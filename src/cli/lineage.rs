@@ -1,0 +1,77 @@
+//! `git handoff lineage`
+
+use git_handoff::model::hints;
+use git_handoff::repository::Repository;
+use git_handoff::run::lineage::{Error, Kind, Step};
+
+use super::{Ending, Failure, Output, gate};
+
+/// Show the whole way back: what an item consumed, who made that of what, and so on
+///
+/// It goes over items, artifacts and documents, and over other runs where products were taken from them. What stands further up is
+/// named and not repeated. Every run on the way is verified first.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// RUN/ITEM, RUN/ITEM:patch or RUN/ITEM:outputs/PATH
+    #[arg(value_name = "RUN/ITEM[:WHAT]")]
+    what: String,
+    #[command(flatten)]
+    terms: gate::Terms,
+}
+
+/// Prints one line a step, each further in than what rests on it.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let mut open = |target: &_| gate::vetted(target, arguments.terms, repository, output);
+    let lineage = repository.lineage::<Failure>(&arguments.what, &mut open)?;
+    if output.json {
+        output.value(&lineage);
+        return Ok(Ending::Done);
+    }
+    lineage.steps.iter().for_each(|step| output.line(&line(step)));
+    Ok(Ending::Done)
+}
+
+fn line(step: &Step) -> String {
+    let mut words = vec!["  ".repeat(step.depth)];
+    words.extend(step.input.as_ref().map(|input| format!("{input} = ")));
+    words.push(match (&step.item, &step.name) {
+        (Some(item), _) => format!("{}/{item}", step.run),
+        (None, Some(name)) if step.kind == Kind::Artifact => format!("artifact {name} of {}", step.run),
+        (None, Some(name)) => format!("document {name} of {}", step.run),
+        (None, None) => step.run.to_string(),
+    });
+    if step.item.is_some() {
+        words.extend(step.product.as_ref().map(|product| format!(":{product}")));
+    }
+    match (step.kind, step.sha256) {
+        (Kind::Proven, Some(root)) => words.push(format!("  not here; proven by its seal, {}", root.short())),
+        (_, Some(digest)) => words.push(format!("  {}", digest.short())),
+        _ => {}
+    }
+    if step.kind == Kind::Reused {
+        words.push("  reused".to_owned());
+    }
+    words.extend(step.by.as_ref().map(|by| format!("  by {by}")));
+    words.extend(step.status.filter(|status| *status != "done").map(|status| format!(", {status}")));
+    if step.red {
+        words.push(", red".to_owned());
+    }
+    if step.repeated {
+        words.push(", as above".to_owned());
+    }
+    words.concat()
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotSaid => Self::usage(error.to_string()),
+            Error::NoProduct(ref text) => {
+                let item = text.rsplit_once(':').map_or(text.as_str(), |(item, _)| item);
+                Self::of("no-such-thing", &error).hint(hints::show(item))
+            }
+            Error::Long => Self::of("too-long", &error),
+            Error::Target(inner) => inner.into(),
+        }
+    }
+}
