@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, after, item};
+use crate::common::ground::{Ground, after, item, wait_for};
 use crate::common::{Environment, Output};
 
 /// A mount, taken away when dropped.
@@ -179,9 +179,15 @@ fn a_full_disk_under_the_worktrees_fails_the_item_and_says_so() {
     ground.env.handoff(["retry", "r/a"]).success();
     ground.env.handoff(["run", "r"]).success();
     ground.is_intact("r");
-    // An executor that fills the disk by what it writes, or by what it says.
+    // An executor that fills the disk by what it writes, or by what it says; the other one is done by then, since it needs some, too.
     for (run, script) in [("files", "cat /dev/zero >big"), ("words", "yes")] {
-        ground.drive(run, &[item("a", script), item("b", "true")]).ends(4);
+        let waits = format!("until test -e \"$HOME/../{run}.full\"; do sleep 0.02; done; {script}");
+        ground.submit(run, &[item("a", &waits), item("b", "true")]);
+        let driver = ground.start(&["run", run]);
+        wait_for("the other item", || ground.item(run, "b").status == "done");
+        ground.env.write(&format!("{run}.full"), "");
+        let (status, said) = driver.wait();
+        assert_eq!(status.code(), Some(4), "{said}");
         let seen = ground.items(run);
         assert_eq!((seen["a"].status.as_str(), seen["b"].status.as_str()), ("failed", "done"), "{seen:?}");
         ground.is_clean();
