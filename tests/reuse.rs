@@ -57,6 +57,18 @@ fn what_a_trusted_run_did_is_not_done_again() {
 }
 
 #[test]
+fn a_check_that_hands_nothing_over_is_not_made_again_either() {
+    let ground = Ground::new();
+    let check = json!({ "id": "check", "executor": "command", "inputs": { "command": "echo check >>$HOME/../runs" } });
+    ground.drive("first", std::slice::from_ref(&check)).ends(0);
+    ground.submit("second", &[check]);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&ground), "check");
+    let said = ground.env.handoff(["verify", "second"]).success();
+    assert!(said.contains("1 item of other runs proven"), "{said}");
+}
+
+#[test]
 fn without_being_told_to_everything_is_run() {
     let (ground, items) = sealed();
     ground.drive("second", &items).ends(0);

@@ -8,7 +8,7 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::digest::Digest;
-use crate::model::entry::{Event, Product, Verified};
+use crate::model::entry::{Event, ItemReconciled, Outcome, Product, Verified};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -86,14 +86,14 @@ fn candidates(store: &Store, target: &Target) -> Vec<Candidate> {
     let (Some(tree), true) = (view.head.tree, view.state.sealed) else { return Vec::new() };
     let layout = view.state.layout();
     let ended = view.links.iter().filter_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if !e.is_red() && e.reused.is_none() && !e.products.is_empty() => Some(e),
+        Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red() && e.reused.is_none() => Some(e),
         _ => None,
     });
     let counts = ended.filter(|e| {
         let at = view.state.graph.position(&e.item);
         at.is_some_and(|at| view.state.items[at].products == e.products && !view.state.is_superseded(at))
     });
-    let candidate = |e: &crate::model::entry::ItemReconciled| {
+    let candidate = |e: &ItemReconciled| {
         let blob = store.blob_at(tree, &layout.manifest(&e.item)).ok()??;
         let manifest = Manifest::parse(&store.contains(blob).then(|| store.read_blob(blob).ok())??).ok()?;
         Some(Candidate {

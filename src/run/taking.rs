@@ -76,13 +76,15 @@ impl Repository {
         if self.own_fingerprint().is_none() {
             return Ok(taken);
         }
-        for run in own_runs(&self.store)? {
-            let logs = logs_about(&self.store, &run)?;
-            if logs.is_empty() || steer::is_sealed(&self.store, &format::run_ref(&run)) {
+        let speakers = Speakers::find(&self.store)?;
+        let runs = if speakers.0.is_empty() { Vec::new() } else { own_runs(&self.store)? };
+        for run in runs {
+            let is_silent = speakers.about(&self.store, &run).next().is_none();
+            if is_silent || steer::is_sealed(&self.store, &format::run_ref(&run)) {
                 continue;
             }
             match self.opened(&run) {
-                Ok(mut open) => taken.extend(self.take_in_on(&mut open)?),
+                Ok(mut open) => taken.extend(self.take_from(&mut open, &speakers)?),
                 Err(Denied::Refused(_)) => {}
                 Err(other) => return Err(other.into()),
             }
@@ -92,12 +94,16 @@ impl Repository {
 
     /// Takes in what others said of one run.
     pub fn take_in_on(&self, open: &mut OpenRun) -> Result<Vec<TakenIn>, Error> {
+        self.take_from(open, &Speakers::find(&self.store)?)
+    }
+
+    fn take_from(&self, open: &mut OpenRun, speakers: &Speakers) -> Result<Vec<TakenIn>, Error> {
         let own = open.writer().signer.fingerprint();
         let conducts = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
         if open.state.sealed || !conducts {
             return Ok(Vec::new());
         }
-        let statements = statements(&self.store, open)?;
+        let statements = statements(&self.store, open, speakers)?;
         if statements.is_empty() {
             return Ok(Vec::new());
         }
@@ -249,31 +255,39 @@ fn untaken(why: &Illegal) -> String {
     }
 }
 
-/// Returns the fetched logs that say something of a run, each with its head: what stands in their trees says which.
-fn logs_about(store: &Store, run: &RunId) -> Result<Vec<Oid>, Error> {
-    let mut about = Vec::new();
-    for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
-        let is_log = Place::fetched(&name).is_some_and(|(_, place)| place.kind == Kind::Log);
-        if !is_log {
-            continue;
+/// The fetched logs that say something of runs that somebody else conducts, each with its head and the tree there.
+struct Speakers(Vec<(Oid, Oid)>);
+
+impl Speakers {
+    /// Finds them, once for however many runs. What stands in their trees says which they are.
+    fn find(store: &Store) -> Result<Self, Error> {
+        let mut speakers = Vec::new();
+        for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
+            let is_log = Place::fetched(&name).is_some_and(|(_, place)| place.kind == Kind::Log);
+            let Some(decoded) = is_log.then(|| chain::decode(store, tip).ok()).flatten() else { continue };
+            let speaks = |folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false);
+            if [format::DECIDED, format::WRITTEN].into_iter().any(speaks) {
+                speakers.push((tip, decoded.tree));
+            }
         }
-        let Ok(decoded) = chain::decode(store, tip) else { continue };
-        let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
-        let mut holds = folders.iter().map(|folder| store.has_tree_at(decoded.tree, folder));
-        if holds.any(|holds| holds.unwrap_or(false)) {
-            about.push(tip);
-        }
+        Ok(Self(speakers))
     }
-    Ok(about)
+
+    /// Returns the heads of those that say something of a run.
+    fn about<'s>(&'s self, store: &'s Store, run: &RunId) -> impl Iterator<Item = Oid> + 's {
+        let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
+        let speaks = move |tree| folders.iter().any(|folder| store.has_tree_at(tree, folder).unwrap_or(false));
+        self.0.iter().filter(move |(_, tree)| speaks(*tree)).map(|(tip, _)| *tip)
+    }
 }
 
 /// Returns what logs say of a run and was not taken in, in the order of the times that they claim: of several decisions of one key about
 /// the same, the last, and of what a key wrote under one name, what came after the last that was taken in.
 ///
 /// What was said before that is no word any more, wherever it still stands: another remote may have an older copy of the log.
-fn statements(store: &Store, open: &OpenRun) -> Result<Vec<Statement>, Error> {
+fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<Statement>, Error> {
     let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
-    for tip in logs_about(store, open.id())? {
+    for tip in speakers.about(store, open.id()) {
         // What is not here says nothing: a fetch brings logs whole.
         for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
             if !read.insert(commit) {

@@ -1,5 +1,7 @@
 //! What waits for people: items about which this repository's key can decide now.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::git::refs;
@@ -13,6 +15,7 @@ use crate::model::place::{Kind, Place};
 use crate::model::state::RunState;
 use crate::repository::Repository;
 
+use super::steer;
 use super::target::{self, Target, own_runs};
 
 /// An item that waits for a decision.
@@ -55,9 +58,13 @@ impl Repository {
             Some((format!("{remote}/{run}"), run, reference))
         });
         // Of a run that came back from a remote, ours is the one to decide on.
-        let fetched: Vec<_> = fetched.filter(|(_, run, _)| !own.contains(run)).collect();
+        let ours: BTreeSet<RunId> = own.iter().cloned().collect();
+        let fetched: Vec<_> = fetched.filter(|(_, run, _)| !ours.contains(run)).collect();
         let own = own.into_iter().map(|run| (run.to_string(), run.clone(), format::run_ref(&run)));
         for (name, run, reference) in own.chain(fetched) {
+            if steer::is_sealed(&self.store, &reference) {
+                continue;
+            }
             let view = match (Target { run, reference }).view(&self.store) {
                 Ok(view) => view,
                 Err(error) => {
