@@ -8,6 +8,7 @@
 //! Then what is about no room but about a bad day, or an attack, on all of them:
 //!
 //! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
+//! - `elsewhere`: products that a run takes from other runs and from threads;
 //! - `pipeline`: items that run block by block, from the file of their pipeline to what `verify` says of each block;
 //! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `people`: approvals and documents by people with keys of their own, and who may append what;
@@ -47,6 +48,7 @@ mod worker;
 mod bad_days;
 mod chaos;
 mod crash;
+mod elsewhere;
 mod fuzz;
 mod people;
 mod pipeline;

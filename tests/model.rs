@@ -73,6 +73,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         pattern: "dag".into(),
         open_ended: false,
         writers: vec!["SHA256:x".into()],
+        imports: std::collections::BTreeMap::new(),
         roles: None,
         fan_out: false,
         object_format: "sha1".into(),

@@ -35,7 +35,14 @@ impl Recording {
         let writer = Writer { store: store.clone(), signer, clock: Clock::System, actor: "bench".into() };
         let valid = validate(plan, &Catalog::default()).expect("the plan is valid");
         let base = submit::resolve_base(&store, "HEAD").expect("there is a commit");
-        let request = Request { base, queue: None, folder: dir.to_owned(), gate: Gate::default(), roles: None };
+        let request = Request {
+            base,
+            queue: None,
+            folder: dir.to_owned(),
+            gate: Gate::default(),
+            imports: std::collections::BTreeMap::new(),
+            roles: None,
+        };
         submit::submit(&writer, &valid, &request).expect("the plan is submitted");
         let open = OpenRun::open(&writer, &valid.plan().id).expect("the run opens");
         Self { open, items: valid.plan().items.clone(), base }

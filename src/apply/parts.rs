@@ -72,7 +72,7 @@ pub(super) fn given(view: &View, at: usize) -> Vec<usize> {
     let patches = view.state.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
     let producers = patches.filter_map(|input| match &input.from {
         Source::Item(id) => view.state.graph.position(id),
-        Source::Artifacts | Source::Documents => None,
+        Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
     });
     producers.collect()
 }

@@ -157,6 +157,8 @@ impl From<submit::Error> for Failure {
             submit::Error::Store(inner) => inner.into(),
             submit::Error::Ref(inner) => inner.into(),
             submit::Error::Log(inner) => inner.into(),
+            submit::Error::Unsealed(_) => failure.race(),
+            submit::Error::Copy(_) => Self::of("io", &error),
             submit::Error::Artifact { .. } | submit::Error::Git(_) => failure,
         }
     }

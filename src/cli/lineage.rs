@@ -38,19 +38,23 @@ fn line(step: &Step) -> String {
         (Some(item), _) => format!("{}/{item}", step.run),
         (None, Some(name)) if step.kind == Kind::Artifact => format!("artifact {name} of {}", step.run),
         (None, Some(name)) => format!("document {name} of {}", step.run),
-        (None, None) => step.run.to_string(),
+        (None, None) => match (&step.thread, &step.checkpoint) {
+            (Some(thread), Some(checkpoint)) => format!("thread {thread}:{checkpoint}"),
+            _ => step.run.to_string(),
+        },
     });
     if step.item.is_some() {
         words.extend(step.product.as_ref().map(|product| format!(":{product}")));
     }
-    match (step.kind, step.sha256) {
-        (Kind::Proven, Some(root)) => words.push(format!("  not here; proven by its seal, {}", root.short())),
-        (_, Some(digest)) => words.push(format!("  {}", digest.short())),
+    words.extend(step.sha256.map(|digest| format!("  {}", digest.short())));
+    match step.kind {
+        Kind::Proven => words.push("  not here; proven by its seal".to_owned()),
+        Kind::Reused => words.push("  reused".to_owned()),
+        Kind::Tied => words.push("  the run that it was made in".to_owned()),
         _ => {}
     }
-    if step.kind == Kind::Reused {
-        words.push("  reused".to_owned());
-    }
+    let root = step.root.map(|root| format!(", root {}", root.short()));
+    words.extend(root);
     words.extend(step.by.as_ref().map(|by| format!("  by {by}")));
     words.extend(step.status.filter(|status| *status != "done").map(|status| format!(", {status}")));
     if step.red {
@@ -71,7 +75,12 @@ impl From<Error> for Failure {
                 Self::of("no-such-thing", &error).hint(hints::show(item))
             }
             Error::Long => Self::of("too-long", &error),
+            Error::NoEvidence(_) => Self::of("no-such-thing", &error),
             Error::Target(inner) => inner.into(),
+            Error::Trust(inner) => (*inner).into(),
+            Error::Verify(inner) => inner.into(),
+            Error::Run(inner) => inner.into(),
+            Error::Blob(inner) => inner.into(),
         }
     }
 }

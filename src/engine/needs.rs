@@ -52,8 +52,13 @@ fn find(run: &OpenRun, key: &FilePath, need: &Need) -> Result<(Oid, Digest), Unm
             let digest = run.state.submitted.artifacts.get(path).ok_or_else(missing)?;
             Ok((run.artifact(path).ok_or_else(missing)?, *digest))
         }
+        (Source::Elsewhere(_), select) => {
+            let missing = || Unmet::Import(key.clone(), Box::new(need.from.clone()), select.product_key());
+            let product = run.state.submitted.import(need).ok_or_else(missing)?.product;
+            Ok((product.oid, product.sha256))
+        }
         (Source::Artifacts | Source::Documents, select) => {
-            Err(Unmet::Source(key.clone(), need.from.clone(), select.product_key()))
+            Err(Unmet::Source(key.clone(), Box::new(need.from.clone()), select.product_key()))
         }
     }
 }
@@ -73,7 +78,10 @@ pub enum Unmet {
     /// The document is not what is wanted.
     #[error("the need {0:?} cannot be met: {1}")]
     Drift(FilePath, Box<Drift>),
+    /// Nothing was sealed for it at submit.
+    #[error("the need {0:?} cannot be met: nothing was sealed of {1} as {2}")]
+    Import(FilePath, Box<Source>, ProductKey),
     /// A plan that nobody validated asks a source for what it does not have.
     #[error("the need {0:?} cannot be met: {1} has no product {2}")]
-    Source(FilePath, Source, ProductKey),
+    Source(FilePath, Box<Source>, ProductKey),
 }

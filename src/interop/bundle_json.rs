@@ -127,6 +127,7 @@ fn consumed(view: &View, item: &ItemId, input: &InputRef) -> Result<String, Erro
     match &input.from {
         Source::Item(from) => Ok(product_reference(&view.run, from, &input.select.product_key(), &input.digest)),
         Source::Artifacts => Err(Error::Unspeakable(item.clone(), "an artifact".into())),
+        Source::Elsewhere(_) => Err(Error::Unspeakable(item.clone(), "a product from outside the run".into())),
         Source::Documents => Err(Error::Unspeakable(item.clone(), "a document".into())),
     }
 }

@@ -30,6 +30,9 @@ pub const PLAN: &str = "plan.json";
 /// The rules that the queue adds to the plan's, byte for byte, in the run's tree.
 pub const RULES: &str = "rules.json";
 
+/// The folder of the products that were sealed from elsewhere, in the run's tree.
+pub const IMPORTS: &str = "imports";
+
 /// The folder of the pipelines that items name, byte for byte, in the run's tree.
 pub const PIPELINES: &str = "pipelines";
 
@@ -169,6 +172,13 @@ pub fn artifact_path(path: &FilePath) -> String {
 /// Returns the tree path of a pipeline that was sealed with the run.
 pub fn pipeline_path(digest: Digest) -> String {
     format!("{PIPELINES}/{}.json", digest.hex())
+}
+
+/// Returns where the run's tree keeps a product that was sealed from elsewhere, by the name that entry 0 gives it, and its evidence:
+/// `imports/<sha256(name)>/product` and `imports/<sha256(name)>/evidence.json`.
+pub fn import_paths(name: &str) -> [String; 2] {
+    let folder = Digest::of(name.as_bytes()).hex();
+    ["product", "evidence.json"].map(|file| format!("{IMPORTS}/{folder}/{file}"))
 }
 
 /// Returns the tree path of a document's current revision.

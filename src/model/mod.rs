@@ -10,6 +10,7 @@ pub mod decision;
 pub mod descriptor;
 pub mod digest;
 pub mod document;
+pub mod elsewhere;
 pub mod entry;
 pub mod event;
 pub mod extension;

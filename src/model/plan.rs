@@ -1,18 +1,18 @@
 //! A plan as data: items, what each needs, and what each hands over.
 
+mod need;
 mod product;
 
+pub(crate) use need::{DraftNeed, read_need};
+pub use need::{Need, Source};
 pub use product::{Declared, Produced, ProductKey, ProductKeyError, ProductKind, Selector, SelectorError};
 pub(crate) use product::{read_products, read_selector};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 
 use crate::model::format;
-use crate::model::name::{FilePath, ItemId, NameError, RunId};
+use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::rule::Rule;
 
 /// The key of an item's inputs that names its pipeline.
@@ -86,22 +86,7 @@ macro_rules! item_fields {
     } };
 }
 
-/// The fields of a need, as [`plan_fields`].
-macro_rules! need_fields {
-    ($then:ident $($more:tt)*) => { $then! { $($more)*
-        /// A binding of an input key to a product.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        Need read as DraftNeed {
-            /// Where the product comes from.
-            from: Source = "from", required, read::string;
-            /// Which of its products.
-            select: Selector = "select", required, read::selector;
-        }
-    } };
-}
-
-pub(crate) use {item_fields, need_fields, plan_fields};
+pub(crate) use {item_fields, plan_fields};
 
 /// Declares the data of a table of fields, and the names that are known.
 macro_rules! declared {
@@ -144,8 +129,6 @@ macro_rules! written {
 plan_fields!(declared);
 item_fields!(declared);
 item_fields!(written);
-need_fields!(declared);
-need_fields!(written);
 
 /// The built-in executor that waits for people: nothing is run, somebody approves or rejects.
 pub const APPROVAL: &str = "approval";
@@ -170,7 +153,7 @@ impl Item {
     pub fn dependencies(&self) -> Vec<ItemId> {
         let producers = self.needs.values().filter_map(|need| match &need.from {
             Source::Item(id) => Some(id),
-            Source::Artifacts | Source::Documents => None,
+            Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
         });
         let mut seen = BTreeSet::new();
         let every = self.depends_on.iter().chain(producers);
@@ -215,61 +198,6 @@ impl Item {
     /// Reading the result as an item gives the same result again.
     pub fn to_json(&self) -> Value {
         self.written()
-    }
-}
-
-impl Need {
-    /// The binding as it is written in a plan.
-    pub fn to_json(&self) -> Value {
-        self.written()
-    }
-}
-
-/// Where a needed product comes from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Source {
-    /// An item of the run.
-    Item(ItemId),
-    /// The files sealed at submit: `@artifacts`.
-    Artifacts,
-    /// The run's documents, whoever wrote them: `@documents`.
-    Documents,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Item(id) => id.as_str(),
-            Self::Artifacts => "@artifacts",
-            Self::Documents => "@documents",
-        })
-    }
-}
-
-impl FromStr for Source {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        match text {
-            "@artifacts" => Ok(Self::Artifacts),
-            "@documents" => Ok(Self::Documents),
-            id => ItemId::parse(id).map(Self::Item),
-        }
-    }
-}
-
-impl TryFrom<String> for Source {
-    type Error = NameError;
-
-    fn try_from(text: String) -> Result<Self, NameError> {
-        text.parse()
-    }
-}
-
-impl From<Source> for String {
-    fn from(source: Source) -> Self {
-        source.to_string()
     }
 }
 

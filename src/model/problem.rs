@@ -115,6 +115,8 @@ codes! {
     Cycle = "cycle",
     /// A selector of an unknown kind, without its fields, or not possible for its source.
     BadSelector = "bad-selector",
+    /// A run or a thread that a need names, and that is not to be taken from.
+    BadSource = "bad-source",
     /// A product that its producer does not declare.
     UndeclaredProduct = "undeclared-product",
     /// The producer makes one type, the consumer takes another.

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::digest::{Digest, Oid};
+use super::elsewhere::Import;
 use super::log_name::is_fingerprint;
 use super::name::FilePath;
+use super::plan::Need;
 use super::role::{Keys, Role};
 
 /// The fields of `run.submitted`.
@@ -23,6 +25,9 @@ pub struct RunSubmitted {
     /// The digests of the pipelines that the plan and the rules name, as they name them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, Digest>,
+    /// The products that items of the plan take from other runs and from threads, by [`Need::import`](super::plan::Need::import).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub imports: BTreeMap<String, Import>,
     /// The commit that every item starts from.
     pub base: Oid,
     /// The queue that the run is placed on.
@@ -52,6 +57,11 @@ impl RunSubmitted {
             roles.keys().collect::<BTreeSet<_>>() == self.writers.iter().collect()
                 && roles.values().all(|roles| !roles.is_empty())
         })
+    }
+
+    /// Returns what was sealed for a need that is bound to what lies outside the run.
+    pub fn import(&self, need: &Need) -> Option<&Import> {
+        self.imports.get(&need.import()?)
     }
 
     /// Returns the keys that may seal the run, in the order of its writers: their logs speak of it.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
-use crate::model::plan::{Item, Need, Plan, Produced, Selector, Source, item_fields, need_fields, plan_fields};
+use crate::model::plan::{DraftNeed, Item, Need, Plan, Produced, Source, item_fields, plan_fields};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::Fields;
@@ -53,7 +53,7 @@ macro_rules! there_or_not {
     )*};
 }
 
-there_or_not!(String, Map<String, Value>, Selector);
+there_or_not!(String, Map<String, Value>);
 
 /// Types that are kept as they are written.
 macro_rules! names {
@@ -68,7 +68,7 @@ macro_rules! names {
     )*};
 }
 
-names!(ItemId, RunId, Source);
+names!(ItemId, RunId);
 
 impl<T: Drafted> Drafted for Vec<T> {
     /// One for each element, so that positions are the author's.
@@ -174,7 +174,6 @@ macro_rules! drafted {
 
 plan_fields!(drafted);
 item_fields!(drafted [path: ItemPath]);
-need_fields!(drafted);
 
 /// The products that an item declares, as far as they could be read.
 pub(crate) struct DraftProducts {

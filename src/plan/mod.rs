@@ -14,7 +14,7 @@ pub(crate) mod pattern;
 mod read;
 mod rule;
 
-pub(crate) use draft::{Draft, DraftItem, DraftNeed, ItemPath};
+pub(crate) use draft::{Draft, DraftItem, ItemPath};
 pub(crate) use rule::{DraftRule, check_ids, read_rules};
 
 use crate::model::json::{self, JsonPath};

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
-use crate::model::plan::{Item, Need, Plan, Selector, read_products, read_selector};
+use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{self, Fields};
 use crate::plan::MAX_PLAN_ITEMS;
-use crate::plan::draft::{Draft, DraftItem, DraftNeed, DraftProducts, ItemPath};
+use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
 
 /// The longest timeout, in seconds: what fits a clock in nanoseconds many times over.
@@ -123,15 +123,11 @@ pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     for (key, value) in map {
         file_key(key, &at, problems);
         if let Some(need) = Fields::of(value, at.key(key), Need::FIELDS, problems) {
-            needs.insert(key.clone(), DraftNeed::read(&need, problems));
+            needs.insert(key.clone(), read_need(&need, problems));
         }
     }
     report_clashes(map, &at, problems);
     needs
-}
-
-pub(super) fn selector(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Option<Selector> {
-    fields.get(key).and_then(|select| read_selector(select, &fields.at(key), problems))
 }
 
 pub(super) fn products(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> DraftProducts {

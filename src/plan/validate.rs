@@ -102,6 +102,7 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     let anonymous = rules.clone().filter(|rule| !rule.names_items()).flat_map(|rule| &rule.create).collect();
     let named = rules.filter(|rule| rule.names_items()).flat_map(|rule| &rule.create).collect();
     let scope = Scope { draft: &draft, added: draft.items.len(), created, anonymous, named, order: &order };
+    products::refuse_elsewhere(scope.created.iter().copied(), &mut problems);
     check_items(&scope, catalog, &mut problems);
     added.extend(of_pattern);
     let created = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
@@ -155,6 +156,7 @@ pub fn validate_extension(
     let known = existing.iter();
     draft.items.extend(known.map(|item| read::item(&item.to_json(), JsonPath::root(), &mut Problems::default())));
     let (created, anonymous, named) = (Vec::new(), Vec::new(), Vec::new());
+    products::refuse_elsewhere(draft.items[..added].iter().flatten(), &mut problems);
     check_items(&Scope { draft: &draft, added, created, anonymous, named, order: &[] }, catalog, &mut problems);
     draft.items.truncate(added);
     match draft.finish() {

@@ -2,6 +2,8 @@
 //!
 //! Every run on the way passes the gate before a word of it is repeated.
 
+mod elsewhere;
+
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -9,9 +11,10 @@ use serde::Serialize;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
 use crate::model::entry::Event;
-use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::reused::Reused;
+use crate::model::thread::CheckpointId;
 use crate::repository::Repository;
 
 use super::target::{self, Target};
@@ -44,6 +47,12 @@ pub struct Step {
     /// What it is called among its kind: an artifact's path, a document's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<FilePath>,
+    /// The thread, of a checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// The checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointId>,
     /// The input key under which what is above it consumed it; absent where it only came after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<FilePath>,
@@ -53,6 +62,9 @@ pub struct Step {
     /// The digest of the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
+    /// The root that its run was sealed with; only said of a run that is not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<Digest>,
     /// Who made it: the executor of an item, or the author of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -75,8 +87,14 @@ pub enum Kind {
     Item,
     /// An item of another run, whose products were taken.
     Reused,
-    /// The same, of a run that is not here: its seal and a proof stand in for it.
+    /// An item of another run, of which a product was sealed with this one.
+    Imported,
+    /// An item of a run that is not here: its seal and a proof stand in for it.
     Proven,
+    /// A checkpoint of a thread.
+    Checkpoint,
+    /// The run that a checkpoint was made in.
+    Tied,
     /// A file that was sealed at submit.
     Artifact,
     /// A document that somebody wrote.
@@ -124,6 +142,7 @@ impl Repository {
             steps.push(step);
             if goes_on {
                 let mut next = before(&runs[run], run, &item, depth);
+                next.extend(self.imported(&mut runs, (run, &item), depth, open)?);
                 next.extend(self.taken(&mut runs, (run, &item), depth, open)?);
                 // The last is gone first.
                 left.extend(next.into_iter().rev());
@@ -141,14 +160,28 @@ impl Repository {
         open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
     ) -> Result<Option<Next>, E> {
         let Some(reused) = reused(&runs[run], item).cloned() else { return Ok(None) };
-        let known = runs.iter().position(|other| is_root(other, &reused.run, reused.root));
+        let place = reused.run.as_str().to_owned();
+        let other = Other { place: &place, run: reused.run, item: reused.item, root: reused.root };
+        self.other(runs, other, (depth, Kind::Reused), open).map(Some)
+    }
+
+    /// Returns the step to an item of another run, and that run if it is here.
+    fn other<E: From<Error>>(
+        &self,
+        runs: &mut Vec<Vetted>,
+        other: Other<'_>,
+        (depth, kind): (usize, Kind),
+        open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
+    ) -> Result<Next, E> {
+        let Other { place, run, item, root } = other;
+        let known = runs.iter().position(|other| is_root(other, &run, root));
         let found = match known {
             Some(at) => Some(at),
-            None => match Target::look_up(&self.store, reused.run.as_str()) {
+            None => match Target::look_up(&self.store, place) {
                 Ok(Some(target)) => {
                     let other = open(&target)?;
                     // Another run of that name is another run.
-                    is_root(&other, &reused.run, reused.root).then(|| {
+                    is_root(&other, &run, root).then(|| {
                         runs.push(other);
                         runs.len() - 1
                     })
@@ -157,13 +190,21 @@ impl Repository {
                 Err(other) => return Err(Error::from(other).into()),
             },
         };
-        let there = found.and_then(|at| Some((at, runs[at].state.graph.position(&reused.item)?)));
-        let Some((run, at)) = there else {
-            let step = Step { item: Some(reused.item), ..leaf(depth, Kind::Proven, reused.run) };
-            return Ok(Some(Next { step: Step { sha256: Some(reused.root), ..step }, run: None }));
+        let there = found.and_then(|at| Some((at, runs[at].state.graph.position(&item)?)));
+        let Some((at, position)) = there else {
+            let step = Step { item: Some(item), ..leaf(depth, Kind::Proven, run) };
+            return Ok(Next { step: Step { root: Some(root), ..step }, run: None });
         };
-        Ok(Some(Next { step: of_item(&runs[run], at, depth, Kind::Reused), run: Some(run) }))
+        Ok(Next { step: of_item(&runs[at], position, depth, kind), run: Some(at) })
     }
+}
+
+/// An item of another run that something was taken from.
+struct Other<'a> {
+    place: &'a str,
+    run: RunId,
+    item: ItemId,
+    root: Digest,
 }
 
 /// Returns where the products of an item come from, if it was not run.
@@ -186,9 +227,12 @@ fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {
         run,
         item: None,
         name: None,
+        thread: None,
+        checkpoint: None,
         input: None,
         product: None,
         sha256: None,
+        root: None,
         by: None,
         status: None,
         red: false,
@@ -223,6 +267,8 @@ fn before(run: &Vetted, index: usize, item: &ItemId, depth: usize) -> Vec<Next> 
                     next.push(Next { step: consumes(of_item(run, on, depth, Kind::Item)), run: Some(index) });
                 }
             }
+            // What lies outside the run is looked for by whoever can open other runs.
+            (Source::Elsewhere(_), _) => {}
             (Source::Artifacts, select) => {
                 let name = select.product_key().output().cloned();
                 let step = Step { name, ..leaf(depth, Kind::Artifact, id) };
@@ -261,6 +307,21 @@ pub enum Error {
     /// The item handed no such thing over.
     #[error("there is no product {0:?}")]
     NoProduct(String),
+    /// What was sealed with the run does not show where a product comes from.
+    #[error("there is no evidence of where {0} comes from")]
+    NoEvidence(String),
+    /// Whom to trust could not be read.
+    #[error(transparent)]
+    Trust(#[from] Box<crate::repository::trust::Error>),
+    /// Threads could not be read.
+    #[error(transparent)]
+    Verify(#[from] crate::verify::Error),
+    /// The run could not be read.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// A blob of the run could not be read.
+    #[error(transparent)]
+    Blob(#[from] crate::git::checked::Error),
     /// It does not end.
     #[error("the way back has more than {MOST} steps")]
     Long,

@@ -4,6 +4,7 @@ pub mod coordinate;
 pub mod document;
 pub mod documents;
 pub mod growth;
+pub mod imports;
 pub mod lineage;
 pub mod list;
 pub mod people;

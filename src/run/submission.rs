@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::git::refs;
 use crate::model::digest::Digest;
+use crate::model::format;
 use crate::model::json::JsonPath;
 use crate::model::name::RunId;
 use crate::model::plan::Plan;
@@ -15,6 +17,7 @@ use crate::plan;
 use crate::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
 use crate::repository::{self, Repository};
 
+use super::imports::Imports;
 use super::submit::{self, Request, Submitted, resolve_base};
 use super::{Denied, OpenRun};
 
@@ -114,10 +117,13 @@ pub struct Submission {
 }
 
 impl Repository {
-    /// Validates a plan against this repository.
-    ///
-    /// The one way to a valid plan, so that `validate` and `submit` cannot disagree.
+    /// Validates a plan against this repository, and against what it takes from elsewhere.
     pub fn validate(&self, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Problems> {
+        self.validated(bytes, wanted).map(|(valid, _)| valid)
+    }
+
+    /// Returns a valid plan with what it takes from elsewhere: the one way to both, so that `validate` and `submit` cannot disagree.
+    fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
         let parsed = plan::parse(bytes).ok();
         let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
         let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];
@@ -126,7 +132,11 @@ impl Repository {
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
         let catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
-        validate(bytes, &catalog)
+        let valid = validate(bytes, &catalog)?;
+        // What was taken for a run that is there was sealed with it, wherever it came from then.
+        let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
+        let imports = if is_there { Imports::default() } else { self.imports(valid.plan(), &catalog)? };
+        Ok((valid, imports))
     }
 
     /// Validates a plan and makes a run of it; the artifacts that it names are relative to `folder`. Problems of the plan are an
@@ -137,8 +147,8 @@ impl Repository {
         folder: PathBuf,
         wanted: &Wanted,
     ) -> Result<Result<Submission, Problems>, Error> {
-        let valid = match self.validate(bytes, wanted) {
-            Ok(valid) => valid,
+        let (valid, imports) = match self.validated(bytes, wanted) {
+            Ok(both) => both,
             Err(problems) => return Ok(Err(problems)),
         };
         let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
@@ -155,6 +165,7 @@ impl Repository {
             queue: wanted.queue.clone(),
             folder,
             gate: self.gate(),
+            imports: imports.found,
             roles: wanted.roles(&own),
         };
         let Submitted { run, created } = submit::submit(&writer, &valid, &request)?;
@@ -162,7 +173,7 @@ impl Repository {
             // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
             OpenRun::open(&writer, &run)?;
         }
-        let warnings = valid.warnings().to_vec();
+        let warnings = valid.warnings().iter().cloned().chain(imports.warnings).collect();
         Ok(Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings }))
     }
 }

@@ -9,12 +9,15 @@ use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::ledger::log::{self, Record};
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::{Digest, Oid};
+use crate::model::elsewhere::Import;
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
-use crate::model::plan::Plan;
+use crate::model::plan::{Need, Plan};
 use crate::model::role::Role;
 use crate::plan::validate::ValidPlan;
+
+use super::imports::Found;
 
 /// What is asked for besides the plan itself.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct Request {
     pub folder: PathBuf,
     /// What may not be stored.
     pub gate: Gate,
+    /// What the plan takes from other runs and from threads.
+    pub imports: BTreeMap<String, Found>,
     /// The keys that may append, each with its roles; our own alone, with all of them, where nothing is said.
     pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
 }
@@ -143,10 +148,12 @@ fn first_entry(
         edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
         pipelines.insert(name.clone(), spec.digest());
     }
+    let imports = seal_imports(writer, batch, plan, (&request.imports, &mut edits))?;
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
         pipelines,
         artifacts,
+        imports,
         rules: rules.map(Digest::of),
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
@@ -159,6 +166,32 @@ fn first_entry(
         tool: format::TOOL.to_owned(),
     };
     Ok((submitted, edits))
+}
+
+/// Copies what the plan takes from elsewhere: what it comes from may go away, and be pruned, at any time.
+fn seal_imports(
+    writer: &Writer,
+    batch: &mut Batch,
+    plan: &Plan,
+    (found, edits): (&BTreeMap<String, Found>, &mut Vec<(String, Edit)>),
+) -> Result<BTreeMap<String, Import>, Error> {
+    let mut imports = BTreeMap::new();
+    let names: BTreeSet<String> =
+        plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
+    for name in names {
+        let unsealed = || Error::Unsealed(name.clone());
+        let Found { product, evidence } = found.get(&name).ok_or_else(unsealed)?;
+        let mut file = tempfile::tempfile().map_err(Error::Copy)?;
+        writer.store.copy_blob(product.oid, &mut file)?;
+        let (oid, digest, _) = batch.write_file(&mut file)?;
+        if (oid, digest) != (product.oid, product.sha256) {
+            return Err(unsealed());
+        }
+        let [at, shown_by] = format::import_paths(&name);
+        edits.extend([(at, Edit::Blob(oid)), (shown_by, Edit::Bytes(evidence.clone()))]);
+        imports.insert(name, Import { product: *product, evidence: Digest::of(evidence) });
+    }
+    Ok(imports)
 }
 
 /// Returns whether `items/` of a plan's run fans out: in large runs, and in those that can grow.
@@ -202,6 +235,12 @@ pub enum Error {
         /// What went wrong.
         source: std::io::Error,
     },
+    /// A run of that id, or what a need names, went away while the plan was looked at.
+    #[error("nothing was sealed for {0}: submit the plan again")]
+    Unsealed(String),
+    /// A product could not be copied.
+    #[error("a product from elsewhere could not be copied among the temporary files")]
+    Copy(#[source] std::io::Error),
     /// There is a secret in the plan, its rules or an artifact.
     #[error(transparent)]
     Secret(#[from] Secret),

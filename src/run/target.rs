@@ -42,18 +42,13 @@ impl Target {
     /// Finds a run that may not be there.
     pub fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
         if let Ok(run) = RunId::parse(text) {
-            let own = format::run_ref(&run);
-            if refs::read(store, &own)?.is_some() {
-                return Ok(Some(Self { run, reference: own }));
-            }
-            let found = fetched(store, &Place::of_run(&run), text)?;
+            let found = located(store, &Place::of_run(&run), None)?;
             return Ok(found.map(|(reference, _)| Self { run, reference }));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(run) = RunId::parse(id) else { return Ok(None) };
-        let reference = Place::of_run(&run).below(&format::fetched_refs(remote));
-        let exists = refs::list(store, format::FETCHED_REFS)?.into_iter().any(|(name, _)| name == reference);
-        Ok(exists.then_some(Self { run, reference }))
+        let found = located(store, &Place::of_run(&run), Some(remote))?;
+        Ok(found.map(|(reference, _)| Self { run, reference }))
     }
 
     /// Finds a run and what is said of it behind a slash; nothing is behind it where the whole text names a run.
@@ -108,8 +103,18 @@ pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'
     }
 }
 
-/// Returns the ref at which what lies in a place elsewhere was fetched, with what it points at; more than one remote's is no answer.
-pub fn fetched(store: &Store, place: &Place, name: &str) -> Result<Option<(String, Oid)>, Error> {
+/// Returns the ref of what lies in a place, with what it points at: of a remote where one is named, else ours, else the one that was
+/// fetched; more than one remote's is no answer.
+pub fn located(store: &Store, place: &Place, remote: Option<&str>) -> Result<Option<(String, Oid)>, Error> {
+    if let Some(remote) = remote {
+        let reference = place.below(&format::fetched_refs(remote));
+        return Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().find(|(name, _)| *name == reference));
+    }
+    let own = place.below(format::REFS);
+    if let Some(tip) = refs::read(store, &own)? {
+        return Ok(Some((own, tip)));
+    }
+    let name = &place.name;
     let mut found = refs::list(store, format::FETCHED_REFS)?;
     found.retain(|(reference, _)| place.is_fetched_at(reference));
     if found.len() < 2 {

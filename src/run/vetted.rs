@@ -1,5 +1,6 @@
 //! A run that bytes may be taken from.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Deref;
 
@@ -7,6 +8,7 @@ use crate::git::checked;
 use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
+use crate::model::elsewhere::Import;
 use crate::model::entry::Event;
 use crate::model::format::{self, Layout};
 use crate::verify::{Admitted, Seen};
@@ -80,7 +82,8 @@ fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
         Event::RunSubmitted(e) if path == format::PLAN => Some(e.plan),
         Event::RunSubmitted(e) if path == format::RULES => e.rules,
         Event::RunSubmitted(e) => {
-            e.artifacts.iter().find(|(name, _)| format::artifact_path(name) == path).map(|(_, digest)| *digest)
+            let artifact = e.artifacts.iter().find(|(name, _)| format::artifact_path(name) == path);
+            artifact.map(|(_, digest)| *digest).or_else(|| imported(&e.imports, path))
         }
         Event::ItemFired(e) if layout.manifest(&e.item) == path => Some(e.manifest),
         Event::RunExtended(e) => {
@@ -88,6 +91,14 @@ fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
         }
         _ => None,
     }
+}
+
+fn imported(imports: &BTreeMap<String, Import>, path: &str) -> Option<Digest> {
+    imports.iter().find_map(|(name, import)| {
+        let [product, evidence] = format::import_paths(name);
+        let digests = [(product, import.product.sha256), (evidence, import.evidence)];
+        digests.into_iter().find(|(at, _)| at == path).map(|(_, digest)| digest)
+    })
 }
 
 /// A blob of a run that passed the gate, with every digest by which the entries name it.

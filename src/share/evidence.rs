@@ -38,6 +38,8 @@ enum Spot {
     Item,
     /// All of it is evidence.
     All,
+    /// `imports/` and each folder in it: what shows where a product comes from stands beside the product.
+    Import,
     /// Products and what was given.
     Content,
 }
@@ -206,6 +208,8 @@ impl Walk {
         let next = match spot {
             Spot::Root if name == b"items" => Spot::Items,
             Spot::Root if name == format::PIPELINES.as_bytes() => Spot::All,
+            Spot::Root if name == format::IMPORTS.as_bytes() => Spot::Import,
+            Spot::Import => Spot::Import,
             Spot::Items if name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit) => Spot::Fan,
             Spot::Items | Spot::Fan => Spot::Item,
             Spot::All => Spot::All,
@@ -218,7 +222,8 @@ impl Walk {
     fn counts(&self, spot: Spot, name: &[u8]) -> bool {
         let evidence = match spot {
             Spot::Root | Spot::All => true,
-            Spot::Fan | Spot::Item => matches!(name, b"item.json" | b"state.json" | b"manifest.json"),
+            Spot::Fan | Spot::Item => matches!(name, b"item.json" | b"state.json" | b"manifest.json" | b"reused.json"),
+            Spot::Import => name == b"evidence.json",
             Spot::Items | Spot::Content => false,
         };
         evidence || self.content

@@ -9,7 +9,7 @@ use crate::model::place::Place;
 use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
 use crate::repository::{Repository, trust};
-use crate::run::target::{self, fetched};
+use crate::run::target::{self, located};
 use crate::verify::{Options, Proven, Sound, Unsound, sound_thread};
 
 use super::own_threads;
@@ -51,17 +51,12 @@ impl ThreadTarget {
     fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
         let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
         if let Ok(thread) = ThreadId::parse(text) {
-            let own = format::thread_ref(&thread);
-            if let Some(tip) = refs::read(store, &own)? {
-                return Ok(Some(at(thread, own, tip)));
-            }
-            let found = fetched(store, &Place::of_thread(&thread), text)?;
+            let found = located(store, &Place::of_thread(&thread), None)?;
             return Ok(found.map(|(name, tip)| at(thread, name, tip)));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
-        let reference = Place::of_thread(&thread).below(&format::fetched_refs(remote));
-        let found = refs::list(store, format::FETCHED_REFS)?.into_iter().find(|(name, _)| *name == reference);
+        let found = located(store, &Place::of_thread(&thread), Some(remote))?;
         Ok(found.map(|(name, tip)| at(thread, name, tip)))
     }
 

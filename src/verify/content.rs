@@ -70,6 +70,9 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
                 let handed = e.products.iter();
                 products.extend(handed.map(|(key, product)| claimed(format!("{key} of {}", e.item), product)));
             }
+            Event::RunSubmitted(e) => {
+                products.extend(e.imports.iter().map(|(name, import)| claimed(name.clone(), &import.product)));
+            }
             Event::DocumentWritten(e) => {
                 let whose = format!("revision {} of document {}", e.revision, e.name);
                 products.push(claimed(whose, &e.product()));

@@ -7,7 +7,7 @@ use crate::model::plan::{Need, Selector, Source};
 use crate::model::state::{Phase, RunState};
 
 use super::findings::{Findings, Verdict, counted};
-use super::reuse::{Reuse, Wrong};
+use super::taken::{Taken, Wrong};
 
 /// The row, as it grows with the replay.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(super) struct Handoff {
     refs: usize,
     /// How many items took proven products of other runs.
     reused: usize,
+    /// How many products that were sealed from elsewhere are proven.
+    imported: usize,
     /// Whether objects may be elsewhere.
     shallow: bool,
 }
@@ -53,14 +55,14 @@ impl Handoff {
         }
     }
 
-    /// Takes in the items that were not run because another run had their products.
-    pub(super) fn take(&mut self, reuses: &[Reuse<'_>]) {
-        for Reuse { seq, item, found } in reuses {
-            let whose = format!("entry {seq}: what item {item} takes from another run");
+    /// Takes in what was taken from other runs and from threads.
+    pub(super) fn take(&mut self, taken: &[Taken]) {
+        for Taken { whose, item, found } in taken {
             match found {
-                Ok(_) => self.reused += 1,
+                Ok(_) if *item => self.reused += 1,
+                Ok(_) => self.imported += 1,
                 Err(Wrong::Differs(why)) => self.findings.add(format!("{whose} does not hold: {why}")),
-                Err(Wrong::Fault(fault)) => self.findings.fault(&whose, fault),
+                Err(Wrong::Fault(fault)) => self.findings.fault(whose, fault),
             }
         }
     }
@@ -72,7 +74,11 @@ impl Handoff {
             0 => String::new(),
             count => format!(", {} of other runs proven", counted(count, "item", "items")),
         };
-        self.findings.verdict(self.shallow, || refs + tail + &reused)
+        let imported = match self.imported {
+            0 => String::new(),
+            count => format!(", {} from elsewhere proven", counted(count, "product", "products")),
+        };
+        self.findings.verdict(self.shallow, || refs + tail + &imported + &reused)
     }
 }
 
@@ -122,6 +128,10 @@ fn bound(state: &RunState, need: &Need) -> Result<Digest, String> {
         (Source::Artifacts, Selector::Output { path }) => {
             let sealed = state.submitted.artifacts.get(path).copied();
             sealed.ok_or_else(|| format!("no artifact {path} was sealed at submit"))
+        }
+        (Source::Elsewhere(_), _) => {
+            let sealed = state.submitted.import(need).map(|import| import.product.sha256);
+            sealed.ok_or_else(|| format!("no {} of {} was sealed at submit", need.select.product_key(), need.from))
         }
         (Source::Artifacts | Source::Documents, _) => Err(format!("{} has no such product", need.from)),
     }

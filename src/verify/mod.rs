@@ -14,12 +14,14 @@ mod findings;
 mod gate;
 mod growth;
 mod handoff;
+mod imports;
 mod lines;
 mod log;
 mod logs;
 mod manifest;
 mod objects;
 mod order;
+mod origins;
 mod pipelines;
 mod plan;
 mod proof;
@@ -36,6 +38,7 @@ mod run_chain;
 mod said;
 mod signature;
 mod signers;
+mod taken;
 mod thread;
 mod tree;
 mod witness;
@@ -47,6 +50,7 @@ pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
 pub use logs::Logs;
+pub use origins::{Here, TakenFrom};
 pub use pipelines::Told;
 pub use proof::{Beside, verify_proof};
 pub use proven::Proven;
@@ -78,6 +82,7 @@ use anchor::Anchor;
 use findings::Verdict;
 use report::{Facts, Verdicts};
 use run_chain::RunChain;
+use taken::Taken;
 
 /// What the verifier knows and asks for. Without any of it, a run is held against itself and the logs at hand.
 #[derive(Clone, Debug, Default)]
@@ -140,11 +145,27 @@ pub fn verify_with(
     let own_key = options.own_key.as_deref();
     let case = Case::open(store, run, reference, options)
         .map_err(|error| at_hand.logs.remember(error, run, reference, own_key))?;
-    let anchor = anchor::row(&case, at_hand);
-    let evidence = Evidence::gather(&case, anchor.held_since());
-    let distrust = evidence.distrust;
-    let judged = evidence.judged(&case, anchor, content::row(&case));
-    Ok(judged.report(Facts::of(&case), distrust))
+    let (mut judged, distrust, taken) = judged(&case, at_hand);
+    let (taken_from, contradicted) = origins::follow(store, at_hand, options, &taken)?;
+    if judged.rows.handoff.state != State::Failed && contradicted.first().is_some() {
+        let detail = judged.rows.handoff.detail;
+        judged.rows.handoff = contradicted.verdict(true, || detail);
+    }
+    Ok(Report { taken_from, ..judged.report(Facts::of(&case), distrust) })
+}
+
+/// Verifies one run, whatever it took from others; returns what it took.
+fn examined(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Report, Vec<Taken>) {
+    let (judged, distrust, taken) = judged(case, at_hand);
+    (judged.report(Facts::of(case), distrust), taken)
+}
+
+/// Judges one run: the verdicts, whether nothing but a key speaks against it, and what it took from others.
+fn judged(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Verdicts, bool, Vec<Taken>) {
+    let anchor = anchor::row(case, at_hand);
+    let mut evidence = Evidence::gather(case, anchor.held_since());
+    let (distrust, taken) = (evidence.distrust, std::mem::take(&mut evidence.taken));
+    (evidence.judged(case, anchor, content::row(case)), distrust, taken)
 }
 
 /// One run on the table.
@@ -208,14 +229,16 @@ struct Evidence {
     manifest: Verdict,
     sandbox: BTreeMap<String, u64>,
     state: Option<RunState>,
+    /// What was taken from other runs and from threads.
+    taken: Vec<Taken>,
 }
 
 impl Evidence {
     /// `held_since` is when the root was there at the latest, by the clock of somebody else.
     fn gather(case: &Case<'_>, held_since: Option<Moment>) -> Self {
-        let reuses = reuse::examine(case);
-        let signature = signature::row(case, &reuses, held_since);
-        let replay = plan::replay(case, &reuses);
+        let taken = taken::examine(case);
+        let signature = signature::row(case, &taken, held_since);
+        let replay = plan::replay(case, &taken);
         let (manifest, sandbox) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
         Self {
             signature: signature.verdict,
@@ -226,6 +249,7 @@ impl Evidence {
             manifest,
             sandbox,
             state: replay.state,
+            taken,
         }
     }
 

@@ -14,11 +14,12 @@ use crate::model::state::RunState;
 use super::findings::{Findings, Verdict, counted};
 use super::growth;
 use super::handoff::Handoff;
+use super::imports;
 use super::objects::{Fault, Objects, each};
 use super::pipelines;
 use super::reader::{Link, short};
-use super::reuse::Reuse;
 use super::run_chain::After;
+use super::taken::Taken;
 use super::tree::Slot;
 use super::{Case, Options, State};
 
@@ -41,7 +42,7 @@ impl Replay {
 }
 
 /// Reads the plan and replays the entries over it.
-pub(super) fn replay(case: &Case<'_>, reuses: &[Reuse<'_>]) -> Replay {
+pub(super) fn replay(case: &Case<'_>, taken: &[Taken]) -> Replay {
     if let Some(cut_off) = case.cut_off() {
         return Replay::without_plan(cut_off);
     }
@@ -57,12 +58,13 @@ pub(super) fn replay(case: &Case<'_>, reuses: &[Reuse<'_>]) -> Replay {
         return Replay::without_plan(findings.verdict(case.shallow, String::new));
     };
     pipelines::check_submitted(submitted, &plan, &rules, &mut findings);
+    imports::check_submitted(submitted, &plan, &mut findings);
     let mut sealed = pipelines::Sealed::read(case, &mut findings);
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
     let mut state = RunState::new(submitted.clone(), graph).with_rules(rules);
     let mut handoff = Handoff::new(case.shallow);
-    handoff.take(reuses);
+    handoff.take(taken);
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();

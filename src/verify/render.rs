@@ -1,5 +1,6 @@
 //! A report as text for people and as JSON for programs. Pure.
 
+mod taken;
 mod thread;
 
 use serde::{Serialize, Serializer};
@@ -10,7 +11,8 @@ use crate::model::printable::{Color, Painted, cut, line};
 
 use super::pipelines::Told;
 use super::{
-    Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, Timed, Uncovered,
+    Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, TakenFrom, Timed,
+    Uncovered,
 };
 
 /// Where the headline begins.
@@ -54,6 +56,9 @@ impl Report {
         if !self.decisions.is_empty() {
             let one = |it: &Decided| json!({ "item": it.item, "decision": it.decision, "by": it.by });
             report["decisions"] = self.decisions.iter().map(one).collect();
+        }
+        if !self.taken_from.is_empty() {
+            report["takenFrom"] = self.taken_from.iter().map(TakenFrom::to_json).collect();
         }
         if !self.pipelines.is_empty() {
             report["pipelines"] = json!(self.pipelines);
@@ -105,6 +110,9 @@ impl Report {
         if let more @ 1.. = self.decisions.len().saturating_sub(DECISIONS) {
             let said = format!(" {:<10} and {more} more, which --json lists", "decided");
             text = text.painted(State::Ok.mark(), paint(State::Ok)).words(&said).end();
+        }
+        for (state, said) in taken::lines(&self.taken_from) {
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "taken from")).end();
         }
         for told in self.blocks.iter().take(BLOCKS) {
             let state = if told.blocks.iter().all(|block| block.status == BlockStatus::Done) {

@@ -11,6 +11,7 @@ use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 
 use super::findings::Verdict;
+use super::origins::TakenFrom;
 use super::pipelines::{self, Told};
 use super::rows::Rows;
 use super::witness::{Anchored, Standing, Timed};
@@ -168,6 +169,8 @@ pub struct Report {
     pub rules: Option<Digest>,
     /// What people decided about items, in the order of the entries.
     pub decisions: Vec<Decided>,
+    /// The runs and threads that it took something from, those that these took from, and so on, as far as they are here.
+    pub taken_from: Vec<TakenFrom>,
     /// The digests of the pipelines that were sealed with the run, by the names that items give them.
     pub pipelines: BTreeMap<String, Digest>,
     /// What the entries say of the blocks of each item that has a pipeline; the row `plan` says whether that fits.
@@ -315,6 +318,7 @@ impl Verdicts {
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
             decisions: facts.decisions,
+            taken_from: Vec::new(),
             uncovered: Vec::new(),
         }
     }

@@ -10,33 +10,15 @@ use crate::model::entry::{Event, ItemReconciled};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::reused::{Evidence, Reused, task};
-use crate::model::time::Moment;
 
-use super::objects::{Fault, Objects};
+use super::objects::Objects;
 use super::proof::{self, Sealed};
+use super::taken::{Origin, Shown, Taken, Wrong};
 use super::tree::Slot;
 use super::{Case, Options};
 
-/// One item that was not run.
-pub(super) struct Reuse<'a> {
-    /// The entry.
-    pub(super) seq: u64,
-    /// The item.
-    pub(super) item: &'a ItemId,
-    /// What was found: who sealed the other run and when by their word, or what is wrong.
-    pub(super) found: Result<(String, Moment), Wrong>,
-}
-
-/// Why the products of an item cannot be taken for those of another run.
-pub(super) enum Wrong {
-    /// What is there says something else.
-    Differs(String),
-    /// It cannot be read.
-    Fault(Fault),
-}
-
 /// Looks at all of them, in the order of their entries.
-pub(super) fn examine<'a>(case: &'a Case<'_>) -> Vec<Reuse<'a>> {
+pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
     let objects = Objects::new(case.store);
     let mut manifests: HashMap<&ItemId, &Slot> = HashMap::new();
     let mut reuses = Vec::new();
@@ -47,7 +29,8 @@ pub(super) fn examine<'a>(case: &'a Case<'_>) -> Vec<Reuse<'a>> {
                 if let Some(reused) = &e.reused {
                     let own = manifests.get(&e.item).copied();
                     let found = one(case, &objects, (&after.reused, own), (e, reused));
-                    reuses.push(Reuse { seq: link.entry.seq, item: &e.item, found });
+                    let whose = format!("entry {}: what item {} takes from another run", link.entry.seq, e.item);
+                    reuses.push(Taken { whose, item: true, found });
                 }
             }
             _ => {}
@@ -61,7 +44,7 @@ fn one(
     objects: &Objects,
     (held, own): (&Slot, Option<&Slot>),
     (e, reused): (&ItemReconciled, &Reused),
-) -> Result<(String, Moment), Wrong> {
+) -> Result<Shown, Wrong> {
     let differs = |why: &str| Wrong::Differs(why.to_owned());
     let read = |slot: &Slot, most, what: &str| match slot.read(objects, case.lazy, most) {
         Some(Ok(bytes)) => Ok(bytes),
@@ -78,7 +61,7 @@ fn one(
     if task(&own) != task(&evidence.manifest) {
         return Err(differs("what was to be done is not what was done there"));
     }
-    let Sealed { dispatch, end, key, at } =
+    let Sealed { dispatch, end, key, at, first } =
         proof::sealed(&evidence.proof, &Options::default()).map_err(Wrong::Differs)?;
     let proof = &evidence.proof;
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
@@ -96,5 +79,5 @@ fn one(
     if (&end.products, &end.verify, &end.blocks) != (&e.products, &e.verify, &e.blocks) {
         return Err(differs("the item of that run handed other products over"));
     }
-    Ok((key, at))
+    Ok(Shown { key, at, from: Origin::Run { run: proof.run.clone(), first, root: proof.root } })
 }

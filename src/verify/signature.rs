@@ -10,9 +10,9 @@ use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
 use super::reader::Link;
-use super::reuse::Reuse;
 use super::said;
 use super::signers::KeyStanding;
+use super::taken::{Shown, Taken};
 use super::{Case, Options, SignerSeen, State};
 
 /// The row, and whom it saw.
@@ -150,15 +150,15 @@ pub(super) struct Judged {
 }
 
 /// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
-pub(super) fn row(case: &Case<'_>, reuses: &[Reuse<'_>], held_since: Option<Moment>) -> Signature {
+pub(super) fn row(case: &Case<'_>, taken: &[Taken], held_since: Option<Moment>) -> Signature {
     let keys = case.chain.submitted().map(Keys::of).unwrap_or_default();
     let first = case.chain.links.first().map(|link| link.hash);
     let writers = if case.chain.cut { Writers::unknown() } else { Writers::of_run(case.run, keys, first) };
     let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
     let of_others = of_others(case.options);
-    for Reuse { seq, found, .. } in reuses {
-        if let Ok((key, at)) = found {
-            judged.see(&format!("entry {seq}: the run that it takes from"), key, *at, (&of_others, held_since));
+    for Taken { whose, found, .. } in taken {
+        if let Ok(Shown { key, at, .. }) = found {
+            judged.see(whose, key, *at, (&of_others, held_since));
         }
     }
     let mut row = judged.row();
@@ -215,7 +215,7 @@ pub(super) fn judge<'a>(
 
 /// Returns what is asked of the keys of others. Who is asked for by name conducts the run; of those who decide, write documents or
 /// sealed runs that it takes from it is enough that they are known.
-fn of_others(options: &Options) -> Options {
+pub(super) fn of_others(options: &Options) -> Options {
     let strict_signers = options.strict_signers || options.signer.is_some();
     Options { strict_signers, signer: None, plan: None, ..options.clone() }
 }

@@ -46,6 +46,10 @@ impl Accounted {
                 paths.set.extend(e.rules.map(|_| (format::RULES.to_owned(), None)));
                 paths.set.extend(e.artifacts.keys().map(|path| (format::artifact_path(path), None)));
                 paths.set.extend(e.pipelines.values().map(|digest| (format::pipeline_path(*digest), None)));
+                for (name, import) in &e.imports {
+                    let [product, evidence] = format::import_paths(name);
+                    paths.set.extend([(product, Some(import.product.oid)), (evidence, None)]);
+                }
             }
             Event::ItemFired(e) => {
                 paths.set.insert(layout.state(&e.item), None);

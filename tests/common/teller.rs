@@ -68,6 +68,7 @@ impl<'a> Teller<'a> {
             pattern: "dag".to_owned(),
             open_ended: parsed.open_ended,
             writers: vec![lab.signer.fingerprint()],
+            imports: BTreeMap::new(),
             roles: None,
             fan_out,
             object_format: lab.store.object_format().to_owned(),
@@ -182,6 +183,7 @@ impl<'a> Teller<'a> {
         let digest = match (&need.from, &need.select) {
             (Source::Item(id), _) => product(id),
             (Source::Documents, Selector::Document { name, .. }) => document(name),
+            (Source::Elsewhere(_), _) => self.state.submitted.import(need).map(|import| import.product.sha256),
             _ => self.state.submitted.artifacts.values().next().copied(),
         };
         let digest = digest.unwrap_or_else(|| Digest::of(b"made up"));

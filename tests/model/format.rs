@@ -30,6 +30,7 @@ fn submitted() -> RunSubmitted {
         pattern: "dag".to_owned(),
         open_ended: false,
         writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
+        imports: std::collections::BTreeMap::new(),
         roles: None,
         fan_out: false,
         object_format: "sha1".to_owned(),

@@ -315,7 +315,7 @@ fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Pro
 /// Why a value selects no product.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct SelectorError(String);
+pub struct SelectorError(pub(super) String);
 
 /// Why a text names no product.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -26,6 +26,7 @@ impl RunState {
                     self.documents.latest(name).map(|latest| latest.product.sha256)
                 }
                 (Source::Artifacts, Selector::Output { path }) => self.submitted.artifacts.get(path).copied(),
+                (Source::Elsewhere(_), _) => self.submitted.import(need).map(|import| import.product.sha256),
                 _ => None,
             };
             if let Some(digest) = digest {

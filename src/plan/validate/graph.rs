@@ -152,7 +152,11 @@ impl Edge<'_> {
 fn edges(item: &DraftItem) -> impl Iterator<Item = Edge<'_>> {
     let listed = item.depends_on.iter().enumerate();
     let listed = listed.filter_map(|(index, to)| Some((to.as_deref()?, Reference::Listed(index))));
-    let needed = item.needs.iter().filter_map(|(key, need)| Some((need.from.as_deref()?, Reference::Need(key))));
+    let needed = item
+        .needs
+        .iter()
+        .filter(|(_, need)| !need.elsewhere)
+        .filter_map(|(key, need)| Some((need.from.as_deref()?, Reference::Need(key))));
     let needed = needed.filter(|(to, _)| !matches!(*to, "@artifacts" | "@documents"));
     listed.chain(needed).map(|(to, at)| Edge { from: item, to, at })
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::model::catalog::{Catalog, Shape};
+use crate::model::elsewhere::Elsewhere;
 use crate::model::name::clashes;
 use crate::model::pipeline::{Spec, What};
-use crate::model::plan::{APPROVAL, Produced, ProductKey, Selector};
+use crate::model::plan::{APPROVAL, DraftNeed, Produced, ProductKey, Selector, Source};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::validate::graph::Graph;
 use crate::plan::validate::{Scope, captured};
-use crate::plan::{Draft, DraftItem, DraftNeed};
+use crate::plan::{Draft, DraftItem};
 
 /// Among how many products of an item the one that was meant is looked for.
 const MAX_MEANT: usize = 100;
@@ -32,6 +33,10 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
             let Some((from, select)) = need.from.as_deref().zip(need.select.as_ref()) else {
                 continue;
             };
+            if need.elsewhere {
+                from_elsewhere(&edge, from, select, problems);
+                continue;
+            }
             match (from, graph.position(from)) {
                 ("@artifacts", _) => from_artifacts(&edge, select, draft, problems),
                 ("@documents", _) => from_documents(&edge, select, problems),
@@ -140,6 +145,31 @@ fn from_documents(edge: &NeedEdge<'_>, select: &Selector, problems: &mut Problem
     if !matches!(select, Selector::Document { .. }) {
         let message = "a document is selected by {\"kind\": \"document\", \"name\": …}";
         problems.push(edge.problem(Code::BadSelector, "select", message));
+    }
+}
+
+fn from_elsewhere(edge: &NeedEdge<'_>, from: &str, select: &Selector, problems: &mut Problems) {
+    let Ok(Source::Elsewhere(elsewhere)) = from.parse() else { return };
+    if !elsewhere.can_have(select) {
+        let message = match elsewhere {
+            Elsewhere::Item { .. } => {
+                "of which schema a document of another run is cannot be shown: leave `schema` out"
+            }
+            Elsewhere::Checkpoint { .. } => {
+                "a checkpoint has {\"kind\": \"output\", \"path\": \"state\"}, and \"packet.json\""
+            }
+        };
+        problems.push(edge.problem(Code::BadSelector, "select", message));
+    }
+}
+
+/// Refuses needs of what is outside the run, where nothing is sealed for them any more.
+pub(super) fn refuse_elsewhere<'d>(items: impl Iterator<Item = &'d DraftItem>, problems: &mut Problems) {
+    for item in items {
+        for (key, _) in item.needs.iter().filter(|(_, need)| need.elsewhere) {
+            let message = "what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need";
+            problems.push(Problem::new(Code::UnknownField, &item.path.key("needs").key(key), message));
+        }
     }
 }
 

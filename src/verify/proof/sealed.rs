@@ -1,5 +1,6 @@
 //! A proof of an item, taken for what it shows.
 
+use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemFired, ItemReconciled};
 use crate::model::proof::Proof;
 use crate::model::time::Moment;
@@ -15,6 +16,8 @@ pub(in crate::verify) struct Sealed {
     pub(in crate::verify) end: ItemReconciled,
     /// The key that sealed the run.
     pub(in crate::verify) key: String,
+    /// The leaf hash of entry 0.
+    pub(in crate::verify) first: Digest,
     /// When, by its own word.
     pub(in crate::verify) at: Moment,
 }
@@ -33,5 +36,6 @@ pub(in crate::verify) fn sealed(proof: &Proof, options: &Options) -> Result<Seal
         return Err("it shows no dispatch and no end".to_owned());
     };
     let key = last.1.clone()?;
-    Ok(Sealed { dispatch: dispatch.clone(), end: end.clone(), key, at: last.0.entry.at })
+    let first = evidence.first.decoded().ok_or("its first entry cannot be read")?.hash;
+    Ok(Sealed { first, dispatch: dispatch.clone(), end: end.clone(), key, at: last.0.entry.at })
 }

@@ -40,6 +40,7 @@ fn fresh() -> RunState {
         pattern: "dag".into(),
         open_ended: false,
         writers: vec!["SHA256:x".into()],
+        imports: BTreeMap::new(),
         roles: None,
         fan_out: true,
         object_format: "sha1".into(),

@@ -1,0 +1,195 @@
+//! Products that a run takes from outside itself: of items of other runs, and of checkpoints of threads.
+//!
+//! The bytes are sealed when the run is submitted, with what shows where they come from, so that nothing else need be at hand.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::digest::Digest;
+use super::entry::Product;
+use super::format;
+use super::json;
+use super::name::{FilePath, ItemId, NameError, RunId, ThreadId, decode_segment, encode_segment};
+use super::plan::{ProductKey, Selector};
+use super::proof::Proof;
+use super::thread::{CheckpointId, PACKET, STATE};
+
+/// The word for the checkpoint of a thread that is the latest when the run is submitted.
+pub const LATEST: &str = "latest";
+
+/// Where a product lies that is not of the run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Elsewhere {
+    /// An item of another run.
+    Item {
+        /// Whose run it is, where it was fetched.
+        remote: Option<FilePath>,
+        /// The run.
+        run: RunId,
+        /// Its item.
+        item: ItemId,
+    },
+    /// A checkpoint of a thread.
+    Checkpoint {
+        /// Whose thread it is, where it was fetched.
+        remote: Option<FilePath>,
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint; the latest, where none is named.
+        at: Option<CheckpointId>,
+    },
+}
+
+impl Elsewhere {
+    /// Reads an item of `[<remote>/]<run>`.
+    pub fn item(place: &str, item: &str) -> Result<Self, NameError> {
+        let (remote, run) = apart(place)?;
+        Ok(Self::Item { remote, run: RunId::parse(run)?, item: ItemId::parse(item)? })
+    }
+
+    /// Reads a checkpoint of `[<remote>/]<thread>`; nothing where that is no checkpoint's name.
+    pub fn checkpoint(place: &str, at: &str) -> Result<Option<Self>, NameError> {
+        let (remote, thread) = apart(place)?;
+        let thread = ThreadId::parse(thread)?;
+        let at = match at {
+            LATEST => None,
+            id => match id.parse() {
+                Ok(id) => Some(id),
+                Err(_) => return Ok(None),
+            },
+        };
+        Ok(Some(Self::Checkpoint { remote, thread, at }))
+    }
+
+    /// Returns the field of a need that names the run or the thread, what it says, and what `from` says.
+    pub fn fields(&self) -> (&'static str, String, String) {
+        match self {
+            Self::Item { item, .. } => ("run", self.place(), item.to_string()),
+            Self::Checkpoint { at, .. } => {
+                ("thread", self.place(), at.as_ref().map_or_else(|| LATEST.to_owned(), ToString::to_string))
+            }
+        }
+    }
+
+    /// Returns the run or thread as people name it: `[<remote>/]<name>`.
+    pub fn place(&self) -> String {
+        let (remote, name) = match self {
+            Self::Item { remote, run, .. } => (remote, run.as_str()),
+            Self::Checkpoint { remote, thread, .. } => (remote, thread.as_str()),
+        };
+        remote.as_ref().map_or_else(|| name.to_owned(), |remote| format!("{remote}/{name}"))
+    }
+
+    /// Returns whether there can be such a product there: a checkpoint has its state and its packet, as outputs; of a document nobody
+    /// could show of which schema it is.
+    pub fn can_have(&self, select: &Selector) -> bool {
+        match (self, select) {
+            (Self::Item { .. }, Selector::Document { schema, .. }) => schema.is_none(),
+            (Self::Item { .. }, _) => true,
+            (Self::Checkpoint { .. }, Selector::Output { path }) => [STATE, PACKET].contains(&path.as_str()),
+            (Self::Checkpoint { .. }, _) => false,
+        }
+    }
+
+    /// Returns the name under which entry 0 seals a product from there.
+    pub fn import(&self, select: &Selector) -> String {
+        format!("{self}:{}", select.product_key())
+    }
+}
+
+/// Takes the remote off a place: the name behind it holds no slash.
+fn apart(place: &str) -> Result<(Option<FilePath>, &str), NameError> {
+    match place.rsplit_once('/') {
+        Some((remote, name)) => Ok((Some(FilePath::parse(remote)?), name)),
+        None => Ok((None, place)),
+    }
+}
+
+/// `@run/[<remote>/]<run>/<item>` or `@thread/[<remote>/]<thread>/<checkpoint>`, each part encoded to one segment; no item of a run
+/// has a name like it.
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, _, from) = self.fields();
+        let (remote, name) = match self {
+            Self::Item { remote, run, .. } => (remote, run.encoded()),
+            Self::Checkpoint { remote, thread, .. } => (remote, thread.encoded()),
+        };
+        write!(f, "@{word}/")?;
+        if let Some(remote) = remote {
+            write!(f, "{}/", encode_segment(remote.as_str()))?;
+        }
+        write!(f, "{name}/{}", encode_segment(&from))
+    }
+}
+
+impl FromStr for Elsewhere {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let refused = || NameError::Reserved;
+        let (word, rest) = text.split_once('/').ok_or_else(refused)?;
+        let parts: Option<Vec<String>> = rest.split('/').map(decode_segment).collect();
+        let parts = parts.ok_or_else(refused)?;
+        let (place, from) = match parts.as_slice() {
+            [name, from] => (name.clone(), from),
+            [remote, name, from] => (format!("{remote}/{name}"), from),
+            _ => return Err(refused()),
+        };
+        let read = match word {
+            "@run" => Self::item(&place, from)?,
+            "@thread" => Self::checkpoint(&place, from)?.ok_or_else(refused)?,
+            _ => return Err(refused()),
+        };
+        // There is one way to write it.
+        if read.to_string() == text { Ok(read) } else { Err(refused()) }
+    }
+}
+
+/// A product that was sealed with a run that takes it from elsewhere, as entry 0 has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Import {
+    /// The product.
+    pub product: Product,
+    /// The digest of what shows where it comes from: see [`Evidence`].
+    pub evidence: Digest,
+}
+
+/// What shows, with nothing else at hand, where a product comes from.
+#[derive(Clone, Debug)]
+pub enum Evidence {
+    /// The proof of an item of a sealed run.
+    Item(Box<Proof>),
+    /// The signed commit of a thread's entry, as git has it.
+    Checkpoint(String),
+}
+
+impl Evidence {
+    /// Returns its bytes.
+    pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(&match self {
+            Self::Item(proof) => json!({ "proof": proof }),
+            Self::Checkpoint(commit) => json!({ "commit": commit }),
+        })
+    }
+
+    /// Reads it back; nothing where that is not exactly what is written.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
+        let evidence = match (fields.remove("proof"), fields.remove("commit")) {
+            (Some(proof), None) => Self::Item(Box::new(Proof::parse(&format::canonical(&proof)).ok()?)),
+            (None, Some(Value::String(commit))) => Self::Checkpoint(commit),
+            _ => return None,
+        };
+        (evidence.canonical() == bytes).then_some(evidence)
+    }
+}
+
+/// Returns the product of a checkpoint that a key names.
+pub fn of_checkpoint(key: &ProductKey) -> Option<&'static str> {
+    let path = key.output()?.as_str();
+    [STATE, PACKET].into_iter().find(|known| *known == path)
+}

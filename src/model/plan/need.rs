@@ -1,0 +1,198 @@
+//! What an item needs: a binding of an input key to a product, of the run itself or from elsewhere.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::model::elsewhere::{Elsewhere, LATEST};
+use crate::model::json::JsonPath;
+use crate::model::name::{ItemId, NameError};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::read::Fields;
+
+use super::product::{Selector, SelectorError, read_selector};
+
+/// A binding of an input key to a product.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Need {
+    /// Where the product comes from.
+    pub from: Source,
+    /// Which of its products.
+    pub select: Selector,
+}
+
+impl Need {
+    /// The names of its fields in JSON; `run` and `thread` say that `from` is not of the run itself.
+    pub(crate) const FIELDS: &'static [&'static str] = &["run", "thread", "from", "select"];
+
+    /// The binding as it is written in a plan.
+    pub fn to_json(&self) -> Value {
+        let select = self.select.to_json();
+        match &self.from {
+            Source::Elsewhere(elsewhere) => {
+                let (field, place, from) = elsewhere.fields();
+                json!({ field: place, "from": from, "select": select })
+            }
+            own => json!({ "from": own, "select": select }),
+        }
+    }
+
+    /// Returns the name under which entry 0 seals what it is bound to, where that comes from outside the run.
+    pub fn import(&self) -> Option<String> {
+        match &self.from {
+            Source::Elsewhere(elsewhere) => Some(elsewhere.import(&self.select)),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Need {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+/// Where a needed product comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Source {
+    /// An item of the run.
+    Item(ItemId),
+    /// The files sealed at submit: `@artifacts`.
+    Artifacts,
+    /// The run's documents, whoever wrote them: `@documents`.
+    Documents,
+    /// An item of another run or a checkpoint of a thread: `@run/…`, `@thread/…`.
+    Elsewhere(Elsewhere),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Item(id) => f.write_str(id.as_str()),
+            Self::Artifacts => f.write_str("@artifacts"),
+            Self::Documents => f.write_str("@documents"),
+            Self::Elsewhere(elsewhere) => elsewhere.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match text {
+            "@artifacts" => Ok(Self::Artifacts),
+            "@documents" => Ok(Self::Documents),
+            elsewhere if elsewhere.starts_with('@') => elsewhere.parse().map(Self::Elsewhere),
+            id => ItemId::parse(id).map(Self::Item),
+        }
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
+    }
+}
+
+/// A [`Need`] as far as it could be read.
+pub(crate) struct DraftNeed {
+    /// What `from` says; of a need that names a run or a thread, the whole source.
+    pub(crate) from: Option<String>,
+    /// Whether it names a run or a thread, and so no item of the run.
+    pub(crate) elsewhere: bool,
+    pub(crate) select: Option<Selector>,
+}
+
+impl DraftNeed {
+    /// Returns the whole; `None` if anything of it is missing or no valid name.
+    pub(crate) fn finish(self) -> Option<Need> {
+        let from = self.from?.parse().ok()?;
+        (matches!(from, Source::Elsewhere(_)) == self.elsewhere).then_some(Need { from, select: self.select? })
+    }
+}
+
+/// Reads the fields of a need.
+pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNeed {
+    let (run, thread) = (fields.get("run"), fields.get("thread"));
+    if thread.is_none() {
+        fields.required("from", problems);
+    }
+    fields.required("select", problems);
+    let from = fields.string("from", problems);
+    let source = match (run, thread) {
+        (None, None) => from.map(str::to_owned),
+        (Some(_), Some(_)) => {
+            let message = "a need names a run or a thread, not both";
+            problems.push(Problem::new(Code::UnknownField, &fields.at("thread"), message));
+            None
+        }
+        (Some(_), None) => {
+            let place = fields.text("run", problems);
+            place.zip(from).and_then(|(place, from)| item(fields, (place, from), problems))
+        }
+        (None, Some(_)) => {
+            let at = if fields.get("from").is_some() { from } else { Some(LATEST) };
+            let place = fields.text("thread", problems);
+            place.zip(at).and_then(|(place, at)| checkpoint(fields, (place, at), problems))
+        }
+    };
+    // An item's own name begins with no `@`, and what lies elsewhere is written in one way.
+    let elsewhere = run.is_some() || thread.is_some();
+    let reserved = |from: &&str| from.starts_with("@run/") || from.starts_with("@thread/");
+    if !elsewhere && from.as_ref().is_some_and(reserved) {
+        let message = "name the run in `run`, or the thread in `thread`";
+        problems.push(Problem::new(Code::BadId, &fields.at("from"), message));
+    }
+    let select = fields.get("select").and_then(|select| read_selector(select, &fields.at("select"), problems));
+    DraftNeed { from: source, elsewhere, select }
+}
+
+fn item(fields: &Fields<'_>, (place, from): (&str, &str), problems: &mut Problems) -> Option<String> {
+    let read = Elsewhere::item(place, from).map(|source| source.to_string());
+    let wrong = |error: NameError| {
+        let field = if ItemId::parse(from).is_err() { "from" } else { "run" };
+        problems.push(Problem::new(Code::BadId, &fields.at(field), error.to_string()));
+    };
+    read.map_err(wrong).ok()
+}
+
+fn checkpoint(fields: &Fields<'_>, (place, at): (&str, &str), problems: &mut Problems) -> Option<String> {
+    let mut wrong = |field: &str, why: String| problems.push(Problem::new(Code::BadId, &fields.at(field), why));
+    match Elsewhere::checkpoint(place, at) {
+        Ok(Some(source)) => return Some(source.to_string()),
+        Ok(None) => {
+            wrong("from", format!("{at:?} is neither the name of a checkpoint, like 3-0c3b84d1aa07, nor `{LATEST}`"));
+        }
+        Err(error) => wrong("thread", error.to_string()),
+    }
+    None
+}
+
+impl TryFrom<Value> for Need {
+    type Error = SelectorError;
+
+    fn try_from(value: Value) -> Result<Self, SelectorError> {
+        let mut problems = Problems::default();
+        let fields = Fields::of(&value, JsonPath::root(), Self::FIELDS, &mut problems);
+        let need = fields.map(|fields| read_need(&fields, &mut problems));
+        let why = problems.into_iter().next().map(|problem| problem.message);
+        match (need.and_then(DraftNeed::finish), why) {
+            (Some(need), None) => Ok(need),
+            (_, why) => Err(SelectorError(why.unwrap_or_else(|| "`from` is no name".to_owned()))),
+        }
+    }
+}

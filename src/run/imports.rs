@@ -1,0 +1,325 @@
+//! What a plan takes from other runs and from threads: found, judged and copied before the run is made, so that it rests on nothing
+//! but itself.
+//!
+//! Only what verifies is taken from: a run that is sealed, a thread that holds, and neither against the word of the reader's signers.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::git::store::Store;
+use crate::ledger::prove;
+use crate::model::catalog::Catalog;
+use crate::model::credential::gate::{Gate, Scan, Secret};
+use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
+use crate::model::entry::{Event, Product};
+use crate::model::json::JsonPath;
+use crate::model::name::{FilePath, ItemId, ThreadId};
+use crate::model::place::Place;
+use crate::model::plan::{Item, Need, Plan, Produced, ProductKey, Selector, Source};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+use crate::model::thread::{Checkpoint, CheckpointId, STATE};
+use crate::repository::{Repository, Trust};
+use crate::verify::{Logs, Options, Report, SignerSeen, Sound, Standpoint, State, Unproven, thread_at, verify};
+
+use super::target::{self, Target, located};
+use super::view::View;
+
+/// A product that is to be sealed with a run, and what shows where it comes from.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The product.
+    pub product: Product,
+    /// The bytes of the evidence.
+    pub evidence: Vec<u8>,
+}
+
+/// All that a plan takes from elsewhere, by [`Need::import`], and what whoever submits it should know.
+#[derive(Clone, Debug, Default)]
+pub struct Imports {
+    /// The products.
+    pub found: BTreeMap<String, Found>,
+    /// Keys of which nobody said anything.
+    pub warnings: Vec<String>,
+}
+
+/// Why nothing is taken, and which field of the need says what cannot be had.
+struct Refusal {
+    field: &'static str,
+    code: Code,
+    why: String,
+    near: Option<String>,
+}
+
+/// Looks for what needs name; what was looked at once is not verified again.
+struct Search<'r> {
+    store: &'r Store,
+    options: Options,
+    gate: Gate,
+    runs: BTreeMap<String, Result<View, String>>,
+    threads: BTreeMap<String, Result<Sound, String>>,
+    warnings: Vec<String>,
+}
+
+impl Repository {
+    /// Finds all that the items of a plan take from elsewhere.
+    pub(super) fn imports(&self, plan: &Plan, catalog: &Catalog) -> Result<Imports, Problems> {
+        let mut problems = Problems::default();
+        if plan.items.iter().flat_map(Item::elsewhere).next().is_none() {
+            return Ok(Imports::default());
+        }
+        let options = self.options(&Trust::default(), &mut |_| ()).map_err(|error| {
+            let why = crate::model::causes::in_words(&error);
+            Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why))
+        })?;
+        let (runs, threads) = (BTreeMap::new(), BTreeMap::new());
+        let mut search = Search { store: &self.store, options, gate: self.gate(), runs, threads, warnings: Vec::new() };
+        let mut found = BTreeMap::new();
+        for (index, item) in plan.items.iter().enumerate() {
+            let shape = catalog.shape(item.subagent_shape.as_ref());
+            let pipeline = item.pipeline().and_then(|name| catalog.pipelines.find(name).ok());
+            for (key, need, from) in item.elsewhere() {
+                let at = JsonPath::root().key("items").index(index).key("needs").key(key.as_str());
+                let by_shape = shape.and_then(|shape| shape.consumes.get(key.as_str()));
+                let wanted = by_shape.or_else(|| pipeline?.input_edge_types.get(key.as_str()));
+                match search.find(from, &need.select, wanted.map(String::as_str)) {
+                    Ok(one) => drop(found.insert(from.import(&need.select), one)),
+                    Err(Refusal { field, code, why, near }) => {
+                        let at = if field.is_empty() { at } else { at.key(field) };
+                        let problem = Problem::new(code, &at, why);
+                        problems.push_near(problem, near.as_deref().unwrap_or_default(), near.as_deref());
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok(Imports { found, warnings: search.warnings }) } else { Err(problems) }
+    }
+}
+
+impl Search<'_> {
+    fn find(&mut self, from: &Elsewhere, select: &Selector, wanted: Option<&str>) -> Result<Found, Refusal> {
+        let found = match from {
+            Elsewhere::Item { item, .. } => self.of_item(&from.place(), item, select, wanted)?,
+            Elsewhere::Checkpoint { remote, thread, at } => {
+                self.of_checkpoint((remote.as_ref(), thread), at.as_ref(), select)?
+            }
+        };
+        self.check_bytes(&from.import(select), &found.product)?;
+        Ok(found)
+    }
+
+    fn of_item(
+        &mut self,
+        place: &str,
+        item: &ItemId,
+        select: &Selector,
+        wanted: Option<&str>,
+    ) -> Result<Found, Refusal> {
+        let target = match Target::find(self.store, place) {
+            Ok(target) => target,
+            Err(target::Error::Unknown { named, near }) => {
+                let why = format!("there is no run {named:?} here");
+                return Err(Refusal { near, ..refused("run", Code::UnknownProducer, why) });
+            }
+            Err(other) => return Err(refused("run", Code::UnknownProducer, other.to_string())),
+        };
+        if !self.runs.contains_key(&target.reference) {
+            let read = self.read_run(&target, place);
+            self.runs.insert(target.reference.clone(), read);
+        }
+        let view = self.runs[&target.reference].as_ref().map_err(|why| refused("run", Code::BadSource, why.clone()))?;
+        let at = target::item(view, item.as_str()).map_err(|error| {
+            let near = match &error {
+                target::Error::UnknownItem { near, .. } => near.clone(),
+                _ => None,
+            };
+            Refusal { near, ..refused("from", Code::UnknownProducer, error.to_string()) }
+        })?;
+        let unusable = |why: &str| refused("from", Code::BadSource, format!("{item} of run {place} {why}"));
+        let newest = view.state.newest_id(item);
+        if newest != item {
+            return Err(unusable(&format!("was replaced by {newest}: name that one")));
+        }
+        if view.state.items[at].red {
+            return Err(unusable("is red: its check did not pass"));
+        }
+        let key = select.product_key();
+        check_type(view.state.graph.item(at), &key, wanted)?;
+        let proof = prove::item(self.store, &target.reference, item, Some(&key)).map_err(|error| match error {
+            prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
+            other => unusable(&format!("cannot be proven: {other}")),
+        })?;
+        let missing = || refused("select", Code::UndeclaredProduct, format!("{item} did not hand over {key}"));
+        let product = proof.product.as_ref().map(|handed| handed.is).ok_or_else(missing)?;
+        Ok(Found { product, evidence: Evidence::Item(Box::new(proof)).canonical() })
+    }
+
+    /// Reads a run that may be taken from.
+    fn read_run(&mut self, target: &Target, place: &str) -> Result<View, String> {
+        let report = verify(self.store, &target.run, &target.reference, &self.options).map_err(|e| e.to_string())?;
+        if !report.sealed {
+            return Err(format!("the run {place} is not sealed: nothing has signed what came of it yet"));
+        }
+        if let Some(why) = finding(&report) {
+            return Err(format!("the run {place} does not verify: {why}"));
+        }
+        self.warn(&format!("the run {place}"), &report.signers);
+        target.view(self.store).map_err(|error| error.to_string())
+    }
+
+    fn of_checkpoint(
+        &mut self,
+        (remote, thread): (Option<&FilePath>, &ThreadId),
+        at: Option<&CheckpointId>,
+        select: &Selector,
+    ) -> Result<Found, Refusal> {
+        let place = remote.map_or_else(|| thread.to_string(), |remote| format!("{remote}/{thread}"));
+        if !self.threads.contains_key(&place) {
+            let read = self.read_thread(remote, thread, &place)?;
+            self.threads.insert(place.clone(), read);
+        }
+        let sound = self.threads[&place].as_ref().map_err(|why| refused("thread", Code::BadSource, why.clone()))?;
+        let named = match at {
+            Some(id) => sound.trail.find(id),
+            None => sound.trail.latest(),
+        };
+        let missing = || refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"));
+        let named = named.ok_or_else(missing)?;
+        let checkpoint = spoken(sound, named).ok_or_else(missing)?;
+        if at.is_some() && checkpoint.id != named.id {
+            let why = format!("{} went back to {}: name that one", named.id, checkpoint.id);
+            return Err(refused("from", Code::BadSource, why));
+        }
+        let product = match of_checkpoint(&select.product_key()) {
+            Some(STATE) => Some(checkpoint.content.state),
+            Some(_) => checkpoint.content.packet,
+            None => None,
+        };
+        let without = || refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id));
+        let product = product.ok_or_else(without)?;
+        let unread = |why: String| refused("thread", Code::BadSource, why);
+        let (_, raw) = self.store.read(checkpoint.commit).map_err(|error| unread(error.to_string()))?;
+        let commit = String::from_utf8(raw).map_err(|error| unread(error.to_string()))?;
+        Ok(Found { product, evidence: Evidence::Checkpoint(commit).canonical() })
+    }
+
+    /// Reads a thread that may be taken from.
+    fn read_thread(
+        &mut self,
+        remote: Option<&FilePath>,
+        thread: &ThreadId,
+        place: &str,
+    ) -> Result<Result<Sound, String>, Refusal> {
+        let found = located(self.store, &Place::of_thread(thread), remote.map(FilePath::as_str));
+        let found = found.map_err(|error| refused("thread", Code::UnknownProducer, error.to_string()))?;
+        let unknown = || refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here"));
+        let (reference, tip) = found.ok_or_else(unknown)?;
+        let logs = match Logs::read(self.store) {
+            Ok(logs) => logs,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let at =
+            Standpoint { objects: self.store, home: self.store, thread, reference: &reference, place: &reference, tip };
+        let examined = thread_at(&at, &logs, &self.options);
+        let signers = examined.report.signers.clone();
+        Ok(match examined.proven(false) {
+            Ok(sound) => {
+                self.warn(&format!("the thread {place}"), &signers);
+                Ok((*sound).clone())
+            }
+            Err(Unproven::Tampered(why) | Unproven::Untrusted(why)) => {
+                Err(format!("the thread {place} does not verify: {why}"))
+            }
+            Err(Unproven::Unread) => Err(format!("the thread {place} could not be read to its first entry")),
+        })
+    }
+
+    /// Says of which keys nobody said anything.
+    fn warn(&mut self, what: &str, signers: &[SignerSeen]) {
+        let unknown = signers.iter().filter(|signer| !signer.trusted);
+        self.warnings
+            .extend(unknown.map(|signer| format!("{what} is by a key that is not known here: {}", signer.fingerprint)));
+    }
+
+    /// Reads the bytes once: they are here, they are what was said, and there is no secret among them.
+    fn check_bytes(&self, name: &str, product: &Product) -> Result<(), Refusal> {
+        let bad = |why: String| refused("", Code::BadSource, why);
+        if !self.store.contains(product.oid) {
+            return Err(bad("the bytes are not here: fetch them first, for they are sealed with this run".to_owned()));
+        }
+        let mut scan = Scanned { scan: self.gate.scan(name).map_err(|e| bad(e.to_string()))?, found: None };
+        let read = self.store.copy_blob(product.oid, &mut scan);
+        if let Some(secret) = scan.found.or_else(|| scan.scan.finish().err()) {
+            return Err(bad(secret.to_string()));
+        }
+        match read {
+            Ok(read) if read == (product.sha256, product.size) => Ok(()),
+            Ok(_) => Err(bad("the bytes that are here are not those that were handed over".to_owned())),
+            Err(error) => Err(bad(error.to_string())),
+        }
+    }
+}
+
+/// Bytes on their way past the gate.
+struct Scanned<'g> {
+    scan: Scan<'g>,
+    found: Option<Secret>,
+}
+
+impl Write for Scanned<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.scan.push(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(secret) => {
+                self.found = Some(secret);
+                Err(io::Error::other("there is a secret in it"))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Item {
+    /// Returns the needs that are bound to what lies outside the run.
+    pub(super) fn elsewhere(&self) -> impl Iterator<Item = (&FilePath, &Need, &Elsewhere)> {
+        self.needs.iter().filter_map(|(key, need)| match &need.from {
+            Source::Elsewhere(from) => Some((key, need, from)),
+            _ => None,
+        })
+    }
+}
+
+/// Returns the checkpoint whose entry names the content of one: of what was gone back to, the one it was gone back to.
+fn spoken<'s>(sound: &'s Sound, checkpoint: &'s Checkpoint) -> Option<&'s Checkpoint> {
+    let mut at = checkpoint;
+    while let Event::ThreadRolledBack(e) = &at.entry.event {
+        at = sound.trail.find(&e.to)?;
+    }
+    Some(at)
+}
+
+/// Refuses a product that its plan declares as another type than the consumer takes.
+fn check_type(producer: &Item, key: &ProductKey, wanted: Option<&str>) -> Result<(), Refusal> {
+    let mut declared = producer.produces.iter().flatten();
+    let is = declared.find(|produced: &&Produced| produced.select.product_key() == *key);
+    match is.and_then(|produced| produced.kind_of_type.as_deref()).zip(wanted) {
+        Some((makes, takes)) if makes != takes => {
+            let why = format!("{} -> {key}: it is {makes}, and {takes} is wanted", producer.id);
+            Err(refused("", Code::TypeMismatch, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns what speaks against a run that is sealed; that some of its bytes are elsewhere does not.
+fn finding(report: &Report) -> Option<String> {
+    let failed = report.rows.iter().find(|row| row.state == State::Failed);
+    failed.map(|row| format!("{}: {}", row.name, row.detail))
+}
+
+fn refused(field: &'static str, code: Code, why: String) -> Refusal {
+    Refusal { field, code, why, near: None }
+}

@@ -1,0 +1,104 @@
+//! The steps out of a run: to items of other runs whose products were sealed with it, and to checkpoints of threads.
+
+use crate::git::codec;
+use crate::model::elsewhere::{Elsewhere, Evidence};
+use crate::model::entry::Event;
+use crate::model::format;
+use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
+use crate::model::place::Place;
+use crate::model::plan::Source;
+use crate::model::thread::{CheckpointId, ThreadCheckpointed};
+use crate::repository::{Repository, Trust};
+use crate::run::Vetted;
+use crate::run::target::{self, Target};
+use crate::verify::{Logs, Standpoint, thread_at};
+
+use super::{Error, Kind, Next, Other, Step, leaf};
+
+impl Repository {
+    /// Returns what an item consumed from outside its run.
+    pub(super) fn imported<E: From<Error>>(
+        &self,
+        runs: &mut Vec<Vetted>,
+        (run, item): (usize, &ItemId),
+        depth: usize,
+        open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
+    ) -> Result<Vec<Next>, E> {
+        let Some(at) = runs[run].state.graph.position(item) else { return Ok(Vec::new()) };
+        let consumed = runs[run].state.items[at].inputs.clone();
+        let mut next = Vec::new();
+        for (key, input) in consumed {
+            let Source::Elsewhere(from) = &input.from else { continue };
+            let evidence = self.evidence(&runs[run], &from.import(&input.select)).map_err(E::from)?;
+            let mut steps = match (from, evidence) {
+                (Elsewhere::Item { item, .. }, Evidence::Item(proof)) => {
+                    let place = from.place();
+                    let other = Other { place: &place, run: proof.run, item: item.clone(), root: proof.root };
+                    vec![self.other(runs, other, (depth, Kind::Imported), open)?]
+                }
+                (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Checkpoint(commit)) => {
+                    let of = runs[run].run.clone();
+                    self.checkpoints((remote.as_ref(), thread), &commit, (of, depth)).map_err(E::from)?
+                }
+                // The gate lets no run through that has such evidence.
+                _ => continue,
+            };
+            if let Some(Next { step, .. }) = steps.first_mut() {
+                step.input = Some(key);
+                step.product = Some(input.select.product_key().to_string());
+                step.sha256 = Some(input.digest);
+            }
+            next.extend(steps);
+        }
+        Ok(next)
+    }
+
+    /// Reads what shows where a product comes from.
+    fn evidence(&self, run: &Vetted, name: &str) -> Result<Evidence, Error> {
+        let [_, path] = format::import_paths(name);
+        let none = || Error::NoEvidence(name.to_owned());
+        let blob = run.file(&self.store, &path)?.ok_or_else(none)?;
+        Evidence::parse(&blob.read(&self.store)?).ok_or_else(none)
+    }
+
+    /// Returns the steps from a checkpoint back over the threads that it goes back to, where they are here.
+    fn checkpoints(
+        &self,
+        (remote, thread): (Option<&FilePath>, &ThreadId),
+        commit: &str,
+        (of, depth): (RunId, usize),
+    ) -> Result<Vec<Next>, Error> {
+        let decoded = codec::decode(commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
+        let id = CheckpointId::new(decoded.entry.seq, decoded.hash);
+        let step = |depth, thread: &ThreadId, id: &CheckpointId, by: Option<String>| Next {
+            step: Step {
+                thread: Some(thread.clone()),
+                checkpoint: Some(id.clone()),
+                by,
+                ..leaf(depth, Kind::Checkpoint, of.clone())
+            },
+            run: None,
+        };
+        let mut steps = vec![step(depth, thread, &id, Some(decoded.entry.actor.clone()))];
+        if let Event::ThreadCheckpointed(ThreadCheckpointed { run: Some(tie), .. }) = &decoded.entry.event {
+            steps.push(Next { step: leaf(depth + 1, Kind::Tied, tie.id.clone()), run: None });
+        }
+        let place = Place::of_thread(thread);
+        let Some((reference, tip)) = target::located(&self.store, &place, remote.map(FilePath::as_str))? else {
+            return Ok(steps);
+        };
+        let options = self.options(&Trust::default(), &mut |_| ()).map_err(Box::new)?;
+        let (store, reference) = (&self.store, reference.as_str());
+        let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
+        let examined = thread_at(&at, &Logs::read(store)?, &options);
+        if let Ok(sound) = examined.proven(false)
+            && sound.trail.find(&id).is_some_and(|found| found.hash == decoded.hash)
+        {
+            let further = sound.lineage.iter().enumerate();
+            steps.extend(further.map(|(nth, ancestor)| {
+                step(depth + 1 + nth, &ancestor.thread, &ancestor.checkpoint, Some(ancestor.signer.fingerprint.clone()))
+            }));
+        }
+        Ok(steps)
+    }
+}

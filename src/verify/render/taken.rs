@@ -1,0 +1,64 @@
+//! What a run took from other runs and from threads, and how far that goes back.
+
+use serde_json::{Value, json};
+
+use crate::model::printable::cut;
+use crate::verify::{Here, State, TakenFrom};
+
+/// More runs and threads than this are counted, not shown to people.
+const SHOWN: usize = 20;
+
+impl TakenFrom {
+    /// Returns it as part of an answer.
+    pub fn to_json(&self) -> Value {
+        let here = !matches!(self.here, Here::Not);
+        let mut value = json!({ "kind": self.word(), "name": self.name, "depth": self.depth, "here": here });
+        value[if self.run { "root" } else { "checkpoint" }] = self.is.as_str().into();
+        if here {
+            value["intact"] = (self.here == Here::Intact).into();
+        }
+        if let Here::Unsure(why) | Here::Contradicts(why) = &self.here {
+            value["detail"] = cut(why.clone()).into();
+        }
+        value
+    }
+
+    fn word(&self) -> &'static str {
+        if self.run { "run" } else { "thread" }
+    }
+
+    fn state(&self) -> State {
+        match self.here {
+            Here::Intact => State::Ok,
+            Here::Unsure(_) | Here::Not => State::NotApplicable,
+            Here::Contradicts(_) => State::Failed,
+        }
+    }
+}
+
+/// Returns the lines for people, each with its sign: the runs and threads, and how far the chain of them goes.
+pub(super) fn lines(taken: &[TakenFrom]) -> Vec<(State, String)> {
+    let one = |it: &TakenFrom| {
+        let is = if it.run {
+            format!("root {}…", it.is.chars().take("sha256:".len() + 8).collect::<String>())
+        } else {
+            it.is.clone()
+        };
+        (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run))))
+    };
+    let mut lines: Vec<(State, String)> = taken.iter().take(SHOWN).map(one).collect();
+    if let more @ 1.. = taken.len().saturating_sub(SHOWN) {
+        lines.push((State::NotApplicable, format!("and {more} more, which --json lists")));
+    }
+    let Some(furthest) = taken.iter().map(|it| it.depth).max() else { return lines };
+    let absent = taken.iter().filter(|it| it.here == Here::Not).count();
+    let steps = if furthest == 1 { "1 step".to_owned() } else { format!("{furthest} steps") };
+    lines.push(match absent {
+        0 => (State::Ok, format!("in all {}, at most {steps} back, and every one is here", taken.len())),
+        _ => (
+            State::NotApplicable,
+            format!("in all {}, at most {steps} back; {absent} not here: what made those is not known", taken.len()),
+        ),
+    });
+    lines
+}

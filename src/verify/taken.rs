@@ -1,0 +1,69 @@
+//! What a run took from outside itself, and whose word stands for that: the items that were not run, and the products that were sealed
+//! at submit.
+
+use crate::model::digest::Digest;
+use crate::model::name::{RunId, ThreadId};
+use crate::model::thread::CheckpointId;
+use crate::model::time::Moment;
+
+use super::Case;
+use super::objects::Fault;
+use super::{imports, reuse};
+
+/// One thing that was taken.
+pub(super) struct Taken {
+    /// What it is, and of which entry.
+    pub(super) whose: String,
+    /// Whether it is the whole of an item, and not one product.
+    pub(super) item: bool,
+    /// What the evidence shows, or what is wrong with it.
+    pub(super) found: Result<Shown, Wrong>,
+}
+
+/// What evidence shows that holds.
+pub(super) struct Shown {
+    /// The key that signed: of a run, its seal.
+    pub(super) key: String,
+    /// When, by its own word.
+    pub(super) at: Moment,
+    /// What it was taken from.
+    pub(super) from: Origin,
+}
+
+/// What something was taken from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// A sealed run.
+    Run {
+        /// Its name.
+        run: RunId,
+        /// The leaf hash of its entry 0.
+        first: Digest,
+        /// The root that the seal says.
+        root: Digest,
+    },
+    /// A checkpoint.
+    Thread {
+        /// Its thread.
+        thread: ThreadId,
+        /// Its name.
+        checkpoint: CheckpointId,
+        /// The leaf hash of its entry.
+        hash: Digest,
+    },
+}
+
+/// Why something cannot be taken for what it is said to be.
+pub(super) enum Wrong {
+    /// What is there says something else.
+    Differs(String),
+    /// It cannot be read.
+    Fault(Fault),
+}
+
+/// Looks at all that a run took.
+pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
+    let mut taken = imports::examine(case);
+    taken.extend(reuse::examine(case));
+    taken
+}

@@ -1,0 +1,249 @@
+//! Products that a run takes from other runs and from threads: sealed with it, shown by what it holds, and followed where more is here.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod forged;
+
+use serde_json::{Value, json};
+
+use crate::common::assert_output;
+use crate::common::ground::{Ground, item};
+
+const WRITE: &str = "mkdir outputs; echo spec >outputs/spec.md; echo three >>a.txt";
+
+fn output(path: &str) -> Value {
+    json!({ "kind": "output", "path": path })
+}
+
+fn of_run(run: &str, from: &str, select: &Value) -> Value {
+    json!({ "run": run, "from": from, "select": select })
+}
+
+fn of_thread(thread: &str, select: &Value) -> Value {
+    json!({ "thread": thread, "select": select })
+}
+
+/// An item that copies what it is given.
+fn consumer(id: &str, needs: &Value) -> Value {
+    let mut item = item(id, "mkdir outputs; cp inputs/* outputs/");
+    item["needs"] = needs.clone();
+    item
+}
+
+/// A repository with the sealed run `design`, and the thread `login` with one checkpoint.
+fn designed() -> Ground {
+    let ground = Ground::new();
+    ground.drive("design", &[item("write", WRITE)]).ends(0);
+    ground.env.write("state.json", r#"{"step":1}"#);
+    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    ground
+}
+
+/// What the run `build` takes there.
+fn build() -> Vec<Value> {
+    vec![consumer(
+        "make",
+        &json!({
+            "spec.md": of_run("design", "write", &output("spec.md")),
+            "work": of_run("design", "write", &json!({ "kind": "patch" })),
+            "state": of_thread("login", &output("state")),
+        }),
+    )]
+}
+
+#[test]
+fn products_cross_runs_and_threads_with_what_shows_where_they_come_from() {
+    let ground = designed();
+    ground.drive("build", &build()).ends(0);
+    ground.drive("ship", &[consumer("pack", &json!({ "it": of_run("build", "make", &output("spec.md")) }))]).ends(0);
+    assert_eq!(ground.env.handoff(["cat", "ship/pack:outputs/it"]).success(), "spec\n");
+    assert_output!("elsewhere_verify", ground.env.handoff(["verify", "ship"]));
+    assert_output!("elsewhere_verify_json", ground.env.handoff(["verify", "--json", "ship"]));
+    assert_output!("elsewhere_lineage", ground.env.handoff(["lineage", "ship/pack"]));
+    assert_output!("elsewhere_lineage_json", ground.env.handoff(["lineage", "--json", "build/make"]));
+    assert_output!("elsewhere_show", ground.env.handoff(["show", "build/make"]));
+    ground.passes_fsck();
+    ground.is_sound();
+    // With nothing else at hand it holds all the same, and says how far it could be followed.
+    for gone in ["runs/design", "runs/build", "threads/login"] {
+        ground.env.git(["update-ref", "-d", &format!("refs/handoff/{gone}")]).success();
+    }
+    assert_output!("elsewhere_verify_alone", ground.env.handoff(["verify", "ship"]));
+    assert_output!("elsewhere_lineage_alone", ground.env.handoff(["lineage", "ship/pack"]));
+}
+
+#[test]
+fn a_plan_that_was_submitted_is_the_same_when_what_it_takes_is_gone() {
+    let ground = designed();
+    let file = ground.plan("build", &build());
+    ground.env.handoff(["submit", &file]).success();
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
+    ground.env.handoff(["submit", &file]).success();
+    ground.env.handoff(["run", &file]).success();
+    assert_eq!(ground.env.handoff(["cat", "build/make:outputs/spec.md"]).success(), "spec\n");
+}
+
+#[test]
+fn a_later_checkpoint_changes_nothing() {
+    let ground = designed();
+    ground.submit("build", &build());
+    ground.env.write("state.json", r#"{"step":2}"#);
+    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    ground.env.handoff(["run", "build"]).success();
+    assert_eq!(ground.env.handoff(["cat", "build/make:outputs/state"]).success(), r#"{"step":1}"#);
+    ground.ends_intact("build");
+}
+
+#[test]
+fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
+    let ground = designed();
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+    ground.env.handoff(["push"]).success();
+    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    ground.env.handoff_in("clone", ["fetch"]).success();
+    let needs = json!({ "spec.md": of_run("origin/design", "write", &output("spec.md")) });
+    let file = ground.plan("theirs", &[consumer("make", &needs)]);
+    let said = ground.env.handoff_in("clone", ["submit", &file]).exit(0);
+    assert!(said.stderr.contains("origin/design is by a key that is not known here"), "{}", said.stderr);
+    ground.env.handoff_in("clone", ["run", "theirs"]).success();
+    let said = ground.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
+    assert!(said.contains("not known to you") && said.contains("run design"), "{said}");
+    // Whoever knows it says so; whoever finds it revoked does not take from it, nor trust what did.
+    let line = ground.env.handoff(["key"]).success();
+    ground.env.write("home/signers", &line);
+    let signers = ground.path("home/signers").display().to_string();
+    ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
+    let said = ground.env.handoff_in("clone", ["verify", "theirs"]).success();
+    assert!(said.contains("trusted as"), "{said}");
+    let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
+    let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
+    ground.env.write("home/revoked", &format!("{fingerprint}\n"));
+    let said = ground.env.handoff_in("clone", ["verify", "theirs", "--revoked", "../home/revoked"]).exit(3).stdout;
+    assert!(said.contains("UNTRUSTED") && said.contains("@run/origin/design/write"), "{said}");
+    let revoked = ground.path("home/revoked").display().to_string();
+    ground.env.git_in("clone", ["config", "handoff.revoked", &revoked]).success();
+    let file = ground.plan("again", &[consumer("make", &needs)]);
+    let said = ground.env.handoff_in("clone", ["submit", &file]).exit(1);
+    assert!(said.stdout.contains("bad-source") && said.stdout.contains("revoked"), "{}", said.stdout);
+}
+
+#[test]
+fn what_is_not_to_be_taken_is_refused_with_its_place() {
+    let ground = designed();
+    let red = json!({ "id": "red", "executor": "red" });
+    ground.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/x");
+    ground.config("handoff.executor.red.verify", "false");
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    ground.drive("spoilt", &[red, item("bad", "exit 1")]).ends(4);
+    ground.env.handoff(["close", "spoilt"]).success();
+    ground.submit("open", &[item("write", WRITE)]);
+    let id = |said: String| serde_json::from_str::<Value>(&said).unwrap()["checkpoint_id"].clone();
+    ground.env.write("state.json", r#"{"step":2}"#);
+    let second = id(ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success());
+    ground.env.write("state.json", r#"{"step":3}"#);
+    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    let back = format!("login:{}", second.as_str().unwrap());
+    let rolled = id(ground.env.handoff(["rollback", &back]).success());
+    let spec = output("spec.md");
+    let wrong = [
+        ("no run", of_run("desing", "write", &spec)),
+        ("open", of_run("open", "write", &spec)),
+        ("no item", of_run("design", "wirte", &spec)),
+        ("no product", of_run("design", "write", &output("spec.txt"))),
+        ("red", of_run("spoilt", "red", &output("x"))),
+        ("not done", of_run("spoilt", "bad", &json!({ "kind": "patch" }))),
+        ("a schema", of_run("design", "write", &json!({ "kind": "document", "name": "d", "schema": "d@1" }))),
+        ("no name", of_run("../x", "write", &spec)),
+        ("no item's name", of_run("design", "@write", &spec)),
+        ("written into from", json!({ "from": "@run/design/write", "select": spec })),
+        ("both", json!({ "run": "design", "thread": "login", "from": "write", "select": spec })),
+        ("no item said", json!({ "run": "design", "select": spec })),
+        ("no thread", of_thread("logon", &output("state"))),
+        ("no such thing", of_thread("login", &json!({ "kind": "patch" }))),
+        ("no packet", of_thread("login", &output("packet.json"))),
+        ("no checkpoint's name", json!({ "thread": "login", "from": "first", "select": output("state") })),
+        ("no checkpoint", json!({ "thread": "login", "from": "7-0c3b84d1aa07", "select": output("state") })),
+        ("gone back", json!({ "thread": "login", "from": rolled, "select": output("state") })),
+    ];
+    let mut said = String::new();
+    for (what, need) in wrong {
+        let file = ground.plan("build", &[consumer("make", &json!({ "it": need }))]);
+        let refused = ground.env.handoff(["submit", &file]).exit(1);
+        let lines: Vec<&str> = refused.stdout.lines().filter(|line| line.contains(" at ")).collect();
+        said += &[what, ": ", &lines.join("\n  "), "\n"].concat();
+    }
+    assert_output!("elsewhere_refused", said);
+    assert!(!ground.refs().contains("runs/build"));
+    // The latest is what it went back to.
+    ground.submit("build", &[consumer("make", &json!({ "state": of_thread("login", &output("state")) }))]);
+    ground.env.handoff(["run", "build"]).success();
+    assert_eq!(ground.env.handoff(["cat", "build/make:outputs/state"]).success(), r#"{"step":2}"#);
+}
+
+#[test]
+fn types_are_held_against_each_other_across_runs() {
+    let ground = Ground::new();
+    let mut write = item("write", WRITE);
+    write["produces"] = json!([{ "kind": "output", "path": "spec.md", "type": "spec" }]);
+    ground.drive("design", &[write]).ends(0);
+    ground.env.write("home/reader.json", r#"{"consumes":{"spec.md":"prose"}}"#);
+    ground.config("handoff.shape.reader.path", &ground.path("home/reader.json").display().to_string());
+    let mut make = consumer("make", &json!({ "spec.md": of_run("design", "write", &output("spec.md")) }));
+    make["subagentShape"] = json!("reader");
+    let file = ground.plan("build", &[make]);
+    let said = ground.env.handoff(["validate", &file]).exit(1);
+    let said = format!("{}{}", said.stdout, said.stderr);
+    assert!(said.contains("type-mismatch") && said.contains("it is spec, and prose is wanted"), "{said}");
+}
+
+#[test]
+fn only_the_plan_itself_takes_from_elsewhere() {
+    let ground = designed();
+    let need = json!({ "it": of_run("design", "write", &output("spec.md")) });
+    let rule = json!({ "id": "more", "when": { "items": [{ "item": "a", "is": "done" }] },
+                       "create": { "executor": "command", "inputs": { "command": "true" }, "needs": need } });
+    let plan = json!({ "id": "grown", "openEnded": true, "items": [item("a", "true")], "rules": [rule] });
+    ground.env.write("plan.json", &plan.to_string());
+    let said = ground.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
+    assert!(said.contains("is sealed at submit"), "{said}");
+    let plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
+    ground.env.write("plan.json", &plan.to_string());
+    ground.env.handoff(["submit", "../plan.json"]).success();
+    ground.env.write("more.json", &json!({ "id": "open", "items": [consumer("b", &need)] }).to_string());
+    let said = ground.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;
+    assert!(said.contains("is sealed at submit"), "{said}");
+}
+
+#[test]
+fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from() {
+    let ground = designed();
+    ground.drive("build", &build()).ends(0);
+    // The same beginning, another end: its only item is cancelled.
+    let tip = ground.tip("design").unwrap();
+    let first = ground.env.git(["rev-list", "--max-parents=0", &tip]).success();
+    ground.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
+    let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
+    assert!(said.contains("run design") && said.contains("here, but not to its seal"), "{said}");
+    // Another run of that name is another run.
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
+    let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
+    assert!(said.contains("not here; its seal and a proof stand for it"), "{said}");
+}
+
+#[test]
+fn a_secret_does_not_cross() {
+    let ground = Ground::new();
+    ground.drive("design", &[item("write", "mkdir outputs; echo hunter2-and-more >outputs/spec.md")]).ends(0);
+    ground.config("handoff.executor.x.command", "true");
+    ground.config("handoff.executor.x.secretEnv", "TOKEN");
+    let need = json!({ "it": of_run("design", "write", &output("spec.md")) });
+    let file = ground.plan("build", &[consumer("make", &need)]);
+    let mut command = ground.env.command(crate::common::program_path(), "repo");
+    command.args(["submit", &file]).env("TOKEN", "hunter2-and-more");
+    let said = ground.env.ended(command).exit(1).stdout;
+    assert!(said.contains("secret-found") && !said.contains("hunter2"), "{said}");
+    assert!(!ground.refs().contains("runs/build"));
+}
