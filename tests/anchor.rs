@@ -28,7 +28,7 @@ pub(super) fn forge(env: &Environment) {
         env.git(["update-ref", "-d", reference]).success();
     }
     env.handoff(["run", "plan.json"]).success();
-    assert!(env.handoff(["verify", "--anchor", "local", RUN]).success().contains("✓ TAMPER-DETECTING"));
+    assert!(env.handoff(["verify", "--anchor", "local", RUN]).success().contains("✓ INTACT · tamper-detecting"));
 }
 
 /// Returns a report, which must end like this.

@@ -5,6 +5,7 @@ pub(crate) mod bundle_json;
 mod bundle_json_fields;
 mod documents;
 mod eddsa;
+mod expected;
 mod false_alarms;
 mod letter;
 mod objects;

@@ -39,4 +39,11 @@ cd "$scratch/repository"
 show git handoff fetch
 show git handoff run approvals-1
 show git handoff cat approvals-1/change::commit:outputs/prices.txt
+# Whose keys those are is for this repository to say.
+{
+	git handoff key
+	printf 'bob %s\n' "$(cat "$scratch/bob.pub")"
+	printf 'carol %s\n' "$(cat "$scratch/carol.pub")"
+} >"$scratch/signers"
+git config gpg.ssh.allowedSignersFile "$scratch/signers"
 show git handoff verify approvals-1

@@ -72,12 +72,16 @@ impl Repository {
 }
 
 impl<'r> Verification<'r> {
-    /// Takes every run of this repository, and every one that something holds as ours.
+    /// Takes every run of this repository, every one that something holds as ours, and every one that was fetched.
     pub fn all(self) -> Result<RunsToVerify<'r>, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let own_key = self.options.own_key.as_deref();
         let held = held::look_up((&self.repository.store, own_key), &logs, (&self.anchors, &self.means))?;
-        Ok(RunsToVerify { with: self, logs, targets: held.targets, missed: held.missed })
+        let mut targets = held.targets;
+        let mut fetched = Target::all_fetched(&self.repository.store).map_err(target::Error::from)?;
+        fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
+        targets.extend(fetched);
+        Ok(RunsToVerify { with: self, logs, targets, missed: held.missed })
     }
 
     /// Verifies one run that is here.

@@ -138,6 +138,11 @@ impl Failure {
         self.hint(hints::mend_lock()).race()
     }
 
+    /// Nothing was there to verify, which is no pass.
+    pub(crate) fn nothing_verified(message: &str) -> Self {
+        Self { exit: 3, ..Self::refused("nothing-verified", message.to_owned()) }
+    }
+
     /// Somebody else was first.
     pub(crate) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint(hints::again())

@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let runs = with.all()?;
     if runs.is_empty() {
-        output.note("there are no runs here");
+        return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }
     let mut ending = report(&runs, arguments, output)?;
     for missed in runs.missed {
@@ -172,29 +172,23 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 fn report(runs: &RunsToVerify<'_>, arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for (at, report) in runs.reports().enumerate() {
-        ending = ending.or_worse(print(&report?, at, arguments, output));
+        ending = ending.or_worse(print(report?, at, arguments, output));
     }
     Ok(ending)
 }
 
-fn print(report: &Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
+fn print(mut report: Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
+    let layers: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
+    let unmet = report.require(arguments.claim(), &layers);
     output.report(at, || report.to_json(), |color| report.painted(color));
-    let required: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
-    let less = report.less_than(&required);
-    if let Some((sandbox, layer)) = less {
-        output.note(&format!("{layer} was required, and there are attempts whose sandbox was `{sandbox}`"));
+    if let Some(unmet) = unmet {
+        output.note(&unmet);
     }
-    if report.proves(arguments.claim()) {
-        return match less {
-            Some(_) => Ending::CheckFailed,
-            None if report.is_partial() && !arguments.allow_partial => Ending::NotAllDone,
-            None => Ending::Done,
-        };
+    match report.intact {
+        false => Ending::CheckFailed,
+        true if report.is_partial() && !arguments.allow_partial => Ending::NotAllDone,
+        true => Ending::Done,
     }
-    if report.intact {
-        output.note("tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite");
-    }
-    Ending::CheckFailed
 }
 
 /// Checks a proof, and a file or an earlier root against it.
@@ -206,7 +200,7 @@ fn proof(path: &Path, arguments: &Arguments, with: &Verification<'_>, output: &m
     })?;
     let file = arguments.file.as_deref().map(digest).transpose()?;
     let report = with.proof(&proof, Beside { file, since_root: arguments.since_root })?;
-    Ok(print(&report, 0, arguments, output))
+    Ok(print(report, 0, arguments, output))
 }
 
 /// Returns what a file is by its bytes.
@@ -229,5 +223,5 @@ fn bundle_json(
         let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
         Failure::refused("bad-bundle", what).hint(hints::export_bundle())
     })?;
-    Ok(print(&report, 0, arguments, output))
+    Ok(print(report, 0, arguments, output))
 }

@@ -17,6 +17,7 @@ mod rule;
 pub(crate) use draft::{Draft, DraftItem, ItemPath};
 pub(crate) use rule::{DraftRule, check_ids, read_rules};
 
+use crate::model::format;
 use crate::model::json::{self, JsonPath};
 use crate::model::plan::{Item, Plan};
 use crate::model::problem::{Code, Problem};
@@ -45,6 +46,12 @@ pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
         Some(plan) if problems.is_empty() => Ok(plan),
         _ => Err(problems),
     }
+}
+
+/// Returns whether two files hold the same plan, in whatever form: what they say is the same in canonical JSON.
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let canonical = |bytes| json::parse(bytes).ok().map(|value| format::canonical(&value));
+    one == other || canonical(one).is_some_and(|one| Some(one) == canonical(other))
 }
 
 /// Reads one normalised item, as [`Item::to_json`] wrote it.

@@ -7,6 +7,7 @@ use crate::git::store::{self, Batch, Edit, Store};
 use crate::git::{program, refs};
 use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::ledger::log::{self, Record};
+use crate::model::bounds;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::{Digest, Oid};
 use crate::model::elsewhere::Import;
@@ -15,6 +16,7 @@ use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::plan::{Need, Plan};
 use crate::model::role::Role;
+use crate::plan;
 use crate::plan::validate::ValidPlan;
 
 use super::imports::Found;
@@ -115,10 +117,18 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
         return Err(Error::Different(run.clone()));
     };
     // The words of a stranger under our id are not our run, whatever plan they carry.
-    if first.plan != Digest::of(valid.bytes()) || !first.writers.contains(&writer.signer.fingerprint()) {
+    let is_same = first.plan == Digest::of(valid.bytes())
+        || sealed_plan(writer, links[0].tree)?.is_some_and(|sealed| plan::is_same(&sealed, valid.bytes()));
+    if !is_same || !first.writers.contains(&writer.signer.fingerprint()) {
         return Err(Error::Different(run.clone()));
     }
     Ok(Some(Submitted { run: run.clone(), created: false }))
+}
+
+/// Returns the bytes of the plan that a run was submitted with.
+fn sealed_plan(writer: &Writer, tree: Oid) -> Result<Option<Vec<u8>>, Error> {
+    let blob = writer.store.blob_at(tree, format::PLAN)?;
+    Ok(blob.map(|blob| writer.store.read_blob_of(blob, bounds::PLAN)).transpose()?)
 }
 
 fn first_entry(

@@ -26,6 +26,22 @@ impl Target {
         Self { reference: format::run_ref(&run), run }
     }
 
+    /// Returns all runs that were fetched, in the order of their refs.
+    pub fn all_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
+        let listed = refs::list(store, format::FETCHED_REFS)?.into_iter();
+        let run = |(reference, _): (String, Oid)| {
+            let place = Place::fetched(&reference).map(|(_, place)| place).filter(|place| place.kind == Kind::Run)?;
+            Some(Self { run: RunId::parse(&place.name).ok()?, reference })
+        };
+        Ok(listed.filter_map(run).collect())
+    }
+
+    /// Returns what the run is called here: its id, with the remote before it where it was fetched.
+    pub fn name(&self) -> String {
+        let remote = Place::fetched(&self.reference).map(|(remote, _)| format!("{remote}/"));
+        format!("{}{}", remote.unwrap_or_default(), self.run)
+    }
+
     /// Returns whether the run is ours, and not one that was fetched.
     pub fn is_own(&self) -> bool {
         self.reference == format::run_ref(&self.run)

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::git::refs;
 use crate::ledger::{chain, log};
 use crate::model::decision::{About, LogDecided};
 use crate::model::digest::Digest;
 use crate::model::entry::Role;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
-use crate::model::place::{Kind, Place};
+
 use crate::model::state::RunState;
 use crate::repository::Repository;
 
@@ -52,20 +51,16 @@ impl Repository {
         let key = self.own_fingerprint();
         let mut waiting = Waiting { schema: "git-handoff.waiting/1", items: Vec::new(), unreadable: Vec::new() };
         let own = own_runs(&self.store)?;
-        let fetched = refs::list(&self.store, format::FETCHED_REFS)?.into_iter().filter_map(|(reference, _)| {
-            let (remote, place) = Place::fetched(&reference)?;
-            let run = (place.kind == Kind::Run).then(|| RunId::parse(&place.name).ok()).flatten()?;
-            Some((format!("{remote}/{run}"), run, reference))
-        });
+        let fetched = Target::all_fetched(&self.store)?;
         // Of a run that came back from a remote, ours is the one to decide on.
         let ours: BTreeSet<RunId> = own.iter().cloned().collect();
-        let fetched: Vec<_> = fetched.filter(|(_, run, _)| !ours.contains(run)).collect();
-        let own = own.into_iter().map(|run| (run.to_string(), run.clone(), format::run_ref(&run)));
-        for (name, run, reference) in own.chain(fetched) {
-            if steer::is_sealed(&self.store, &reference) {
+        let fetched = fetched.into_iter().filter(|target| !ours.contains(&target.run));
+        for target in own.into_iter().map(Target::own).chain(fetched) {
+            let name = target.name();
+            if steer::is_sealed(&self.store, &target.reference) {
                 continue;
             }
-            let view = match (Target { run, reference }).view(&self.store) {
+            let view = match target.view(&self.store) {
                 Ok(view) => view,
                 Err(error) => {
                     waiting.unreadable.push(format!("{name}: {error}"));

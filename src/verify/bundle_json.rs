@@ -20,8 +20,9 @@ use crate::model::format;
 use crate::model::json;
 use crate::model::problems::Problems;
 
+use super::facts::Facts;
 use super::findings::{Findings, Verdict, counted};
-use super::report::{Facts, Report, State, Verdicts};
+use super::report::{Report, State, Verdicts};
 use super::rows::Rows;
 use super::signature::{self, Signature, Signed, Writers};
 use super::{Options, Signers};
@@ -71,6 +72,7 @@ pub fn verify_bundle_json(
         content: Verdict::not_applicable("the format carries no product's bytes"),
     };
     let facts = Facts {
+        remote: None,
         run: bundle.run.to_owned(),
         sealed: bundle.records.iter().any(|record| record.kind == COMPLETED),
         entries: bundle.records.len() as u64,

@@ -158,7 +158,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         sandbox: evidence.sandbox,
         outcome,
     };
-    judged.report(super::report::Facts::of(case), evidence.distrust)
+    judged.report(super::facts::Facts::of(case), evidence.distrust)
 }
 
 /// Why a chain must not be continued.

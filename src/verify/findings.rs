@@ -103,6 +103,8 @@ pub(super) struct Verdict {
     pub(super) detail: String,
     /// Whether it could say more with objects that are not here.
     pub(super) incomplete: bool,
+    /// Whether it fails only because the verifier expected something else, and nothing contradicts the run.
+    pub(super) mismatch: bool,
 }
 
 impl Verdict {
@@ -114,12 +116,17 @@ impl Verdict {
         Self::of(State::Failed, detail.into(), false)
     }
 
+    /// What the verifier expected does not hold.
+    pub(super) fn mismatch(detail: impl Into<String>) -> Self {
+        Self { mismatch: true, ..Self::failed(detail) }
+    }
+
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
         Self::of(State::NotApplicable, detail.into(), false)
     }
 
     fn of(state: State, detail: String, incomplete: bool) -> Self {
-        Self { state, detail: cut_to(detail, LONGEST), incomplete }
+        Self { state, detail: cut_to(detail, LONGEST), incomplete, mismatch: false }
     }
 
     pub(super) fn incomplete(detail: impl Into<String>) -> Self {

@@ -9,9 +9,9 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Entry;
 use crate::model::name::RunId;
 
+use super::facts::Facts;
 use super::findings::Verdict;
 use super::reader::Link;
-use super::report::Facts;
 use super::rows::Rows;
 use super::{AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, content};
 

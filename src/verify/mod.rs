@@ -10,6 +10,7 @@ mod bundle_json;
 mod chain;
 mod content;
 mod continuable;
+mod facts;
 mod findings;
 mod gate;
 mod growth;
@@ -46,6 +47,7 @@ mod witness;
 pub use bundle::{Bundle, BundleError, ChainReport};
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Begun, Continuable, Refusal, continuable, continuable_on};
+pub use facts::Decided;
 pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
@@ -55,7 +57,7 @@ pub use pipelines::Told;
 pub use proof::{Beside, verify_proof};
 pub use proven::Proven;
 pub use received::{Chain, received};
-pub use report::{Claim, Decided, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
+pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
@@ -79,8 +81,9 @@ use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 use anchor::Anchor;
+use facts::Facts;
 use findings::Verdict;
-use report::{Facts, Verdicts};
+use report::Verdicts;
 use run_chain::RunChain;
 use taken::Taken;
 

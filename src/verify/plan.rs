@@ -41,8 +41,20 @@ impl Replay {
     }
 }
 
-/// Reads the plan and replays the entries over it.
+/// Reads the plan, replays the entries over it, and holds the run against what the verifier expects of it.
 pub(super) fn replay(case: &Case<'_>, taken: &[Taken]) -> Replay {
+    let mut replay = told(case, taken);
+    let expects = case.options.plan.is_some() || case.options.base.is_some();
+    if let (true, true, Some(submitted)) = (expects, replay.verdict.state != State::Failed, case.chain.submitted()) {
+        let sealed = case.chain.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
+        if let Some(why) = unexpected(submitted, sealed.and_then(Result::ok).as_deref(), case.options) {
+            replay.verdict = Verdict::mismatch(why);
+        }
+    }
+    replay
+}
+
+fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
     if let Some(cut_off) = case.cut_off() {
         return Replay::without_plan(cut_off);
     }
@@ -150,19 +162,23 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
         (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
     ];
     held.iter().filter(|(holds, _)| !holds).for_each(|(_, why)| findings.add(format!("entry 0: {why}")));
-    check_asked(submitted, case.options, findings);
 }
 
-/// Holds entry 0 against the plan and the base that the verifier asked for.
-pub(super) fn check_asked(submitted: &RunSubmitted, options: &Options, findings: &mut Findings) {
-    if let Some(given) = options.plan.as_ref().map(|bytes| Digest::of(bytes))
-        && given != submitted.plan
+/// Says what of the plan and the base that the verifier expects entry 0 does not have; `sealed` are the bytes of the plan, where they are
+/// at hand. The same plan in another form is the same plan.
+pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, options: &Options) -> Option<String> {
+    let mut why = Vec::new();
+    if let Some(given) = &options.plan
+        && Digest::of(given) != submitted.plan
+        && !sealed.is_some_and(|sealed| crate::plan::is_same(sealed, given))
     {
-        findings.add(format!("the run is of plan {}, not of the given one, {}", submitted.plan.short(), given.short()));
+        let (is, wanted) = (submitted.plan.short(), Digest::of(given).short());
+        why.push(format!("the run is of plan {is}, not of the given one, {wanted}"));
     }
     if let Some(given) = options.base.filter(|given| *given != submitted.base) {
-        findings.add(format!("the run starts from {}, not from {}", short(submitted.base), short(given)));
+        why.push(format!("the run starts from {}, not from {}", short(submitted.base), short(given)));
     }
+    (!why.is_empty()).then(|| why.join("; "))
 }
 
 /// Refuses a plan that no submit would have let through and that a replay could be fooled with.

@@ -20,8 +20,9 @@ use crate::model::role::Keys;
 use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
+use super::facts::{Facts, decisions};
 use super::findings::{Findings, Verdict};
-use super::report::{Facts, Report, Since, Verdicts, decisions};
+use super::report::{MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
 use super::rows::Rows;
 use super::said;
 use super::signature::{self, Signature, Signed, Writers};
@@ -67,8 +68,9 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     };
     let report = judged.report(evidence.facts(), signature.distrust);
     let headline = match report.headline {
+        UNKNOWN_KEY => "PROVEN · unknown key",
         _ if report.intact => "PROVEN",
-        "NOT ANCHORED" | "UNTRUSTED" => report.headline,
+        "NOT ANCHORED" | "UNTRUSTED" | MISMATCH => report.headline,
         _ => "NOT PROVEN",
     };
     let since = proof.since.as_ref().map(|since| Since {
@@ -102,6 +104,7 @@ impl<'p> Revealed<'p> {
         let submitted = self.first.submitted();
         Facts {
             run: self.proof.run.to_string(),
+            remote: None,
             sealed: self.last.sealed().is_some(),
             entries: self.proof.entries,
             root: Some(self.proof.root),
@@ -364,10 +367,8 @@ impl<'p> Revealed<'p> {
         let Some(submitted) = self.first.submitted() else {
             return Verdict::not_applicable("there is no entry 0 that names a plan");
         };
-        let mut findings = Findings::default();
-        super::plan::check_asked(submitted, options, &mut findings);
-        if findings.first().is_some() {
-            return findings.verdict(false, String::new);
+        if let Some(why) = super::plan::unexpected(submitted, None, options) {
+            return Verdict::mismatch(why);
         }
         Verdict::not_applicable("named by entry 0; this needs the run")
     }

@@ -38,6 +38,7 @@ impl Report {
             "run": self.run,
             "sealed": self.sealed,
             "intact": self.intact,
+            "trusted": self.is_trusted(),
             "claim": self.claim.as_str(),
             "guarantee": self.guarantee.as_str(),
             "failure": self.failure.map(Failure::as_str),
@@ -50,6 +51,9 @@ impl Report {
             "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
             "sandbox": self.sandbox,
         });
+        if let Some(remote) = &self.remote {
+            report["remote"] = json!(remote);
+        }
         if let Some(rules) = self.rules {
             report["rules"] = json!(rules);
         }
@@ -94,8 +98,9 @@ impl Report {
     /// Returns the report as lines for people, in colour where that is wanted.
     pub fn painted(&self, color: bool) -> Painted {
         let paint = |state| color.then(|| shade(state));
-        let title = line(&format!("git handoff verify · {}", self.run));
-        let text = headed(&title, self.intact, self.headline, color);
+        let place = self.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
+        let title = line(&format!("git handoff verify · {place}{}", self.run));
+        let text = headed(&title, self.standing(), self.headline, color);
         let text =
             if self.is_partial() { text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow)) } else { text };
         let mut text = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
@@ -146,6 +151,15 @@ impl Report {
         }
         let footer = self.footer();
         if footer.is_empty() { text } else { text.words(&footer).end() }
+    }
+
+    /// Returns how good it is as a whole: only what is intact by known keys, and all done and green, is good.
+    fn standing(&self) -> State {
+        match self.intact {
+            false => State::Failed,
+            true if self.is_partial() || !self.is_trusted() => State::NotApplicable,
+            true => State::Ok,
+        }
     }
 
     /// Says who decided what; whose key it is, as far as the verifier knows.
@@ -272,6 +286,8 @@ impl Failure {
             Self::Plan => "plan",
             Self::Handoff => "handoff",
             Self::Content => "content",
+            Self::Mismatch => "mismatch",
+            Self::Required => "required",
             Self::NotSealed => "not-sealed",
             Self::Incomplete => "incomplete",
         }
@@ -292,9 +308,8 @@ fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
 }
 
 /// Begins the first line of a report, with its verdict.
-fn headed(title: &str, intact: bool, headline: &str, color: bool) -> Painted {
+fn headed(title: &str, state: State, headline: &str, color: bool) -> Painted {
     let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
-    let state = if intact { State::Ok } else { State::Failed };
     let headline = format!("{} {headline}", state.mark());
     Painted::from(title).words(&" ".repeat(pad)).painted(&headline, color.then(|| shade(state)))
 }

@@ -4,18 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::ledger::merkle::TreeHead;
 use crate::model::confinement::missing;
-use crate::model::decision::Decision;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::Event;
-use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 
+use super::facts::{Decided, Facts};
 use super::findings::Verdict;
 use super::origins::TakenFrom;
-use super::pipelines::{self, Told};
+use super::pipelines::Told;
 use super::rows::Rows;
 use super::witness::{Anchored, Standing, Timed};
-use super::{Case, root};
 
 /// How strong the place is that holds a run's root outside the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +32,11 @@ impl Guarantee {
         holding.map(|anchored| anchored.guarantee).max().unwrap_or(Self::Detect)
     }
 }
+
+/// What a report is headed by whose key nobody configured an opinion about.
+pub(super) const UNKNOWN_KEY: &str = "INTACT · unknown key";
+/// What a report is headed by that is not what was expected or required.
+pub(super) const MISMATCH: &str = "MISMATCH";
 
 /// What an intact run proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,10 @@ pub enum Failure {
     Handoff,
     /// A product's bytes are not those that were handed over.
     Content,
+    /// The run is not the one that the verifier expects, and nothing speaks against it.
+    Mismatch,
+    /// What is required of the run beyond being intact is not met.
+    Required,
     /// The run goes on.
     NotSealed,
     /// Evidence is not in this repository.
@@ -100,6 +106,27 @@ impl Report {
 }
 
 impl Report {
+    /// Holds the report against what is required of it, the claim and the layers that confined each attempt; what is not met is a failure
+    /// of something that is intact otherwise, and is said in a sentence.
+    pub fn require(&mut self, claim: Claim, layers: &[&str]) -> Option<String> {
+        let less = self.less_than(layers).map(|(sandbox, layer)| {
+            format!("{layer} was required, and there are attempts whose sandbox was `{sandbox}`")
+        });
+        let unproven = (self.intact && !self.proves(claim)).then(|| {
+            "tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite".to_owned()
+        });
+        let unmet = less.or(unproven)?;
+        if self.intact {
+            (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
+        }
+        Some(unmet)
+    }
+
+    /// Returns whether every signature is by a key that the verifier trusts.
+    pub fn is_trusted(&self) -> bool {
+        !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted)
+    }
+
     /// Returns whether the evidence holds of something that is not all done and green.
     pub fn is_partial(&self) -> bool {
         self.intact && self.outcome.as_ref().is_some_and(|outcome| !outcome.is_green())
@@ -140,6 +167,8 @@ pub struct Uncovered {
 pub struct Report {
     /// The run, by the name that the evidence gives it.
     pub run: String,
+    /// Whose it is, where it was fetched.
+    pub remote: Option<String>,
     /// Whether a seal stands in the chain.
     pub sealed: bool,
     /// Whether nothing failed and nothing was missing.
@@ -206,65 +235,6 @@ pub(super) struct Verdicts {
     pub(super) outcome: Option<Outcomes>,
 }
 
-/// What a report repeats of the run, verdicts aside.
-pub(super) struct Facts {
-    pub(super) run: String,
-    pub(super) sealed: bool,
-    pub(super) entries: u64,
-    pub(super) root: Option<Digest>,
-    pub(super) so_far: Option<TreeHead>,
-    pub(super) plan: Option<Digest>,
-    pub(super) rules: Option<Digest>,
-    pub(super) pipelines: BTreeMap<String, Digest>,
-    pub(super) blocks: Vec<Told>,
-    pub(super) base: Option<Oid>,
-    pub(super) actor: Option<String>,
-    pub(super) pinned_clock: bool,
-    pub(super) decisions: Vec<Decided>,
-}
-
-/// What somebody decided about an item.
-#[derive(Clone, Debug)]
-pub struct Decided {
-    /// The item.
-    pub item: ItemId,
-    /// What was decided.
-    pub decision: Decision,
-    /// The key that decided; whether it did, row signature says.
-    pub by: String,
-}
-
-/// Returns what people decided, by entries in their order.
-pub(super) fn decisions<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<Decided> {
-    let decided = events.filter_map(|event| match event {
-        Event::ItemDecided(e) => Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone() }),
-        _ => None,
-    });
-    decided.collect()
-}
-
-impl Facts {
-    /// Reads them off a run in a repository.
-    pub(super) fn of(case: &Case<'_>) -> Self {
-        let submitted = case.chain.submitted();
-        Self {
-            run: case.run.to_string(),
-            sealed: case.seal().is_some(),
-            entries: case.chain.links.len() as u64,
-            root: case.seal().filter(|_| !case.chain.cut).map(|seal| root::over(case, seal)),
-            so_far: root::so_far(case),
-            plan: submitted.map(|e| e.plan),
-            rules: submitted.and_then(|e| e.rules),
-            pipelines: pipelines::named(&case.chain).into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
-            blocks: Told::all(&case.chain),
-            base: submitted.map(|e| e.base),
-            actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
-            pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
-            decisions: decisions(case.chain.links.iter().map(|link| &link.entry.event)),
-        }
-    }
-}
-
 impl Report {
     /// Returns what confined some attempt, and the first of the required layers that it had not; none where all attempts had them.
     ///
@@ -284,16 +254,19 @@ impl Verdicts {
         let evident = all_ok && failure.is_none() && trusted && guarantee == Guarantee::ExternalImmutable;
         let claim = if evident { Claim::TamperEvident } else { Claim::TamperDetecting };
         let headline = match failure {
-            None if evident => "TAMPER-EVIDENT",
-            None => "TAMPER-DETECTING",
+            None if evident => "INTACT · tamper-evident",
+            None if !trusted => UNKNOWN_KEY,
+            None => "INTACT · tamper-detecting",
             Some(_) if self.is_tampered(facts.sealed, distrust) => "TAMPERED",
             Some(Failure::AnchorMissing) => "NOT ANCHORED",
             Some(Failure::Signature) => "UNTRUSTED",
+            Some(Failure::Mismatch | Failure::Required) => MISMATCH,
             Some(Failure::NotSealed) => "NOT SEALED",
             Some(_) => "INCOMPLETE",
         };
         Report {
             run: facts.run,
+            remote: facts.remote,
             sealed: facts.sealed,
             intact: failure.is_none(),
             outcome: self.outcome,
@@ -325,7 +298,7 @@ impl Verdicts {
 
     /// Returns whether each row failed.
     fn failed(&self) -> Rows<bool> {
-        self.rows.map(|_, verdict| verdict.state == State::Failed)
+        self.rows.map(|_, verdict| verdict.state == State::Failed && !verdict.mismatch)
     }
 
     /// Returns whether the root is not the one that was sealed; an anchor that holds another fails it as well.
@@ -345,6 +318,7 @@ impl Verdicts {
             (failed.plan, Failure::Plan),
             (failed.handoff, Failure::Handoff),
             (failed.content, Failure::Content),
+            (self.rows.iter().any(|verdict| verdict.mismatch), Failure::Mismatch),
             (!sealed && failed.root, Failure::NotSealed),
             (self.rows.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
         ];

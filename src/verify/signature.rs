@@ -145,6 +145,8 @@ impl Conduct<'_> {
 pub(super) struct Judged {
     pub(super) bad: Findings,
     pub(super) distrusted: Findings,
+    /// That keys are others than the verifier asked for.
+    mismatched: Findings,
     /// The keys that signed, in order of appearance.
     pub(super) signers: Vec<SignerSeen>,
 }
@@ -240,19 +242,25 @@ impl Judged {
             Some(seen) => seen.trusted &= trusted,
             None => self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
         }
-        if let Some(why) = distrust {
-            self.distrusted.add(format!("{what}: the key {key} {why}"));
-        }
+        let Some(why) = distrust else { return };
+        // A key that is only not the one that was asked for is nothing against it.
+        let unasked = Options { signer: None, ..options.clone() };
+        let is_other = options.signer.is_some() && standing(&unasked, key, at, held_since).1.is_none();
+        let findings = if is_other { &mut self.mismatched } else { &mut self.distrusted };
+        findings.add(format!("{what}: the key {key} {why}"));
     }
 }
 
 impl Judged {
     /// Sums up.
     pub(super) fn row(self) -> Signature {
-        let Self { mut bad, distrusted, signers } = self;
+        let Self { mut bad, distrusted, mismatched, signers } = self;
         let distrust = bad.first().is_none() && distrusted.first().is_some();
         bad.extend(&distrusted);
+        let is_other = bad.first().is_none() && mismatched.first().is_some();
+        bad.extend(&mismatched);
         let mut verdict = bad.verdict(false, || detail(&signers));
+        verdict.mismatch = is_other;
         if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
             verdict.state = State::NotApplicable;
         }

@@ -32,7 +32,7 @@ pub struct ThreadReport {
     pub thread: ThreadId,
     /// Whether nothing failed and nothing was missing.
     pub intact: bool,
-    /// The name of the first row that failed, or `incomplete`.
+    /// The name of the first row that failed, `mismatch` where that is only the key that was asked for, or `incomplete`.
     pub failure: Option<&'static str>,
     /// Whether nothing fails but that the key of a valid signature, its own or one that it goes back to, is not to be trusted.
     pub distrust: bool,
@@ -215,6 +215,7 @@ impl<'a> Table<'a> {
         let entries = counted(walked.links.len(), "entry", "entries");
         let checkpoints = counted(walked.trail.checkpoints.len(), "checkpoint", "checkpoints");
         let signature = signed(walked, self.options);
+        let (of_trust, mismatch) = (signature.distrust || signature.verdict.mismatch, signature.verdict.mismatch);
         let lineage = lineage::trace(self, walked);
         let verdicts = ThreadRows {
             chain: chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
@@ -229,15 +230,18 @@ impl<'a> Table<'a> {
         let failure = first.or(incomplete.then_some("incomplete"));
         let fails = rows.map(|_, row| row.state == State::Failed);
         let contradicts = ThreadRows {
-            signature: fails.signature && !signature.distrust,
+            signature: fails.signature && !of_trust,
             lineage: fails.lineage && !lineage.distrust,
             ..fails
         };
+        let contradicts = contradicts.iter().any(|contradicts| *contradicts);
+        // Another key than was asked for is nothing against it.
+        let only_asked = mismatch && !contradicts && !fails.lineage;
         let report = ThreadReport {
             thread: thread.clone(),
             intact: failure.is_none(),
-            failure,
-            distrust: first.is_some() && !contradicts.iter().any(|contradicts| *contradicts),
+            failure: if only_asked { Some("mismatch") } else { failure },
+            distrust: first.is_some() && !contradicts,
             entries: walked.links.len() as u64,
             checkpoints: walked.trail.checkpoints.len() as u64,
             pinned_clock: walked.links.iter().any(|link| link.entry.pinned),

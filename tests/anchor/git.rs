@@ -209,7 +209,7 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
             "{said}"
         );
     }
-    let _ = env.handoff(["verify", "--all", "--anchor", "local"]).exit(0);
+    let _ = env.handoff(["verify", "--all", "--anchor", "local"]).exit(3);
     env.shell("", "mv vault.git elsewhere.git").success();
     let said = env.handoff(["verify", "--all"]).exit(3);
     assert!(said.stderr.contains("the anchor vault does not say what it holds"), "{said}");

@@ -148,7 +148,9 @@ impl Soak {
             }
         }
         for place in ["repo", "other"] {
-            self.handoff(place, &["thread", "verify", "--all"]);
+            let verified = self.calmly(program_path(), place, &["thread", "verify", "--all"]);
+            let sound = verified.is_done() || verified.said.contains("there are no threads here");
+            assert!(sound, "in {place}: {}{}", verified.printed, verified.said);
         }
     }
 

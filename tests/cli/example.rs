@@ -182,6 +182,6 @@ fn the_examples_run_as_they_are() {
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
         assert!(shown.contains(&format!("git handoff verify · {run}")), "{shown}");
-        assert!(shown.contains("✓ TAMPER-DETECTING"), "{shown}");
+        assert!(shown.contains("✓ INTACT · tamper-detecting"), "{shown}");
     }
 }

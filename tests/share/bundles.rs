@@ -51,7 +51,7 @@ fn without_a_log_the_anchor_does_not_apply() {
     env.git(["bundle", "create", "--quiet", "../bare.bundle", RUN_REF]).success();
     let report = env.handoff_in("home", ["verify", "--bundle", "../bare.bundle"]).exit(0);
     assert_eq!(marks(&report), "✓✓✓─✓✓✓✓", "{report}");
-    assert!(report.stdout.contains("TAMPER-DETECTING"), "{report}");
+    assert!(report.stdout.contains("INTACT · tamper-detecting"), "{report}");
     // In a repository that holds the writer's log, that is a witness.
     let report = env.handoff(["verify", "--bundle", "../bare.bundle"]).exit(0);
     assert_eq!(marks(&report), "✓✓✓✓✓✓✓✓", "{report}");

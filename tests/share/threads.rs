@@ -42,7 +42,7 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     hint: git handoff thread verify origin/research
     ");
     assert_output!(env.handoff_in("clone", ["thread", "verify", "origin/research"]), @r"
-    git handoff thread verify · research                            ✓ INTACT  clock pinned
+    git handoff thread verify · research                            ─ INTACT · unknown key  clock pinned
     ✓ chain      1 checkpoint in 1 entry, hash-linked, no gaps
     ─ signature  valid, key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg not known to you
     ✓ anchor     local (detect)
@@ -75,7 +75,7 @@ fn what_a_thread_is_tied_to_comes_along() {
     env.handoff_in("clone", ["fetch", "origin", "research"]).success();
     assert!(!refs(&env, "clone").contains("/runs/"));
     let report = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(0).stdout;
-    assert!(report.contains("tied to 1 run") && report.contains("✓ INTACT"), "{report}");
+    assert!(report.contains("tied to 1 run") && report.contains("─ INTACT · unknown key"), "{report}");
 }
 
 #[test]

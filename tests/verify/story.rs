@@ -36,7 +36,7 @@ fn an_honest_run_is_intact() {
     assert_intact(&report);
     let text = report.to_text(false);
     let wanted = [
-        "git handoff verify · handoff-dag-1                              ✓ TAMPER-DETECTING",
+        "git handoff verify · handoff-dag-1                              ✓ INTACT · tamper-detecting",
         "✓ chain      6 entries, hash-linked, no gaps",
         "✓ anchor     local (detect)",
         "✓ handoff    2 input refs accounted for",

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use git_handoff::model::hints;
 use git_handoff::repository::Trust;
 use git_handoff::thread::verification::Which;
 use git_handoff::verify::ThreadReport;
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let which = if arguments.all { Which::All } else { Which::Named(&arguments.threads) };
     let threads = repository.verify_threads(which, &trust, &mut |text| output.warn(text))?;
     if threads.is_empty() {
-        output.note("there are no threads here");
+        return Err(Failure::nothing_verified("there are no threads here").hint(hints::threads()));
     }
     let mut ending = Ending::Done;
     for (at, report) in threads.reports().enumerate() {

@@ -5,7 +5,8 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::model::printable::{Painted, line};
-use crate::verify::{Ancestor, ThreadReport};
+use crate::verify::report::{MISMATCH, UNKNOWN_KEY};
+use crate::verify::{Ancestor, State, ThreadReport};
 
 use super::{checks, headed, row_line, signer};
 
@@ -28,15 +29,23 @@ impl ThreadReport {
 
     /// Returns the report as lines for people, in colour where that is wanted.
     pub fn painted(&self, color: bool) -> Painted {
+        let trusted = self.signers.iter().all(|signer| signer.trusted);
+        let state = match self.intact {
+            false => State::Failed,
+            true if !trusted => State::NotApplicable,
+            true => State::Ok,
+        };
         let headline = match self.failure {
+            None if !trusted => UNKNOWN_KEY,
             None => "INTACT",
             Some("incomplete") => "INCOMPLETE",
+            Some("mismatch") => MISMATCH,
             Some(_) if self.distrust => "UNTRUSTED",
             Some(_) => "TAMPERED",
         };
         let pinned = if self.pinned_clock { "  clock pinned" } else { "" };
         let title = line(&format!("git handoff thread verify · {}", self.thread));
-        let mut text = headed(&title, self.intact, headline, color).words(pinned).end();
+        let mut text = headed(&title, state, headline, color).words(pinned).end();
         for row in self.rows.iter() {
             text = row_line(text, row, color);
             if row.name == "lineage" {

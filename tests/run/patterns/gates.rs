@@ -175,5 +175,5 @@ fn every_screen_counts_what_counts() {
     assert!(refused.stderr.contains(r#"another item has taken the place of "ship": "ship~2""#), "{refused}");
     ground.env.handoff(["close", "r"]).success();
     let verified = ground.env.handoff(["verify", "r"]).exit(4);
-    assert!(verified.stdout.contains("TAMPER-DETECTING PARTIAL"), "{verified}");
+    assert!(verified.stdout.contains("INTACT · tamper-detecting PARTIAL"), "{verified}");
 }
