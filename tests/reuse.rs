@@ -122,6 +122,54 @@ fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
     assert_eq!(ran(&ground), "red red");
 }
 
+/// A repository in which the schema `list@1` says nothing but lists, and the sealed run `first` of an item that makes no list.
+fn typed() -> (Ground, Value) {
+    let ground = Ground::new();
+    ground.env.write("repo/list.json", r#"{"type":"array"}"#);
+    ground.config("handoff.schema.list@1.path", "list.json");
+    let make = json!({ "id": "make", "executor": "command", "inputs": {
+        "command": "echo make >>$HOME/../runs; mkdir outputs; echo '{}' >outputs/report",
+    } });
+    ground.drive("first", std::slice::from_ref(&make)).ends(0);
+    assert_eq!(ran(&ground), "make");
+    (ground, make)
+}
+
+#[test]
+fn what_an_item_declares_is_asked_of_what_is_taken() {
+    let (ground, make) = typed();
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    let list = json!({ "kind": "output", "path": "report", "schema": "list@1" });
+    let document = json!({ "kind": "document", "name": "notes", "path": "report" });
+    let typed = json!({ "kind": "document", "name": "notes", "path": "report", "schema": "list@1" });
+    // Another that is not handed over, one that is no list, and documents, which the other run had not.
+    let cases = [
+        ("missing", json!({ "kind": "output", "path": "other" }), 4),
+        ("list", list, 4),
+        ("document", document.clone(), 0),
+        ("typed", typed, 4),
+    ];
+    for (run, declared, code) in cases {
+        let mut item = make.clone();
+        item["produces"] = json!([declared]);
+        ground.submit(run, &[item]);
+        ground.env.handoff(["run", run, "--reuse"]).ends(code);
+        assert_eq!(ran(&ground), "make", "{run}");
+    }
+    // One with the document is taken from by those that declare it, and by no others.
+    let mut item = make.clone();
+    item["produces"] = json!([document]);
+    ground.submit("again", &[item]);
+    ground.env.handoff(["run", "again", "--reuse"]).success();
+    assert_eq!(ran(&ground), "");
+    ground.submit("plain", &[make]);
+    ground.env.handoff(["run", "plain", "--reuse"]).success();
+    assert_eq!(ran(&ground), "");
+    for run in ["document", "again", "plain"] {
+        ground.env.handoff(["verify", run]).success();
+    }
+}
+
 #[test]
 fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     let (ground, items) = sealed();

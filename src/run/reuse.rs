@@ -110,11 +110,13 @@ fn candidates(store: &Store, target: &Target) -> Vec<Candidate> {
 }
 
 impl Reusable {
-    /// Finds an item that had just what this manifest says to do, in a run that may be taken from.
-    pub fn find(&mut self, manifest: &Manifest) -> Option<Found> {
+    /// Finds an item that had just what this manifest says to do, in a run that may be taken from, and whose products fit.
+    ///
+    /// A manifest does not say what an item declares to hand over, so that `fit` is to be asked.
+    pub fn find(&mut self, manifest: &Manifest, fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool) -> Option<Found> {
         let candidates = self.tasks.get(&task(manifest))?.clone();
         candidates.into_iter().find_map(|candidate| {
-            if !self.is_sound(&candidate) {
+            if !self.is_sound(&candidate) || !fit(&candidate.products) {
                 return None;
             }
             let Candidate { run, reference, item, manifest, products, verify, blocks } = candidate;
