@@ -69,6 +69,26 @@ fn a_check_that_hands_nothing_over_is_not_made_again_either() {
 }
 
 #[test]
+fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
+    let (ground, mut items) = sealed();
+    // Between two items that are taken another one has the seal without its signature.
+    let forge = "cd $HOME/../repo; run=refs/handoff/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
+                 git update-ref $run $(git hash-object -t commit -w ../forged)";
+    items.push(
+        json!({ "id": "between", "executor": "command", "inputs": { "command": forge }, "depends_on": ["build"] }),
+    );
+    items[1]["depends_on"] = json!(["between"]);
+    ground.submit("second", &items);
+    let before = ground.env.git(["rev-parse", "refs/handoff/runs/first"]).success();
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    assert_ne!(ground.env.git(["rev-parse", "refs/handoff/runs/first"]).success(), before);
+    ground.env.handoff(["verify", "first"]).ends(3);
+    assert_eq!(ran(&ground), "");
+    let said = ground.env.handoff(["verify", "second"]).success();
+    assert!(said.contains("2 items of other runs proven"), "{said}");
+}
+
+#[test]
 fn without_being_told_to_everything_is_run() {
     let (ground, items) = sealed();
     ground.drive("second", &items).ends(0);
