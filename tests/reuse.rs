@@ -4,6 +4,7 @@
 
 mod forged;
 
+use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
@@ -86,6 +87,30 @@ fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
     assert_eq!(ran(&ground), "");
     let said = ground.env.handoff(["verify", "second"]).success();
     assert!(said.contains("2 items of other runs proven"), "{said}");
+}
+
+#[test]
+fn nobody_is_told_that_what_was_taken_was_made() {
+    let (ground, items) = sealed();
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    let reused = |run: &str| {
+        let lines = ground.env.handoff(["export", run, "--format", "in-toto"]).success();
+        let statement = |line: &str| {
+            let envelope: Value = serde_json::from_str(line).unwrap();
+            let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
+            let statement: Value = serde_json::from_slice(&payload).unwrap();
+            statement["predicate"]["runDetails"]["byproducts"][1]["annotations"]["reused"].clone()
+        };
+        lines.lines().map(statement).collect::<Vec<_>>()
+    };
+    assert!(reused("first").iter().all(Value::is_null));
+    for reused in reused("second") {
+        assert_eq!(reused["run"], "first");
+    }
+    ground.env.handoff(["export", "first", "--format", "bundle-json"]).success();
+    let refused = ground.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
+    assert!(refused.contains("took its products from the run first"), "{refused}");
 }
 
 #[test]
