@@ -276,3 +276,52 @@ fn the_way_back_names_everything_once() {
         ground.env.handoff(["lineage", wrong]).ends(code);
     }
 }
+
+#[test]
+fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
+    let (ground, items) = sealed();
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    for hub in ["one", "two"] {
+        ground.env.git_in(".", ["init", "--quiet", "--bare", hub]).success();
+        ground.env.git(["remote", "add", hub, &format!("../{hub}")]).success();
+        ground.env.git(["push", "--quiet", hub, "HEAD:refs/heads/main"]).success();
+        ground.env.handoff(["push", hub]).success();
+    }
+    ground.env.git_in(".", ["clone", "--quiet", "--branch", "main", "--origin", "one", "one", "clone"]).success();
+    ground.env.git_in("clone", ["remote", "add", "two", "../two"]).success();
+    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    ground.env.handoff_in("clone", ["fetch", "one"]).success();
+    ground.env.handoff_in("clone", ["fetch", "two"]).success();
+    let way = |what: &str| ground.env.handoff_in("clone", ["lineage", what]).success();
+    let said = way("one/second/check");
+    assert!(said.contains("first/check  reused") && !said.contains("not here"), "{said}");
+    // Whose copy has been spoilt is passed over while there is another.
+    let forge = "!run=refs/handoff/remotes/one/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
+                 git update-ref $run $(git hash-object -t commit -w ../forged)";
+    ground.env.git_in("clone", ["-c", &format!("alias.forge={forge}"), "forge"]).success();
+    assert_eq!(way("one/second/check"), said);
+    // A run of our own of that name is in each other's way with it, and that is told: nobody takes it for one that is not here.
+    let plan = ground.plan("first", &[counted("check")]);
+    ground.env.handoff_in("clone", ["submit", &plan]).success();
+    ground.env.handoff_in("clone", ["run", "first"]).success();
+    let refused = ground.env.handoff_in("clone", ["lineage", "one/second/check"]).exit(3).stderr;
+    assert!(refused.contains("holds another run by this name"), "{refused}");
+}
+
+#[test]
+fn the_way_back_names_who_wrote_what_was_consumed() {
+    let ground = Ground::new();
+    let notes = json!({ "from": "@documents", "select": { "kind": "document", "name": "notes" } });
+    let make =
+        json!({ "id": "make", "executor": "command", "needs": { "notes": notes }, "inputs": { "command": "true" } });
+    ground.submit("r", &[make]);
+    for (author, text) in [("human:ada", "x"), ("human:bob", "y"), ("human:cy", "x")] {
+        ground.env.write("text", text);
+        ground.env.handoff(["--actor", author, "doc", "put", "r", "notes", "../text"]).success();
+    }
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.write("text", "z");
+    let said = ground.env.handoff(["lineage", "r/make"]).success();
+    assert!(said.contains("by human:cy") && !said.contains("ada"), "{said}");
+}
