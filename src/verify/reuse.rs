@@ -23,8 +23,8 @@ pub(super) struct Reuse<'a> {
     pub(super) seq: u64,
     /// The item.
     pub(super) item: &'a ItemId,
-    /// What was found: who sealed the other run and when by their word, or what is wrong.
-    pub(super) found: Result<(String, Moment), Wrong>,
+    /// What was found: who began and who sealed the other run, and when by their word, or what is wrong.
+    pub(super) found: Result<Vec<(String, Moment)>, Wrong>,
 }
 
 /// Why the products of an item cannot be taken for those of another run.
@@ -61,7 +61,7 @@ fn one(
     objects: &Objects,
     (held, own): (&Slot, Option<&Slot>),
     (e, reused): (&ItemReconciled, &Reused),
-) -> Result<(String, Moment), Wrong> {
+) -> Result<Vec<(String, Moment)>, Wrong> {
     let differs = |why: &str| Wrong::Differs(why.to_owned());
     let read = |slot: &Slot, most, what: &str| match slot.read(objects, case.lazy, most) {
         Some(Ok(bytes)) => Ok(bytes),
@@ -78,8 +78,7 @@ fn one(
     if task(&own) != task(&evidence.manifest) {
         return Err(differs("what was to be done is not what was done there"));
     }
-    let Sealed { dispatch, end, key, at } =
-        proof::sealed(&evidence.proof, &Options::default()).map_err(Wrong::Differs)?;
+    let Sealed { dispatch, end, keys } = proof::sealed(&evidence.proof, &Options::default()).map_err(Wrong::Differs)?;
     let proof = &evidence.proof;
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
         return Err(differs("the proof is of another run, item or root"));
@@ -96,5 +95,5 @@ fn one(
     if (&end.products, &end.verify, &end.blocks) != (&e.products, &e.verify, &e.blocks) {
         return Err(differs("the item of that run handed other products over"));
     }
-    Ok((key, at))
+    Ok(keys)
 }

@@ -157,7 +157,7 @@ pub(super) fn row(case: &Case<'_>, reuses: &[Reuse<'_>], held_since: Option<Mome
     let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
     let of_others = of_others(case.options);
     for Reuse { seq, found, .. } in reuses {
-        if let Ok((key, at)) = found {
+        for (key, at) in found.iter().flatten() {
             judged.see(&format!("entry {seq}: the run that it takes from"), key, *at, (&of_others, held_since));
         }
     }
