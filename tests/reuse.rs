@@ -43,6 +43,8 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_output!("reuse_run", ground.env.handoff(["run", "second", "--reuse"]).exit(0));
     assert_eq!(ran(&ground), "");
     assert_output!("reuse_status", ground.env.handoff(["status", "--json", "second"]));
+    let log = ground.env.handoff(["log", "second"]).success();
+    assert!(log.contains("done, reused from first/build, sealed as "), "{log}");
     assert_output!("reuse_show", ground.env.handoff(["show", "second/check"]));
     assert_output!("reuse_verify", ground.env.handoff(["verify", "second"]));
     ground.passes_fsck();
@@ -108,7 +110,11 @@ fn nobody_is_told_that_what_was_taken_was_made() {
     for reused in reused("second") {
         assert_eq!(reused["run"], "first");
     }
-    ground.env.handoff(["export", "first", "--format", "bundle-json"]).success();
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
+    ground.env.handoff(["apply", "second/build"]).success();
+    ground.env.git(["commit", "--quiet", "--message", "Applied"]).success();
+    let made = ground.env.handoff(["whence", "HEAD"]).success();
+    assert!(made.contains("reused   from first/build, sealed as "), "{made}");
     let refused = ground.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
     assert!(refused.contains("took its products from the run first"), "{refused}");
 }

@@ -1,5 +1,7 @@
 //! Products that were taken from an item of another run, instead of being made again.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -22,6 +24,13 @@ pub struct Reused {
     pub root: Digest,
     /// The digest of the item's `reused.json`, the evidence.
     pub evidence: Digest,
+}
+
+/// In words: `first/build, sealed as 7e4080c9`.
+impl fmt::Display for Reused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}, sealed as {}", self.run, self.item, self.root.short())
+    }
 }
 
 /// What `reused.json` holds: all that shows, with nothing else at hand, that an item of a sealed run was given just the same to do, and
