@@ -5,12 +5,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::bounds;
 use super::digest::Digest;
 use super::format;
 use super::json;
 use super::manifest::Manifest;
 use super::name::{ItemId, RunId};
 use super::proof::Proof;
+
+/// What of `reused.json` may be as heavy as an entry or a manifest: the manifest, two entries that are shown, and the rest of the proof.
+const HEAVY: usize = 4;
 
 /// Where the products of an item come from that was not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +53,11 @@ impl Evidence {
         format::canonical(&json!({ "manifest": self.manifest, "proof": self.proof }))
     }
 
-    /// Reads them back; nothing where they are not exactly what is written.
+    /// Reads them back; nothing where they are not exactly what is written, or heavier than what any evidence consists of.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
+        if !bounds::are_light(bytes, HEAVY) {
+            return None;
+        }
         let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
         let manifest = Manifest::parse(&format::canonical(&fields.remove("manifest")?)).ok()?;
         let proof = Proof::parse(&format::canonical(&fields.remove("proof")?)).ok()?;

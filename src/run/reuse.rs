@@ -127,7 +127,8 @@ impl Reusable {
             let root = proof.root;
             let evidence = Evidence { proof, manifest: there.clone() }.canonical();
             // What no reader takes is never written.
-            (evidence.len() as u64 <= bounds::BLOB).then_some(())?;
+            let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
+            is_read.then_some(())?;
             let reused = Reused { run: hint.run, item: hint.item, root, evidence: Digest::of(&evidence) };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })

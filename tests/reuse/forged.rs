@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::prove;
 use git_handoff::ledger::sign::Signer;
+use git_handoff::model::bounds::CONTAINERS;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product, Verified, VerifiedBy};
 use git_handoff::model::format;
@@ -13,6 +14,7 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::reused::{Evidence, Reused};
 use git_handoff::verify::Options;
+use serde_json::json;
 
 use crate::common::lab::{Lab, assert_fails, blob, key};
 use crate::common::teller::Teller;
@@ -169,6 +171,17 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
         s.evidence.proof.last.commit = s.evidence.proof.last.commit.replace("git-handoff", "git-handof");
     });
     assert_fails(&report, "handoff", "does not hold");
+}
+
+#[test]
+fn evidence_is_not_read_that_is_heavier_than_any_can_be() {
+    let lab = Lab::new();
+    let run = first(&lab);
+    let mut heavy = evidence(&lab, &run, "make");
+    assert!(Evidence::parse(&heavy.canonical()).is_some());
+    // What is shown is a value of anybody's making until it is read as an entry.
+    heavy.proof.shown[0].entry = vec![json!([]); 4 * CONTAINERS].into();
+    assert!(Evidence::parse(&heavy.canonical()).is_none());
 }
 
 #[test]
