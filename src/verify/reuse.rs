@@ -83,6 +83,9 @@ fn one(
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
         return Err(differs("the proof is of another run, item or root"));
     }
+    if proof.product.is_some() {
+        return Err(differs("the proof is of one product, and not of the item"));
+    }
     if dispatch.manifest != Digest::of(&evidence.manifest.canonical()) || evidence.manifest.run != proof.run {
         return Err(differs("the manifest is not the one that the proof shows"));
     }

@@ -12,6 +12,7 @@ use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::plan::ProductKey;
+use git_handoff::model::proof::Handed;
 use git_handoff::model::reused::{Evidence, Reused};
 use git_handoff::verify::Options;
 use serde_json::json;
@@ -130,7 +131,7 @@ fn what_another_run_did_holds_with_its_proof() {
 #[test]
 fn what_another_run_did_not_do_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
-    let bends: [Bend; 9] = [
+    let bends: [Bend; 10] = [
         ("other bytes", |s| s.bytes = Some(b"{}".to_vec()), "is no evidence"),
         (
             "other evidence than the entry names",
@@ -144,6 +145,14 @@ fn what_another_run_did_not_do_does_not_hold() {
             "a check that nobody made",
             |s| s.verify = Some(Verified { passed: true, by: VerifiedBy::Command }),
             "other products",
+        ),
+        (
+            "a proof of a single product",
+            |s| {
+                let (key, is) = s.products.first_key_value().unwrap();
+                s.evidence.proof.product = Some(Handed { key: key.clone(), is: *is });
+            },
+            "of one product",
         ),
         ("fewer products", |s| s.products.clear(), "other products"),
         ("another task", |s| s.item = "other", "is not what was done there"),
