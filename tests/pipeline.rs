@@ -123,6 +123,20 @@ fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
 }
 
 #[test]
+fn what_an_agent_said_against_its_result_stands_whatever_it_says_later() {
+    let ground = ground();
+    add(&ground, "p.agents", &[agent(), capture("patch"), agent()]);
+    // The first time it denies what it did, the second time it does not.
+    let line = r#"grep -q more a.txt; no=$?; echo more >>a.txt; [ $no = 1 ] && w=false || w=true
+        echo '{"verify":{"passed":'$w'}}' >"$HANDOFF_RESULT""#;
+    ground.drive("r", &[item("a", line, "p.agents")]).ends(4);
+    let entry = end(&ground, "r");
+    assert_eq!(entry["verify"], json!({ "passed": false, "by": "self" }));
+    assert_eq!(entry["reason"], "verify-failed: by the worker's own word");
+    ground.ends_intact("r");
+}
+
+#[test]
 fn a_block_that_does_not_pass_ends_the_attempt_with_its_name() {
     let ground = ground();
     add(&ground, "p.gate", &[agent(), gate("echo not yet; exit 3"), capture("patch")]);

@@ -4,6 +4,7 @@
 
 mod forged;
 
+use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
@@ -42,6 +43,8 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_output!("reuse_run", ground.env.handoff(["run", "second", "--reuse"]).exit(0));
     assert_eq!(ran(&ground), "");
     assert_output!("reuse_status", ground.env.handoff(["status", "--json", "second"]));
+    let log = ground.env.handoff(["log", "second"]).success();
+    assert!(log.contains("done, reused from first/build, sealed as "), "{log}");
     assert_output!("reuse_show", ground.env.handoff(["show", "second/check"]));
     assert_output!("reuse_verify", ground.env.handoff(["verify", "second"]));
     ground.passes_fsck();
@@ -66,6 +69,58 @@ fn a_check_that_hands_nothing_over_is_not_made_again_either() {
     assert_eq!(ran(&ground), "check");
     let said = ground.env.handoff(["verify", "second"]).success();
     assert!(said.contains("1 item of other runs proven"), "{said}");
+}
+
+#[test]
+fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
+    let (ground, mut items) = sealed();
+    // Between two items that are taken another one has the seal without its signature.
+    let forge = "cd $HOME/../repo; run=refs/handoff/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
+                 git update-ref $run $(git hash-object -t commit -w ../forged)";
+    items.push(
+        json!({ "id": "between", "executor": "command", "inputs": { "command": forge }, "depends_on": ["build"] }),
+    );
+    items[1]["depends_on"] = json!(["between"]);
+    ground.submit("second", &items);
+    let before = ground.env.git(["rev-parse", "refs/handoff/runs/first"]).success();
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    assert_ne!(ground.env.git(["rev-parse", "refs/handoff/runs/first"]).success(), before);
+    ground.env.handoff(["verify", "first"]).ends(3);
+    assert_eq!(ran(&ground), "");
+    // The copy that is here by now is not what was taken from, which is nothing against what was.
+    let said = ground.env.handoff(["verify", "second"]).exit(3).stdout;
+    assert!(said.contains("✗ MISMATCH") && said.contains("run first, which it took from"), "{said}");
+    ground.env.git(["update-ref", "refs/handoff/runs/first", before.trim()]).success();
+    let said = ground.env.handoff(["verify", "second"]).success();
+    assert!(said.contains("2 items of other runs proven"), "{said}");
+}
+
+#[test]
+fn nobody_is_told_that_what_was_taken_was_made() {
+    let (ground, items) = sealed();
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    let reused = |run: &str| {
+        let lines = ground.env.handoff(["export", run, "--format", "in-toto"]).success();
+        let statement = |line: &str| {
+            let envelope: Value = serde_json::from_str(line).unwrap();
+            let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
+            let statement: Value = serde_json::from_slice(&payload).unwrap();
+            statement["predicate"]["runDetails"]["byproducts"][1]["annotations"]["reused"].clone()
+        };
+        lines.lines().map(statement).collect::<Vec<_>>()
+    };
+    assert!(reused("first").iter().all(Value::is_null));
+    for reused in reused("second") {
+        assert_eq!(reused["run"], "first");
+    }
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
+    ground.env.handoff(["apply", "second/build"]).success();
+    ground.env.git(["commit", "--quiet", "--message", "Applied"]).success();
+    let made = ground.env.handoff(["whence", "HEAD"]).success();
+    assert!(made.contains("reused   from first/build, sealed as "), "{made}");
+    let refused = ground.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
+    assert!(refused.contains("took its products from the run first"), "{refused}");
 }
 
 #[test]
@@ -120,6 +175,54 @@ fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
     ground.submit("again", &red);
     ground.env.handoff(["run", "again", "--reuse"]).ends(4);
     assert_eq!(ran(&ground), "red red");
+}
+
+/// A repository in which the schema `list@1` says nothing but lists, and the sealed run `first` of an item that makes no list.
+fn typed() -> (Ground, Value) {
+    let ground = Ground::new();
+    ground.env.write("repo/list.json", r#"{"type":"array"}"#);
+    ground.config("handoff.schema.list@1.path", "list.json");
+    let make = json!({ "id": "make", "executor": "command", "inputs": {
+        "command": "echo make >>$HOME/../runs; mkdir outputs; echo '{}' >outputs/report",
+    } });
+    ground.drive("first", std::slice::from_ref(&make)).ends(0);
+    assert_eq!(ran(&ground), "make");
+    (ground, make)
+}
+
+#[test]
+fn what_an_item_declares_is_asked_of_what_is_taken() {
+    let (ground, make) = typed();
+    ground.config("handoff.queue.default.maxAttempts", "1");
+    let list = json!({ "kind": "output", "path": "report", "schema": "list@1" });
+    let document = json!({ "kind": "document", "name": "notes", "path": "report" });
+    let typed = json!({ "kind": "document", "name": "notes", "path": "report", "schema": "list@1" });
+    // Another that is not handed over, one that is no list, and documents, which the other run had not.
+    let cases = [
+        ("missing", json!({ "kind": "output", "path": "other" }), 4),
+        ("list", list, 4),
+        ("document", document.clone(), 0),
+        ("typed", typed, 4),
+    ];
+    for (run, declared, code) in cases {
+        let mut item = make.clone();
+        item["produces"] = json!([declared]);
+        ground.submit(run, &[item]);
+        ground.env.handoff(["run", run, "--reuse"]).ends(code);
+        assert_eq!(ran(&ground), "make", "{run}");
+    }
+    // One with the document is taken from by those that declare it, and by no others.
+    let mut item = make.clone();
+    item["produces"] = json!([document]);
+    ground.submit("again", &[item]);
+    ground.env.handoff(["run", "again", "--reuse"]).success();
+    assert_eq!(ran(&ground), "");
+    ground.submit("plain", &[make]);
+    ground.env.handoff(["run", "plain", "--reuse"]).success();
+    assert_eq!(ran(&ground), "");
+    for run in ["document", "again", "plain"] {
+        ground.env.handoff(["verify", run]).success();
+    }
 }
 
 #[test]
@@ -182,4 +285,53 @@ fn the_way_back_names_everything_once() {
     for (wrong, code) in [("r", 2), ("r/none", 1), ("r/top:outputs/none", 1), ("none/top", 1)] {
         ground.env.handoff(["lineage", wrong]).ends(code);
     }
+}
+
+#[test]
+fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
+    let (ground, items) = sealed();
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    for hub in ["one", "two"] {
+        ground.env.git_in(".", ["init", "--quiet", "--bare", hub]).success();
+        ground.env.git(["remote", "add", hub, &format!("../{hub}")]).success();
+        ground.env.git(["push", "--quiet", hub, "HEAD:refs/heads/main"]).success();
+        ground.env.handoff(["push", hub]).success();
+    }
+    ground.env.git_in(".", ["clone", "--quiet", "--branch", "main", "--origin", "one", "one", "clone"]).success();
+    ground.env.git_in("clone", ["remote", "add", "two", "../two"]).success();
+    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    ground.env.handoff_in("clone", ["fetch", "one"]).success();
+    ground.env.handoff_in("clone", ["fetch", "two"]).success();
+    let way = |what: &str| ground.env.handoff_in("clone", ["lineage", what]).success();
+    let said = way("one/second/check");
+    assert!(said.contains("first/check  reused") && !said.contains("not here"), "{said}");
+    // Whose copy has been spoilt is passed over while there is another.
+    let forge = "!run=refs/handoff/remotes/one/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
+                 git update-ref $run $(git hash-object -t commit -w ../forged)";
+    ground.env.git_in("clone", ["-c", &format!("alias.forge={forge}"), "forge"]).success();
+    assert_eq!(way("one/second/check"), said);
+    // A run of our own of that name is in each other's way with it, and that is told: nobody takes it for one that is not here.
+    let plan = ground.plan("first", &[counted("check")]);
+    ground.env.handoff_in("clone", ["submit", &plan]).success();
+    ground.env.handoff_in("clone", ["run", "first"]).success();
+    let refused = ground.env.handoff_in("clone", ["lineage", "one/second/check"]).exit(3).stderr;
+    assert!(refused.contains("holds another run by this name"), "{refused}");
+}
+
+#[test]
+fn the_way_back_names_who_wrote_what_was_consumed() {
+    let ground = Ground::new();
+    let notes = json!({ "from": "@documents", "select": { "kind": "document", "name": "notes" } });
+    let make =
+        json!({ "id": "make", "executor": "command", "needs": { "notes": notes }, "inputs": { "command": "true" } });
+    ground.submit("r", &[make]);
+    for (author, text) in [("human:ada", "x"), ("human:bob", "y"), ("human:cy", "x")] {
+        ground.env.write("text", text);
+        ground.env.handoff(["--actor", author, "doc", "put", "r", "notes", "../text"]).success();
+    }
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.write("text", "z");
+    let said = ground.env.handoff(["lineage", "r/make"]).success();
+    assert!(said.contains("by human:cy") && !said.contains("ada"), "{said}");
 }

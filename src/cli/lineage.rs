@@ -2,6 +2,7 @@
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
+use git_handoff::run::Target;
 use git_handoff::run::lineage::{Error, Kind, Step};
 
 use super::{Ending, Failure, Output, gate};
@@ -19,9 +20,12 @@ pub(crate) struct Arguments {
     terms: gate::Terms,
 }
 
+/// What is further away is not set in further, and says how far it is: a way of many steps would be mostly blanks.
+const DEEPEST: usize = 40;
+
 /// Prints one line a step, each further in than what rests on it.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let mut open = |target: &_| gate::vetted(target, arguments.terms, repository, output);
+    let mut open = |target: &Target| gate::vetted(target, arguments.terms, repository, output);
     let lineage = repository.lineage::<Failure>(&arguments.what, &mut open)?;
     if output.json {
         output.value(&lineage);
@@ -32,7 +36,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 fn line(step: &Step) -> String {
-    let mut words = vec!["  ".repeat(step.depth)];
+    let mut words = vec!["  ".repeat(step.depth.min(DEEPEST))];
+    if step.depth > DEEPEST {
+        words.push(format!("[{}] ", step.depth));
+    }
     words.extend(step.input.as_ref().map(|input| format!("{input} = ")));
     words.push(match (&step.item, &step.name) {
         (Some(item), _) => format!("{}/{item}", step.run),

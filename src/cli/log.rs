@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             let entry = &link.entry;
             let about = match &entry.event {
                 Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
-                event => format!("{}{}{}", entry.subject(), fell_short(event), blocks(event)),
+                event => format!("{}{}{}{}", entry.subject(), fell_short(event), taken(event), blocks(event)),
             };
             vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
         })
@@ -54,6 +54,16 @@ fn fell_short(event: &Event) -> String {
     let reason = reason.filter(|reason| red || reason.starts_with(VERIFY_FAILED) || reason.starts_with(GATE_FAILED));
     let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     if red { format!(", red{said}") } else { said }
+}
+
+/// Returns where the products come from of an item that was not run; nothing of any other.
+fn taken(event: &Event) -> String {
+    match event {
+        Event::ItemReconciled(e) => {
+            e.reused.as_ref().map(|reused| format!(", reused from {reused}")).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns what became of the blocks of an attempt; nothing of an item without a pipeline.

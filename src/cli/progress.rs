@@ -195,8 +195,9 @@ fn describe(entry: &Entry) -> String {
                 count => format!(", {count} products"),
             };
             let took = table::duration(e.duration_ms);
-            match &e.reason {
-                reason if e.is_red() => {
+            match (&e.reused, &e.reason) {
+                (Some(reused), _) => line("✓", &e.item, format!("reused from {reused}{products}")),
+                (None, reason) if e.is_red() => {
                     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                     line("!", &e.item, format!("done in {took}{products}, red{why}"))
                 }

@@ -5,6 +5,7 @@ use git_handoff::model::entry::{Verified, VerifiedBy};
 use git_handoff::model::hints;
 use git_handoff::model::printable::{Color, Painted};
 use git_handoff::model::quote::quoted;
+use git_handoff::model::reused::Reused;
 use git_handoff::repository::Repository;
 use git_handoff::whence::answer::{CommitShown, ItemShown, LinesShown, Made, Named, Whence};
 use git_handoff::whence::{Standing, Verdict};
@@ -172,6 +173,8 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let when = format!("{}, attempt {}, {done} {}, by {}", item.item, made.attempt, made.at, made.actor);
     rows.push(row("item", when));
     rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));
+    let from = |from: &Reused| row("reused", format!("from {from}: nothing was run here"));
+    rows.extend(made.reused.as_ref().map(from));
     rows.push(row("agent", agent(made)));
     rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
     rows.push(row("check", check(made.check)));

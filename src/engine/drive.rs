@@ -29,7 +29,7 @@ use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::machine::Machine;
 use super::outcome::Batch;
-use super::{attempt, command, prepare, recover, retain};
+use super::{attempt, command, prepare, products, recover, retain};
 use growing::Basis;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
@@ -211,7 +211,8 @@ impl Driver<'_> {
             for at in decision.fire {
                 match prepare::prepare(self.run, &self.machine, at) {
                     Ok((fired, manifest, job)) => {
-                        let found = self.machine.reusable.as_mut().and_then(|reusable| reusable.find(&manifest));
+                        let fits = |products: &_| products::fit(&self.machine.host, &job, products);
+                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                         match found {
                             Some(found) => batch.reused(&job, found),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
+use crate::model::name::FilePath;
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
@@ -36,9 +37,25 @@ pub(super) fn take(
                 let outputs = captured.outputs.iter();
                 products.extend(outputs.map(|(path, product)| (ProductKey::Output(path.clone()), *product)));
             }
-            ProductKind::Document => products.extend(documents(host, job, &captured)?),
+            ProductKind::Document => products.extend(documents(host, job, &captured.outputs)?),
         }
     }
+    expect_promised(host, job, &products)?;
+    Ok((products, captured.kept))
+}
+
+/// Returns whether products that another run has are what the item is to hand over: they are held against all that they would be
+/// held against had it been run.
+pub(super) fn fit(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> bool {
+    let outputs = products.iter().filter_map(|(key, product)| Some((key.output()?.clone(), *product))).collect();
+    let Ok(declared) = documents(host, job, &outputs) else { return false };
+    let there = products.iter().filter(|(key, _)| matches!(key, ProductKey::Document(_)));
+    let declared: BTreeMap<_, _> = declared.into_iter().collect();
+    there.eq(&declared) && expect_promised(host, job, products).is_ok()
+}
+
+/// Holds products against what the item, or its shape, declares.
+fn expect_promised(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> Result<(), Verdict> {
     for (key, schema) in &job.promised {
         let Some(product) = products.get(key) else {
             return Err(Verdict::failed(format!("the product {key} is missing, which the item declares")));
@@ -48,7 +65,7 @@ pub(super) fn take(
                 .map_err(|unfit| Verdict::failed(format!("the product {key} is not as declared: {unfit}")))?;
         }
     }
-    Ok((products, captured.kept))
+    Ok(())
 }
 
 /// Says what it means that products could not be taken.
@@ -61,11 +78,15 @@ pub(super) fn not_taken(error: &capture::Error) -> Verdict {
 }
 
 /// Returns the outputs that are documents as well; each is there, and what it is declared to be.
-fn documents(host: &Host, job: &Job, captured: &Captured) -> Result<Vec<(ProductKey, Product)>, Verdict> {
+fn documents(
+    host: &Host,
+    job: &Job,
+    outputs: &BTreeMap<FilePath, Product>,
+) -> Result<Vec<(ProductKey, Product)>, Verdict> {
     let mut documents = Vec::new();
     for declared in &job.documents {
         let name = &declared.name;
-        let product = captured.outputs.get(&declared.path).ok_or_else(|| {
+        let product = outputs.get(&declared.path).ok_or_else(|| {
             let path = &declared.path;
             Verdict::failed(format!("the document {name:?} is missing: there is no output {path:?}"))
         })?;

@@ -50,6 +50,11 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
             Event::DocumentWritten(e) => return Err(Error::Written(e.author.clone(), e.name.clone())),
             // Left out, a run that came to nothing would look like one that is done.
             Event::RunConcluded(e) => return Err(Error::Said(e.outcome.clone())),
+            Event::ItemReconciled(e) => {
+                if let Some(reused) = &e.reused {
+                    return Err(Error::Reused(e.item.clone(), reused.run.clone()));
+                }
+            }
             _ => {}
         }
         let mut entry = entry(view, link, &hashes);

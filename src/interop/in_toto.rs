@@ -58,6 +58,10 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
         byproducts[1]["annotations"]["red"] = true.into();
         byproducts[1]["annotations"]["verify"] = json!(done.reconciled.1.verify);
     }
+    // Nothing was run then: what the statement says of a build is what that of the other run would say.
+    if let Some(reused) = &done.reconciled.1.reused {
+        byproducts[1]["annotations"]["reused"] = json!(reused);
+    }
     if let Some(by) = view.state.replaced_by(done.at) {
         byproducts[1]["annotations"]["supersededBy"] = by.as_str().into();
     }

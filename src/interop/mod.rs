@@ -13,7 +13,7 @@ use crate::ledger::sign;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
 use crate::model::manifest::{self, Manifest};
-use crate::model::name::{FilePath, ItemId};
+use crate::model::name::{FilePath, ItemId, RunId};
 use crate::run::View;
 
 /// A done item with the entries and the manifest of the attempt that counts.
@@ -76,6 +76,11 @@ pub enum Error {
     /// The format has no word for what a run says of itself.
     #[error("the run says of itself {0:?}, and this format knows no outcome but those of items")]
     Said(String),
+    /// The format has no word for an item that was not run.
+    #[error(
+        "the item {0:?} took its products from the run {1}, and this format knows no items but those that were run"
+    )]
+    Reused(ItemId, RunId),
     /// A manifest cannot be read.
     #[error(transparent)]
     Manifest(#[from] manifest::Error),

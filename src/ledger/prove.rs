@@ -13,8 +13,12 @@ use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
 
 /// Proves what an item of a sealed run handed over, or one product of it; of one that people decided about, who decided what.
 pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
-    let links = read(store, reference)?;
-    let (before, seal) = sealed(&links)?;
+    item_of(store, &read(store, reference)?, item, product)
+}
+
+/// Proves it of a run whose entries are at hand, wherever its ref points by now; there is at least one.
+pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
+    let (before, seal) = sealed(links)?;
     if let Some(at) = before.iter().rposition(|link| is_decided(&link.entry, item)) {
         if let Some(key) = product {
             return Err(Error::NoProduct(item.clone(), key.clone()));

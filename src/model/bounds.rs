@@ -47,6 +47,11 @@ pub const RATIO: u64 = 1024;
 ///
 /// A value of two bytes takes dozens in memory, so that the number of bytes alone bounds little.
 pub fn is_light(json: &[u8]) -> bool {
+    are_light(json, 1)
+}
+
+/// Returns the same of JSON that so many entries and manifests stand in.
+pub fn are_light(json: &[u8], count: usize) -> bool {
     let (mut containers, mut values) = (0, 0);
     let (mut text, mut escaped) = (false, false);
     for byte in json {
@@ -59,7 +64,7 @@ pub fn is_light(json: &[u8]) -> bool {
             _ => {}
         }
     }
-    containers <= CONTAINERS && values <= VALUES
+    containers <= CONTAINERS * count && values <= VALUES * count
 }
 
 /// What the objects of one kind come to, and what they take in the object database.

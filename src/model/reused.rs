@@ -1,14 +1,20 @@
 //! Products that were taken from an item of another run, instead of being made again.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::bounds;
 use super::digest::Digest;
 use super::format;
 use super::json;
 use super::manifest::Manifest;
 use super::name::{ItemId, RunId};
 use super::proof::Proof;
+
+/// What of `reused.json` may be as heavy as an entry or a manifest: the manifest, two entries that are shown, and the rest of the proof.
+const HEAVY: usize = 4;
 
 /// Where the products of an item come from that was not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +28,13 @@ pub struct Reused {
     pub root: Digest,
     /// The digest of the item's `reused.json`, the evidence.
     pub evidence: Digest,
+}
+
+/// In words: `first/build, sealed as 7e4080c9`.
+impl fmt::Display for Reused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}, sealed as {}", self.run, self.item, self.root.short())
+    }
 }
 
 /// What `reused.json` holds: all that shows, with nothing else at hand, that an item of a sealed run was given just the same to do, and
@@ -40,8 +53,11 @@ impl Evidence {
         format::canonical(&json!({ "manifest": self.manifest, "proof": self.proof }))
     }
 
-    /// Reads them back; nothing where they are not exactly what is written.
+    /// Reads them back; nothing where they are not exactly what is written, or heavier than what any evidence consists of.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
+        if !bounds::are_light(bytes, HEAVY) {
+            return None;
+        }
         let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
         let manifest = Manifest::parse(&format::canonical(&fields.remove("manifest")?)).ok()?;
         let proof = Proof::parse(&format::canonical(&fields.remove("proof")?)).ok()?;

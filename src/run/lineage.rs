@@ -4,14 +4,18 @@
 
 mod elsewhere;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use crate::git::refs;
+use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
 use crate::model::entry::Event;
+use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
+use crate::model::place::Place;
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::reused::Reused;
 use crate::model::thread::CheckpointId;
@@ -108,6 +112,25 @@ struct Next {
     run: Option<usize>,
 }
 
+/// A run on the way, with what its entries say of each item.
+struct Opened {
+    run: Vetted,
+    /// The entry that dispatched its latest attempt.
+    fired: HashMap<ItemId, u64>,
+    /// Where its products come from, if it was not run.
+    reused: HashMap<ItemId, Reused>,
+}
+
+/// The runs on the way.
+struct Way<'w, E> {
+    repository: &'w Repository,
+    /// Takes a run through the gate.
+    open: &'w mut dyn FnMut(&Target) -> Result<Vetted, E>,
+    runs: Vec<Opened>,
+    /// Which of them was sealed with a root under a name; none where it is not here.
+    sealed: BTreeMap<(RunId, Digest), Option<usize>>,
+}
+
 impl Repository {
     /// Goes the way back from what a text names, `<run>/<item>` or `<run>/<item>:<product>`; `open` takes a run through the gate.
     pub fn lineage<E: From<Error>>(
@@ -117,13 +140,16 @@ impl Repository {
     ) -> Result<Lineage, E> {
         let (target, rest) = Target::with_rest(&self.store, text).map_err(Error::from)?;
         let rest = rest.ok_or(Error::NotSaid)?;
-        let mut runs = vec![open(&target)?];
-        let (at, selected) = target::item_and_rest(&runs[0], rest).map_err(Error::from)?;
-        let mut first = of_item(&runs[0], at, 0, Kind::Item);
+        let first = open(&target)?;
+        let mut way = Way { repository: self, open, runs: Vec::new(), sealed: BTreeMap::new() };
+        way.add(first);
+        let run = &way.runs[0].run;
+        let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
+        let mut first = of_item(run, at, 0, Kind::Item);
         if let Some(named) = selected {
             let unknown = || Error::NoProduct(text.to_owned());
             let key = ProductKey::named(named).map_err(|_| unknown())?;
-            let product = runs[0].state.items[at].products.get(&key).ok_or_else(unknown)?;
+            let product = run.state.items[at].products.get(&key).ok_or_else(unknown)?;
             (first.product, first.sha256) = (Some(key.to_string()), Some(product.sha256));
         }
         let (mut steps, mut seen) = (Vec::new(), BTreeSet::new());
@@ -141,83 +167,92 @@ impl Repository {
             let goes_on = !step.repeated;
             steps.push(step);
             if goes_on {
-                let mut next = before(&runs[run], run, &item, depth);
-                next.extend(self.imported(&mut runs, (run, &item), depth, open)?);
-                next.extend(self.taken(&mut runs, (run, &item), depth, open)?);
+                let mut next = before(&way.runs[run], run, &item, depth);
+                next.extend(way.imported(run, &item, depth)?);
+                next.extend(way.taken(run, &item, depth)?);
                 // The last is gone first.
                 left.extend(next.into_iter().rev());
             }
         }
         Ok(Lineage { schema: "git-handoff.lineage/1", steps })
     }
+}
+
+impl<E: From<Error>> Way<'_, E> {
+    /// Takes in a run; returns its place.
+    fn add(&mut self, run: Vetted) -> usize {
+        let (mut fired, mut reused) = (HashMap::new(), HashMap::new());
+        for link in &run.links {
+            match &link.entry.event {
+                Event::ItemFired(e) => drop(fired.insert(e.item.clone(), link.entry.seq)),
+                Event::ItemReconciled(e) => {
+                    reused.extend(e.reused.iter().map(|reused| (e.item.clone(), reused.clone())));
+                }
+                _ => {}
+            }
+        }
+        let at = self.runs.len();
+        self.sealed.extend(show::seal(&run).map(|seal| ((run.run.clone(), seal.root), Some(at))));
+        self.runs.push(Opened { run, fired, reused });
+        at
+    }
 
     /// Returns the item of another run that an item takes its products from.
-    fn taken<E: From<Error>>(
-        &self,
-        runs: &mut Vec<Vetted>,
-        (run, item): (usize, &ItemId),
-        depth: usize,
-        open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
-    ) -> Result<Option<Next>, E> {
-        let Some(reused) = reused(&runs[run], item).cloned() else { return Ok(None) };
-        let place = reused.run.as_str().to_owned();
-        let other = Other { place: &place, run: reused.run, item: reused.item, root: reused.root };
-        self.other(runs, other, (depth, Kind::Reused), open).map(Some)
+    fn taken(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Option<Next>, E> {
+        let Some(reused) = self.runs[run].reused.get(item).cloned() else { return Ok(None) };
+        self.other((reused.run, reused.root), reused.item, (depth, Kind::Reused)).map(Some)
     }
 
-    /// Returns the step to an item of another run, and that run if it is here.
-    fn other<E: From<Error>>(
-        &self,
-        runs: &mut Vec<Vetted>,
-        other: Other<'_>,
-        (depth, kind): (usize, Kind),
-        open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
-    ) -> Result<Next, E> {
-        let Other { place, run, item, root } = other;
-        let known = runs.iter().position(|other| is_root(other, &run, root));
-        let found = match known {
-            Some(at) => Some(at),
-            None => match Target::look_up(&self.store, place) {
-                Ok(Some(target)) => {
-                    let other = open(&target)?;
-                    // Another run of that name is another run.
-                    is_root(&other, &run, root).then(|| {
-                        runs.push(other);
-                        runs.len() - 1
-                    })
-                }
-                Ok(None) | Err(target::Error::Ambiguous { .. }) => None,
-                Err(other) => return Err(Error::from(other).into()),
-            },
-        };
-        let there = found.and_then(|at| Some((at, runs[at].state.graph.position(&item)?)));
+    /// Returns the step to an item of a run that was sealed with a root, and that run if it is here.
+    fn other(&mut self, (run, root): (RunId, Digest), item: ItemId, (depth, kind): (usize, Kind)) -> Result<Next, E> {
+        let found = self.find(&run, root)?;
+        let there = found.and_then(|at| Some((at, self.runs[at].run.state.graph.position(&item)?)));
         let Some((at, position)) = there else {
-            let step = Step { item: Some(item), ..leaf(depth, Kind::Proven, run) };
-            return Ok(Next { step: Step { root: Some(root), ..step }, run: None });
+            let step = Step { item: Some(item), root: Some(root), ..leaf(depth, Kind::Proven, run) };
+            return Ok(Next { step, run: None });
         };
-        Ok(Next { step: of_item(&runs[at], position, depth, kind), run: Some(at) })
+        Ok(Next { step: of_item(&self.runs[at].run, position, depth, kind), run: Some(at) })
+    }
+
+    /// Finds the run of a name that was sealed with a root, ours or whoever's it was fetched from; each root is looked for once.
+    fn find(&mut self, id: &RunId, root: Digest) -> Result<Option<usize>, E> {
+        let key = (id.clone(), root);
+        if let Some(known) = self.sealed.get(&key) {
+            return Ok(*known);
+        }
+        let store = &self.repository.store;
+        let mut barred = None;
+        for target in places(&self.repository.store, id)? {
+            // Another run of that name is another run, whatever is to be said of it; what cannot be read may be this one.
+            if target.view(store).is_ok_and(|view| show::seal(&view).is_none_or(|seal| seal.root != root)) {
+                continue;
+            }
+            match (self.open)(&target) {
+                Ok(run) if show::seal(&run).is_some_and(|seal| seal.root == root) => return Ok(Some(self.add(run))),
+                Ok(_) => {}
+                Err(error) => barred = Some(error),
+            }
+        }
+        if let Some(error) = barred {
+            return Err(error);
+        }
+        self.sealed.insert(key, None);
+        Ok(None)
     }
 }
 
-/// An item of another run that something was taken from.
-struct Other<'a> {
-    place: &'a str,
-    run: RunId,
-    item: ItemId,
-    root: Digest,
-}
-
-/// Returns where the products of an item come from, if it was not run.
-fn reused<'v>(run: &'v Vetted, item: &ItemId) -> Option<&'v Reused> {
-    run.links.iter().rev().find_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if e.item == *item => e.reused.as_ref(),
-        _ => None,
-    })
-}
-
-/// Whether a run is the one that was sealed with a root.
-fn is_root(run: &Vetted, id: &RunId, root: Digest) -> bool {
-    run.run == *id && show::seal(run).is_some_and(|seal| seal.root == root)
+/// Returns where runs of a name lie: ours first, then those that were fetched.
+fn places(store: &Store, id: &RunId) -> Result<Vec<Target>, Error> {
+    let own = Target::own(id.clone());
+    let mut places = Vec::new();
+    if refs::read(store, &own.reference).map_err(target::Error::from)?.is_some() {
+        places.push(own);
+    }
+    let place = Place::of_run(id);
+    let fetched = refs::list(store, format::FETCHED_REFS).map_err(target::Error::from)?;
+    let fetched = fetched.into_iter().filter(|(reference, _)| place.is_fetched_at(reference));
+    places.extend(fetched.map(|(reference, _)| Target { run: id.clone(), reference }));
+    Ok(places)
 }
 
 fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {
@@ -253,7 +288,8 @@ fn of_item(run: &Vetted, at: usize, depth: usize, kind: Kind) -> Step {
 }
 
 /// Returns what an item rests on in its own run: first what it consumed, by its input keys, then what it only came after.
-fn before(run: &Vetted, index: usize, item: &ItemId, depth: usize) -> Vec<Next> {
+fn before(opened: &Opened, index: usize, item: &ItemId, depth: usize) -> Vec<Next> {
+    let run = &opened.run;
     let Some(at) = run.state.graph.position(item) else { return Vec::new() };
     let (mut next, mut consumed) = (Vec::new(), BTreeSet::new());
     for (key, input) in &run.state.items[at].inputs {
@@ -277,7 +313,9 @@ fn before(run: &Vetted, index: usize, item: &ItemId, depth: usize) -> Vec<Next> 
             (Source::Documents, select) => {
                 let Selector::Document { name, .. } = select else { continue };
                 let revisions = run.state.documents.revisions(name);
-                let author = revisions.iter().find(|revision| revision.product.sha256 == input.digest);
+                // The same bytes may have been written before, by others: it consumed the highest revision that was there.
+                let mut earlier = revisions.iter().rev().skip_while(|one| opened.fired.get(item) < Some(&one.entry));
+                let author = earlier.find(|revision| revision.product.sha256 == input.digest);
                 match author.map(|revision| &revision.author) {
                     Some(Author::Item(from)) if run.state.graph.position(from).is_some_and(|on| on != at) => {
                         let on = run.state.graph.position(from).unwrap_or(at);

@@ -3,10 +3,12 @@
 //! Whose run that is counts as much as what it did: only one that verifies to the last byte, by keys that are known here, is taken from.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::prove;
+use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product, Verified};
 use crate::model::format;
@@ -17,31 +19,36 @@ use crate::model::place::{Kind, Place};
 use crate::model::plan::ProductKey;
 use crate::model::reused::{Evidence, Reused, task};
 use crate::repository::{Repository, Trust};
-use crate::verify::{Options, State, verify};
+use crate::verify::{AtHand, Gate, Logs, Options};
 
 use super::target::{Target, own_runs};
+use super::{Vetted, View};
 
 /// The items of other runs that there are to take from.
 #[derive(Clone)]
 pub struct Reusable {
     store: Store,
     options: Options,
-    /// By the digest of what was to be done.
-    tasks: HashMap<Digest, Vec<Candidate>>,
-    /// The runs that were looked at whole, and whether anything may be taken from them.
-    sound: BTreeMap<String, bool>,
+    logs: Arc<Logs>,
+    /// Where to look, by the digest of what was to be done: nobody has verified that yet.
+    tasks: HashMap<Digest, Vec<Hint>>,
+    /// The runs that were looked at whole, by their refs; none where nothing may be taken from them. Each is taken as it was
+    /// verified, wherever its ref points by now.
+    vetted: BTreeMap<String, Option<Arc<Source>>>,
+}
+
+/// A run that may be taken from, and what it has.
+struct Source {
+    run: Vetted,
+    items: HashMap<ItemId, (ItemReconciled, Manifest)>,
 }
 
 /// An item that seems to be done and green.
 #[derive(Clone, Debug)]
-struct Candidate {
+struct Hint {
     run: RunId,
     reference: String,
     item: ItemId,
-    manifest: Manifest,
-    products: BTreeMap<ProductKey, Product>,
-    verify: Option<Verified>,
-    blocks: Vec<BlockEnded>,
 }
 
 /// What an item need not be run for.
@@ -63,6 +70,8 @@ impl Repository {
     /// Gathers what runs other than this one, our own and fetched, have done; what cannot be read is passed over, for nothing rests on it.
     pub fn reusable(&self, run: &RunId) -> Result<Reusable, crate::repository::trust::Error> {
         let options = self.options(&Trust::default(), &mut |_| ())?;
+        // Where the logs cannot be read nothing can be told of any run.
+        let logs = Logs::read(&self.store).ok();
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
         let listed = refs::list(&self.store, format::FETCHED_REFS).unwrap_or_default();
         let fetched = listed.into_iter().filter_map(|(reference, _)| {
@@ -70,19 +79,21 @@ impl Repository {
             let run = (place.kind == Kind::Run).then(|| RunId::parse(&place.name).ok()).flatten()?;
             Some(Target { run, reference })
         });
-        let mut tasks: HashMap<Digest, Vec<Candidate>> = HashMap::new();
-        for target in own.chain(fetched).filter(|target| target.run != *run) {
-            for candidate in candidates(&self.store, &target) {
-                tasks.entry(task(&candidate.manifest)).or_default().push(candidate);
+        let mut tasks: HashMap<Digest, Vec<Hint>> = HashMap::new();
+        for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
+            let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
+            for (ended, manifest) in done(&self.store, &view) {
+                let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
+                tasks.entry(task(&manifest)).or_default().push(hint);
             }
         }
-        Ok(Reusable { store: self.store.clone(), options, tasks, sound: BTreeMap::new() })
+        let logs = Arc::new(logs.unwrap_or_default());
+        Ok(Reusable { store: self.store.clone(), options, logs, tasks, vetted: BTreeMap::new() })
     }
 }
 
-/// Returns the items of a sealed run that are done, green, count, and were run there.
-fn candidates(store: &Store, target: &Target) -> Vec<Candidate> {
-    let Ok(view) = target.view(store) else { return Vec::new() };
+/// Returns the items of a sealed run that are done, green, count, and were run there, each with what it was given to do.
+fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)> {
     let (Some(tree), true) = (view.head.tree, view.state.sealed) else { return Vec::new() };
     let layout = view.state.layout();
     let ended = view.links.iter().filter_map(|link| match &link.entry.event {
@@ -93,49 +104,48 @@ fn candidates(store: &Store, target: &Target) -> Vec<Candidate> {
         let at = view.state.graph.position(&e.item);
         at.is_some_and(|at| view.state.items[at].products == e.products && !view.state.is_superseded(at))
     });
-    let candidate = |e: &ItemReconciled| {
+    let with_manifest = |e: &'v ItemReconciled| {
         let blob = store.blob_at(tree, &layout.manifest(&e.item)).ok()??;
         let manifest = Manifest::parse(&store.contains(blob).then(|| store.read_blob(blob).ok())??).ok()?;
-        Some(Candidate {
-            run: view.run.clone(),
-            reference: target.reference.clone(),
-            item: e.item.clone(),
-            manifest,
-            products: e.products.clone(),
-            verify: e.verify,
-            blocks: e.blocks.clone(),
-        })
+        Some((e, manifest))
     };
-    counts.filter_map(candidate).collect()
+    counts.filter_map(with_manifest).collect()
 }
 
 impl Reusable {
-    /// Finds an item that had just what this manifest says to do, in a run that may be taken from.
-    pub fn find(&mut self, manifest: &Manifest) -> Option<Found> {
-        let candidates = self.tasks.get(&task(manifest))?.clone();
-        candidates.into_iter().find_map(|candidate| {
-            if !self.is_sound(&candidate) {
-                return None;
-            }
-            let Candidate { run, reference, item, manifest, products, verify, blocks } = candidate;
-            let proof = prove::item(&self.store, &reference, &item, None).ok()?;
+    /// Finds an item that had just what this manifest says to do, in a run that may be taken from, and whose products fit.
+    ///
+    /// A manifest does not say what an item declares to hand over, so that `fit` is to be asked.
+    pub fn find(&mut self, manifest: &Manifest, fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool) -> Option<Found> {
+        let wanted = task(manifest);
+        let hints = self.tasks.get(&wanted)?.clone();
+        hints.into_iter().find_map(|hint| {
+            let source = self.vetted(&hint)?;
+            let (ended, there) = source.items.get(&hint.item)?;
+            (task(there) == wanted && fit(&ended.products)).then_some(())?;
+            let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
-            let evidence = Evidence { proof, manifest }.canonical();
-            let reused = Reused { run, item, root, evidence: Digest::of(&evidence) };
-            Some(Found { reused, evidence, products, verify, blocks })
+            let evidence = Evidence { proof, manifest: there.clone() }.canonical();
+            // What no reader takes is never written.
+            let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
+            is_read.then_some(())?;
+            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Digest::of(&evidence) };
+            let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
+            Some(Found { reused, evidence, products, verify: ended.verify, blocks })
         })
     }
 
-    /// Whether the run of an item verifies to the last byte, all by keys that are known.
-    fn is_sound(&mut self, candidate: &Candidate) -> bool {
-        let (store, options) = (&self.store, &self.options);
-        *self.sound.entry(candidate.reference.clone()).or_insert_with(|| {
-            let report = verify(store, &candidate.run, &candidate.reference, options);
-            report.is_ok_and(|report| {
-                let whole = report.row("content").is_some_and(|row| row.state == State::Ok);
-                let known = report.signers.iter().all(|signer| signer.trusted);
-                report.intact && report.sealed && whole && known
-            })
-        })
+    /// Returns the run of an item, if it verifies to the last byte, all by keys that are known.
+    fn vetted(&mut self, hint: &Hint) -> Option<Arc<Source>> {
+        let Self { store, options, logs, vetted, .. } = self;
+        let look = || {
+            let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
+            let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
+            let run = Vetted::read(store, &admitted).ok()?;
+            let items = done(store, &run).into_iter();
+            let items = items.map(|(ended, there)| (ended.item.clone(), (ended.clone(), there))).collect();
+            Some(Arc::new(Source { run, items }))
+        };
+        vetted.entry(hint.reference.clone()).or_insert_with(look).clone()
     }
 }

@@ -167,7 +167,7 @@ impl<'a> Step<'a> {
 
 fn taken(e: &ItemReconciled) -> Option<String> {
     let from = e.reused.as_ref()?;
-    Some(format!("reused from {}/{}, sealed as {}", from.run, from.item, from.root.short()))
+    Some(format!("reused from {from}"))
 }
 
 fn verified(e: &ItemReconciled) -> Option<String> {

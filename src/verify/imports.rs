@@ -66,7 +66,7 @@ fn shows(evidence: &Evidence, (from, key): (&Elsewhere, &ProductKey), product: &
 
 fn of_item(proof: &Proof, (from, key): (&Elsewhere, &ProductKey), product: &Product) -> Result<Shown, String> {
     let Elsewhere::Item { run, item, .. } = from else { return Err("the evidence is of an item".to_owned()) };
-    let Sealed { end, key: signer, at, first, .. } = proof::sealed(proof, &Options::default())?;
+    let Sealed { end, keys, first, .. } = proof::sealed(proof, &Options::default())?;
     if (&proof.run, proof.item.as_ref()) != (run, Some(item)) {
         return Err("the proof is of another run or item".to_owned());
     }
@@ -77,7 +77,7 @@ fn of_item(proof: &Proof, (from, key): (&Elsewhere, &ProductKey), product: &Prod
         Some(handed) if (handed.sha256, handed.size) == (product.sha256, product.size) => {}
         _ => return Err("the item of that run did not hand that over".to_owned()),
     }
-    Ok(Shown { key: signer, at, from: Origin::Run { run: proof.run.clone(), first, root: proof.root } })
+    Ok(Shown { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root } })
 }
 
 fn of_thread(commit: &str, (from, key): (&Elsewhere, &ProductKey), product: &Product) -> Result<Shown, String> {
@@ -104,7 +104,7 @@ fn of_thread(commit: &str, (from, key): (&Elsewhere, &ProductKey), product: &Pro
         _ => return Err("the checkpoint does not hold that".to_owned()),
     }
     let from = Origin::Thread { thread: thread.clone(), checkpoint: id, hash: decoded.hash };
-    Ok(Shown { key: signer, at: entry.at, from })
+    Ok(Shown { keys: vec![(signer, entry.at)], from })
 }
 
 /// Checks that just that was sealed at submit which items of the plan take from elsewhere.

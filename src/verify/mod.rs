@@ -152,7 +152,10 @@ pub fn verify_with(
     let (taken_from, contradicted) = origins::follow(store, at_hand, options, &taken)?;
     if judged.rows.handoff.state != State::Failed && contradicted.first().is_some() {
         let detail = judged.rows.handoff.detail;
-        judged.rows.handoff = contradicted.verdict(true, || detail);
+        let contradicted = contradicted.verdict(true, || detail);
+        // What became of the other since is nothing against this one.
+        let mismatch = contradicted.state == State::Failed;
+        judged.rows.handoff = Verdict { mismatch, ..contradicted };
     }
     Ok(Report { taken_from, ..judged.report(Facts::of(&case), distrust) })
 }

@@ -61,11 +61,14 @@ fn one(
     if task(&own) != task(&evidence.manifest) {
         return Err(differs("what was to be done is not what was done there"));
     }
-    let Sealed { dispatch, end, key, at, first } =
+    let Sealed { dispatch, end, keys, first } =
         proof::sealed(&evidence.proof, &Options::default()).map_err(Wrong::Differs)?;
     let proof = &evidence.proof;
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
         return Err(differs("the proof is of another run, item or root"));
+    }
+    if proof.product.is_some() {
+        return Err(differs("the proof is of one product, and not of the item"));
     }
     if dispatch.manifest != Digest::of(&evidence.manifest.canonical()) || evidence.manifest.run != proof.run {
         return Err(differs("the manifest is not the one that the proof shows"));
@@ -79,5 +82,5 @@ fn one(
     if (&end.products, &end.verify, &end.blocks) != (&e.products, &e.verify, &e.blocks) {
         return Err(differs("the item of that run handed other products over"));
     }
-    Ok(Shown { key, at, from: Origin::Run { run: proof.run.clone(), first, root: proof.root } })
+    Ok(Shown { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root } })
 }

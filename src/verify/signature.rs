@@ -12,7 +12,7 @@ use super::findings::{Findings, Verdict};
 use super::reader::Link;
 use super::said;
 use super::signers::KeyStanding;
-use super::taken::{Shown, Taken};
+use super::taken::Taken;
 use super::{Case, Options, SignerSeen, State};
 
 /// The row, and whom it saw.
@@ -159,7 +159,7 @@ pub(super) fn row(case: &Case<'_>, taken: &[Taken], held_since: Option<Moment>) 
     let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
     let of_others = of_others(case.options);
     for Taken { whose, found, .. } in taken {
-        if let Ok(Shown { key, at, .. }) = found {
+        for (key, at) in found.iter().flat_map(|shown| &shown.keys) {
             judged.see(whose, key, *at, (&of_others, held_since));
         }
     }

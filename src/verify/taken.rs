@@ -22,10 +22,8 @@ pub(super) struct Taken {
 
 /// What evidence shows that holds.
 pub(super) struct Shown {
-    /// The key that signed: of a run, its seal.
-    pub(super) key: String,
-    /// When, by its own word.
-    pub(super) at: Moment,
+    /// The keys that signed, of a run those that began and sealed it, each with when it did, by its own word.
+    pub(super) keys: Vec<(String, Moment)>,
     /// What it was taken from.
     pub(super) from: Origin,
 }

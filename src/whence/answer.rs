@@ -12,6 +12,7 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::place::Place;
 use crate::model::plan::Item;
 use crate::model::printable;
+use crate::model::reused::Reused;
 use crate::model::time::Moment;
 use crate::run::Vetted;
 
@@ -146,6 +147,9 @@ pub struct Made {
     /// The item that took its place in the run since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<ItemId>,
+    /// The item of another run whose products these are, where nothing was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reused: Option<Reused>,
 }
 
 /// What an item was asked to do.
@@ -308,6 +312,7 @@ impl Made {
             check: ended.verify,
             sealed: run.state.sealed,
             superseded_by: run.state.replaced_by(at).cloned(),
+            reused: ended.reused.clone(),
         }))
     }
 }

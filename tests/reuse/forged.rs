@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::prove;
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::bounds::CONTAINERS;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product, Verified, VerifiedBy};
 use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::plan::ProductKey;
+use git_handoff::model::proof::Handed;
 use git_handoff::model::reused::{Evidence, Reused};
+use git_handoff::verify::Options;
+use serde_json::json;
 
-use crate::common::lab::{Lab, assert_fails, blob};
+use crate::common::lab::{Lab, assert_fails, blob, key};
 use crate::common::teller::Teller;
 
 fn plan(run: &str) -> String {
@@ -28,7 +33,17 @@ fn id(text: &str) -> ItemId {
 
 /// A sealed run `first`, in which both items are done; `other` is red.
 fn first(lab: &Lab) -> RunId {
+    first_by(lab, &lab.signer)
+}
+
+/// Such a run that somebody else began.
+fn first_by(lab: &Lab, signer: &Signer) -> RunId {
     let mut teller = Teller::submit(lab, &plan("first"));
+    if signer.fingerprint() != lab.signer.fingerprint() {
+        let Event::RunSubmitted(e) = &mut teller.drafts[0].event else { panic!() };
+        e.writers.push(signer.fingerprint());
+        teller.by(signer);
+    }
     for item in ["make", "other"] {
         teller.fire(item);
         teller.done(item, &[("outputs/report", item.as_bytes())]);
@@ -62,7 +77,10 @@ struct Story {
 
 /// Tells it in the run `handoff-dag-1`, and verifies that.
 fn told(lab: &Lab, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
-    let run = first(lab);
+    told_of(lab, first(lab), bend)
+}
+
+fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
     let evidence = evidence(lab, &run, "make");
     let text = b"make";
     let product =
@@ -113,7 +131,7 @@ fn what_another_run_did_holds_with_its_proof() {
 #[test]
 fn what_another_run_did_not_do_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
-    let bends: [Bend; 9] = [
+    let bends: [Bend; 10] = [
         ("other bytes", |s| s.bytes = Some(b"{}".to_vec()), "is no evidence"),
         (
             "other evidence than the entry names",
@@ -127,6 +145,14 @@ fn what_another_run_did_not_do_does_not_hold() {
             "a check that nobody made",
             |s| s.verify = Some(Verified { passed: true, by: VerifiedBy::Command }),
             "other products",
+        ),
+        (
+            "a proof of a single product",
+            |s| {
+                let (key, is) = s.products.first_key_value().unwrap();
+                s.evidence.proof.product = Some(Handed { key: key.clone(), is: *is });
+            },
+            "of one product",
         ),
         ("fewer products", |s| s.products.clear(), "other products"),
         ("another task", |s| s.item = "other", "is not what was done there"),
@@ -154,4 +180,29 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
         s.evidence.proof.last.commit = s.evidence.proof.last.commit.replace("git-handoff", "git-handof");
     });
     assert_fails(&report, "handoff", "does not hold");
+}
+
+#[test]
+fn evidence_is_not_read_that_is_heavier_than_any_can_be() {
+    let lab = Lab::new();
+    let run = first(&lab);
+    let mut heavy = evidence(&lab, &run, "make");
+    assert!(Evidence::parse(&heavy.canonical()).is_some());
+    // What is shown is a value of anybody's making until it is read as an entry.
+    heavy.proof.shown[0].entry = vec![json!([]); 4 * CONTAINERS].into();
+    assert!(Evidence::parse(&heavy.canonical()).is_none());
+}
+
+#[test]
+fn a_proof_is_worth_no_more_here_than_it_is_alone() {
+    let lab = Lab::new();
+    let other = key(lab.path(), 2);
+    let report = told_of(&lab, first_by(&lab, &other), |_| {});
+    assert!(report.row("handoff").unwrap().detail.contains("proven"), "{}", report.to_text(false));
+    let strangers = report.signers.iter().filter(|signer| !signer.trusted);
+    assert_eq!(strangers.map(|signer| &*signer.fingerprint).collect::<Vec<_>>(), [other.fingerprint()]);
+    // Who began the other run is revoked by now, and who sealed it is not.
+    let revoked = [(other.fingerprint(), None)].into();
+    let report = lab.verify_with(&Options { revoked, ..lab.options() });
+    assert_fails(&report, "signature", "takes from another run");
 }

@@ -23,8 +23,12 @@ struct ClaimedVerify {
 /// Takes the item at its word; what cannot be read is said in the transcript.
 ///
 /// A word about the result that cannot be understood, such as `"passed": "false"`, is not taken for a good one, and neither is a file
-/// of a gate that says nothing readable: its verdict was to be there.
+/// of a gate that says nothing readable: its verdict was to be there. Where a worker runs more than once, what it said against its
+/// result stands: nobody knows what of it was taken before it said otherwise.
 pub(super) fn take(workspace: &Workspace, job: &Job, transcript: &mut TranscriptWriter, finished: &mut Finished) {
+    if finished.denies_itself() {
+        return;
+    }
     let bytes = workspace.read_result();
     let claim = match &bytes {
         Some(bytes) => serde_json::from_slice::<Claim>(bytes).map_err(|error| error.to_string()),

@@ -12,7 +12,7 @@ use crate::model::hints;
 use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{APPROVAL, APPROVERS};
+use crate::model::plan::{APPROVAL, APPROVERS, PIPELINE};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -135,10 +135,13 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         let at = inputs.at("inputRefs");
         problems.push(Problem::new(Code::ReservedKey, &at, message));
     }
-    if let Some(name) = inputs.string("pipeline", problems)
+    if executor == Some(APPROVAL) && inputs.get(PIPELINE).is_some() {
+        let message = format!("people decide about the item and nothing runs: `inputs.{PIPELINE}` means nothing here");
+        problems.push(Problem::new(Code::UnknownField, &inputs.at(PIPELINE), message));
+    } else if let Some(name) = inputs.string(PIPELINE, problems)
         && let Some(why) = catalog.pipelines.refusal(name)
     {
-        let problem = Problem::new(Code::UnknownPipeline, &inputs.at("pipeline"), why.to_string());
+        let problem = Problem::new(Code::UnknownPipeline, &inputs.at(PIPELINE), why.to_string());
         if matches!(why, Unusable::Unknown(_)) {
             let id = name.split('@').next().unwrap_or(name);
             problems.push_near(

@@ -10,35 +10,29 @@ use crate::model::plan::Source;
 use crate::model::thread::{CheckpointId, ThreadCheckpointed};
 use crate::repository::{Repository, Trust};
 use crate::run::Vetted;
-use crate::run::target::{self, Target};
+use crate::run::target;
 use crate::verify::{Logs, Standpoint, thread_at};
 
-use super::{Error, Kind, Next, Other, Step, leaf};
+use super::{Error, Kind, Next, Step, Way, leaf};
 
-impl Repository {
+impl<E: From<Error>> Way<'_, E> {
     /// Returns what an item consumed from outside its run.
-    pub(super) fn imported<E: From<Error>>(
-        &self,
-        runs: &mut Vec<Vetted>,
-        (run, item): (usize, &ItemId),
-        depth: usize,
-        open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
-    ) -> Result<Vec<Next>, E> {
-        let Some(at) = runs[run].state.graph.position(item) else { return Ok(Vec::new()) };
-        let consumed = runs[run].state.items[at].inputs.clone();
+    pub(super) fn imported(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Vec<Next>, E> {
+        let state = &self.runs[run].run.state;
+        let Some(at) = state.graph.position(item) else { return Ok(Vec::new()) };
+        let consumed = state.items[at].inputs.clone();
         let mut next = Vec::new();
         for (key, input) in consumed {
             let Source::Elsewhere(from) = &input.from else { continue };
-            let evidence = self.evidence(&runs[run], &from.import(&input.select)).map_err(E::from)?;
+            let here = &self.runs[run].run;
+            let evidence = self.repository.evidence(here, &from.import(&input.select)).map_err(E::from)?;
             let mut steps = match (from, evidence) {
                 (Elsewhere::Item { item, .. }, Evidence::Item(proof)) => {
-                    let place = from.place();
-                    let other = Other { place: &place, run: proof.run, item: item.clone(), root: proof.root };
-                    vec![self.other(runs, other, (depth, Kind::Imported), open)?]
+                    vec![self.other((proof.run, proof.root), item.clone(), (depth, Kind::Imported))?]
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Checkpoint(commit)) => {
-                    let of = runs[run].run.clone();
-                    self.checkpoints((remote.as_ref(), thread), &commit, (of, depth)).map_err(E::from)?
+                    let of = here.run.clone();
+                    self.repository.checkpoints((remote.as_ref(), thread), &commit, (of, depth)).map_err(E::from)?
                 }
                 // The gate lets no run through that has such evidence.
                 _ => continue,
@@ -52,7 +46,9 @@ impl Repository {
         }
         Ok(next)
     }
+}
 
+impl Repository {
     /// Reads what shows where a product comes from.
     fn evidence(&self, run: &Vetted, name: &str) -> Result<Evidence, Error> {
         let [_, path] = format::import_paths(name);

@@ -14,12 +14,10 @@ pub(in crate::verify) struct Sealed {
     pub(in crate::verify) dispatch: ItemFired,
     /// The end of the attempt.
     pub(in crate::verify) end: ItemReconciled,
-    /// The key that sealed the run.
-    pub(in crate::verify) key: String,
+    /// The keys that began the run and sealed it, each with when it did, by its own word.
+    pub(in crate::verify) keys: Vec<(String, Moment)>,
     /// The leaf hash of entry 0.
     pub(in crate::verify) first: Digest,
-    /// When, by its own word.
-    pub(in crate::verify) at: Moment,
 }
 
 /// Takes a proof for what it shows, if it holds by itself; an error says what does not.
@@ -29,13 +27,16 @@ pub(in crate::verify) fn sealed(proof: &Proof, options: &Options) -> Result<Seal
     if let Some(failed) = rows.iter().find(|verdict| verdict.state == State::Failed) {
         return Err(failed.detail.clone());
     }
-    let (Some(last), [Ok(fired), Ok(ended)]) = (&evidence.last.0.as_ref().ok(), evidence.shown.as_slice()) else {
+    let [Ok(fired), Ok(ended)] = evidence.shown.as_slice() else {
         return Err("it shows no dispatch and no end".to_owned());
     };
     let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {
         return Err("it shows no dispatch and no end".to_owned());
     };
-    let key = last.1.clone()?;
     let first = evidence.first.decoded().ok_or("its first entry cannot be read")?.hash;
-    Ok(Sealed { first, dispatch: dispatch.clone(), end: end.clone(), key, at: last.0.entry.at })
+    let ends = [evidence.first, evidence.last].into_iter();
+    let keys = ends
+        .map(|end| end.0.and_then(|(decoded, signer)| Ok((signer?, decoded.entry.at))))
+        .collect::<Result<_, _>>()?;
+    Ok(Sealed { dispatch: dispatch.clone(), end: end.clone(), keys, first })
 }
