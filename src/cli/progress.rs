@@ -8,7 +8,7 @@ use git_handoff::clock::Clock;
 use git_handoff::engine::event::Progress;
 use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
-use git_handoff::model::name::ItemId;
+use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::printable;
 use git_handoff::model::state::{Phase, RunState};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -21,6 +21,8 @@ const TURN: Duration = Duration::from_millis(120);
 /// The display of one run.
 pub(crate) struct Display {
     terminal: Option<Terminal>,
+    /// What stands before each line.
+    named: String,
     items: usize,
     done: usize,
     red: usize,
@@ -43,11 +45,12 @@ struct Terminal {
 }
 
 impl Display {
-    /// Starts with what the run has come to; a pinned clock shows no elapsed time.
-    pub(crate) fn new(state: &RunState, clock: Clock) -> Self {
-        let live = io::stderr().is_terminal() && !clock.is_pinned();
+    /// Starts with what the run has come to; a pinned clock shows no elapsed time. A run that is driven beside others is named in each line.
+    pub(crate) fn new(state: &RunState, clock: Clock, beside: Option<&RunId>) -> Self {
+        let live = io::stderr().is_terminal() && !clock.is_pinned() && beside.is_none();
         let mut display = Self {
             terminal: live.then(Terminal::new),
+            named: beside.map(|run| format!("{run}: ")).unwrap_or_default(),
             items: state.items.len(),
             done: 0,
             red: 0,
@@ -129,7 +132,7 @@ impl Display {
     }
 
     fn line(&self, text: &str) {
-        let text = printable::line(text);
+        let text = printable::line(&format!("{}{text}", self.named));
         match &self.terminal {
             // A terminal that cannot be written to shows nothing; the run goes on.
             Some(terminal) => drop(terminal.bars.println(&text)),

@@ -1,15 +1,16 @@
 //! `git handoff run`
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use git_handoff::engine::operations::How;
+use futures_util::future::join_all;
+use git_handoff::engine::operations::{Driven, How};
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::Wanted;
 use git_handoff::run::{Target, View};
-use tokio::sync::watch;
 
 use super::progress::Display;
 use super::{Ending, Failure, Output, interrupt, status, submit, validate};
@@ -30,19 +31,31 @@ pub(crate) struct Arguments {
     /// them again
     #[arg(long)]
     reuse: bool,
+    /// Run so many items at the same time, instead of as many as the queue says
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Give the run of the plan file this id instead of the plan's; the plan is kept with it
+    #[arg(long, value_name = "RUN")]
+    id: Option<String>,
 }
 
-/// Drives the runs one after the other.
+/// Drives the runs, all at once.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let mut runs = Vec::new();
+    let mut runs: Vec<RunId> = Vec::new();
+    if arguments.id.is_some() && arguments.runs.len() != 1 {
+        return Err(Failure::usage("--id is for one plan file".to_owned()));
+    }
     for named in &arguments.runs {
         let path = Path::new(named);
         // A run's id wins over a file of that name; `./name` means the file.
         if Target::find(&repository.store, named).is_ok() || !(path.is_file() || named == "-") {
+            if arguments.id.is_some() {
+                return Err(Failure::usage("--id is for a plan file: a run has its id".to_owned()));
+            }
             runs.push(Target::find(&repository.store, named)?.run);
             continue;
         }
-        match submit::submit(path, &Wanted::default(), repository)? {
+        match submit::submit(path, arguments.id.as_deref(), &Wanted::default(), repository)? {
             Ok(submitted) => {
                 submitted.warnings.iter().for_each(|warning| output.warn(warning));
                 runs.push(submitted.run);
@@ -50,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
-    let how = How { close: arguments.close, reuse: arguments.reuse };
+    let how = How { close: arguments.close, reuse: arguments.reuse, jobs: arguments.jobs.map(usize::from) };
     if !arguments.runs.is_empty() {
         return drive(&runs, how, repository, output);
     }
@@ -72,14 +85,35 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
         .build()
         .map_err(|e| Failure::io("the runtime could not be started", &e))?;
     let interrupt = runtime.block_on(async { interrupt::watch() });
+    let mut named = BTreeSet::new();
+    let runs: Vec<&RunId> = runs.iter().filter(|run| named.insert(*run)).collect();
     let mut endings = Vec::new();
-    for run in runs {
-        let one = runtime.block_on(drive_one(run, how, interrupt.clone(), repository, output));
-        let interrupted = matches!(one, Ok(Ending::Interrupted));
-        endings.push(one);
-        if interrupted {
-            break;
+    let mut drivable = Vec::new();
+    let mut unenforced = None;
+    for run in &runs {
+        match repository.drivable(run, how) {
+            Ok(one) => {
+                unenforced = unenforced.or_else(|| one.unenforced());
+                let beside = (runs.len() > 1).then_some(*run);
+                let display = Display::new(one.state(), one.clock(), beside);
+                drivable.push((*run, one, display));
+            }
+            Err(error) => endings.push(Err(error.into())),
         }
+    }
+    if let Some(missing) = unenforced {
+        output.warn(&format!("workers are confined by less than there could be: {missing}"));
+    }
+    let driven = drivable.into_iter().map(|(run, one, mut display)| {
+        let interrupt = interrupt.clone();
+        async move {
+            let driven = one.drive(interrupt, &mut |progress| display.tell(&progress)).await;
+            display.end();
+            (run, driven)
+        }
+    });
+    for (run, driven) in runtime.block_on(join_all(driven)) {
+        endings.push(driven.map_err(Failure::from).and_then(|driven| end(run, &driven, repository, output)));
     }
     last_of(endings.into_iter(), output)
 }
@@ -106,28 +140,15 @@ fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut 
     together
 }
 
-async fn drive_one(
-    run: &RunId,
-    how: How,
-    interrupt: watch::Receiver<bool>,
-    repository: &Repository,
-    output: &mut Output,
-) -> Result<Ending, Failure> {
-    let drivable = repository.drivable(run, how)?;
-    if let Some(missing) = drivable.unenforced() {
-        output.warn(&format!("workers are confined by less than there could be: {missing}"));
-    }
-    let mut display = Display::new(drivable.state(), drivable.clock());
-    let driven = drivable.drive(interrupt, &mut |progress| display.tell(&progress)).await;
-    display.end();
-    let driven = driven?;
+/// Prints what became of a run, and says what to do next.
+fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let state = &driven.view.state;
     if output.json {
         output.value(&driven.shown());
     } else {
         status::print_table(&driven.view, output);
     }
-    if let Err(error) = repository.pack_after(&driven) {
+    if let Err(error) = repository.pack_after(driven) {
         output.warn(&format!("the new objects were not packed: {error}"));
     }
     if driven.interrupted {

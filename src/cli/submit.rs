@@ -14,6 +14,9 @@ use super::{Ending, Failure, Output, people, run, validate};
 pub(crate) struct Arguments {
     /// The plan, or - for standard input
     plan: PathBuf,
+    /// Give the run this id instead of the plan's; the plan is kept with it
+    #[arg(long, value_name = "RUN")]
+    id: Option<String>,
     /// Place the run on this queue instead of the plan's
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
@@ -32,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let admit = people::admitted(&arguments.admit, repository)?;
     let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), admit };
-    let submission = match submit(&arguments.plan, &wanted, repository)? {
+    let submission = match submit(&arguments.plan, arguments.id.as_deref(), &wanted, repository)? {
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
@@ -54,9 +57,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 /// Validates and submits a plan file.
 pub(crate) fn submit(
     path: &Path,
+    id: Option<&str>,
     wanted: &Wanted,
     repository: &Repository,
 ) -> Result<Result<Submission, Problems>, Failure> {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    Ok(repository.submit(&validate::read_plan(path)?, folder, wanted)?)
+    let bytes = validate::read_plan(path)?;
+    // What is no plan at all is for validation to tell.
+    let renamed = id.and_then(|id| git_handoff::plan::renamed(&bytes, id));
+    Ok(repository.submit(&renamed.unwrap_or(bytes), folder, wanted)?)
 }

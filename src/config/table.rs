@@ -151,7 +151,7 @@ settings! {
             => |config, given, most| config.limits(given).output = Some(most);
     }
     "How it is driven": {
-        /// How many items run at the same time. Any setting of a queue makes its name known.
+        /// How many items run at the same time, in all runs of the repository on this queue. Any setting of a queue makes its name known.
         "handoff.queue.<name>.concurrency": Number(1, u64::MAX), "the number of cores"
             => |config, given, count| config.queue(given).concurrency = Some(count);
         /// How its runs grow, where their plans do not say so: `dag`, `pipeline`, `map-reduce` or `quorum`; see patterns.md.

@@ -2,6 +2,7 @@
 //!
 //! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
 
+mod dispatching;
 mod ending;
 mod growing;
 mod spent;
@@ -17,7 +18,7 @@ use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::refs;
 use crate::git::stop::Stop;
-use crate::model::entry::{Event, RunSealed};
+use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
@@ -25,11 +26,13 @@ use crate::run::{self, NewEntry, OpenRun, coordinate};
 use crate::worker::{capture, survivors, workspace};
 
 use super::attempt::{Finished, Job};
+use super::claims::{self, AGAIN, Claim, Claims};
 use super::decide::Schedule;
 use super::hold::{self, Hold};
 use super::machine::Machine;
 use super::outcome::Batch;
-use super::{attempt, command, prepare, products, recover, retain};
+use super::{attempt, command, recover, retain};
+use dispatching::Queued;
 use growing::Basis;
 
 /// How often the ref is looked at for what others appended, such as a cancellation.
@@ -50,6 +53,8 @@ pub struct Settled {
 struct Running {
     attempt: u32,
     cancel: watch::Sender<bool>,
+    /// Held until nothing of the attempt is left.
+    _claim: Claim,
 }
 
 struct Driver<'a> {
@@ -61,6 +66,9 @@ struct Driver<'a> {
     /// What there was of what rules go by when they were looked at.
     judged: Option<Basis>,
     running: BTreeMap<usize, Running>,
+    /// What may be claimed in the repository, and the items that wait for others' claims.
+    claims: Claims,
+    queued: BTreeMap<usize, Queued>,
     /// Attempts whose end is staged: their worktrees wait until it is recorded.
     ended: Vec<Finished>,
     /// How long it took to record something last.
@@ -103,6 +111,9 @@ pub async fn drive(
     let steady = Steady::new(clock);
     let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
     let generation = run.generation();
+    let queue = run.state.submitted.queue.clone();
+    let places = command::limits(&queue, &machine.config).concurrency.max(machine.jobs.unwrap_or(0));
+    let claims = Claims::new(&run.store().common_dir(), &queue, places);
     let mut driver = Driver {
         run,
         machine,
@@ -111,6 +122,8 @@ pub async fn drive(
         generation,
         judged: None,
         running: BTreeMap::new(),
+        claims,
+        queued: BTreeMap::new(),
         ended: Vec::new(),
         append: Duration::ZERO,
         reports,
@@ -176,13 +189,16 @@ impl Driver<'_> {
                 }
                 return Err(Error::Stuck);
             }
-            let sleep = wake.map_or(POLL, |due| self.until(due));
+            // Whoever holds what is wanted says nothing when it is free.
+            let again = (!self.queued.is_empty()).then_some(AGAIN);
+            let due = wake.map(|due| self.until(due));
+            let sleep = due.into_iter().chain(again).min();
             tokio::select! {
                 Some(first) = finished.recv() => {
                     let batch = self.gather(first, finished).await;
                     self.reconcile(batch)?;
                 }
-                () = tokio::time::sleep(sleep), if wake.is_some() => {}
+                () = tokio::time::sleep(sleep.unwrap_or(POLL)), if sleep.is_some() => {}
                 _ = poll.tick() => {
                     self.run.refresh()?;
                     self.catch_up()?;
@@ -193,48 +209,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Dispatches what may run now, and records that together with what is staged; returns when to look again.
-    fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
-        let limits = command::limits(&self.run.state.submitted.queue, &self.machine.config);
-        loop {
-            let decision = self.schedule.decide(&self.run.state, limits, self.now());
-            if decision.fire.is_empty() {
-                // Taking in what others appended may let more be fired.
-                if self.run.has_staged() {
-                    self.record(&[])?;
-                    continue;
-                }
-                return Ok(decision.wake);
-            }
-            let mut batch = Batch::default();
-            let mut jobs = BTreeMap::new();
-            for at in decision.fire {
-                match prepare::prepare(self.run, &self.machine, at) {
-                    Ok((fired, manifest, job)) => {
-                        let fits = |products: &_| products::fit(&self.machine.host, &job, products);
-                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
-                        batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
-                        match found {
-                            Some(found) => batch.reused(&job, found),
-                            None => drop(jobs.insert(at, job)),
-                        }
-                    }
-                    Err(reason) => batch.failed(&self.run.state, at, 0, reason),
-                }
-            }
-            self.record(&batch.entries)?;
-            for (at, job) in jobs {
-                let state = &self.run.state.items[at];
-                if state.phase == Phase::Running && state.attempts == job.attempt {
-                    self.start(at, job);
-                }
-            }
-        }
-    }
-
-    fn start(&mut self, at: usize, job: Job) {
+    fn start(&mut self, at: usize, job: Job, claim: Claim) {
         let (cancel, cancelled) = watch::channel(false);
-        self.running.insert(at, Running { attempt: job.attempt, cancel });
+        self.running.insert(at, Running { attempt: job.attempt, cancel, _claim: claim });
         let reports = self.reports.clone();
         let pinned = self.run.writer().clock.is_pinned();
         let host = self.machine.host.clone();
@@ -320,6 +297,8 @@ impl Driver<'_> {
             return Ok(());
         }
         self.generation = self.run.generation();
+        // What waits for others is decided about anew.
+        self.queued.clear();
         let alive = self.running.keys().copied().collect();
         self.schedule = Schedule::new(&self.run.state, &alive, self.now());
         for (at, running) in &self.running {
@@ -359,6 +338,9 @@ pub enum Error {
     /// Another driver has the run.
     #[error(transparent)]
     Hold(#[from] hold::Error),
+    /// What runs at once could not be held against other runs.
+    #[error(transparent)]
+    Claims(#[from] claims::Error),
     /// The run could not be read or recorded on.
     #[error(transparent)]
     Run(#[from] run::Error),

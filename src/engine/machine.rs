@@ -36,6 +36,8 @@ pub struct Machine {
     pub secrets: Arc<Secrets>,
     /// Whether to close and seal the run even if not every item got done.
     pub close: bool,
+    /// How many items this driver runs at the same time, where that is not as the queue says.
+    pub jobs: Option<usize>,
     /// What other runs have done that need not be done again, where that is wanted.
     pub reusable: Option<Reusable>,
     /// The home directory of who drives runs, where there is one.
@@ -63,6 +65,7 @@ impl Machine {
             shapes: Arc::new(repository.shapes()),
             secrets: Arc::new(Secrets::of(repository)),
             close,
+            jobs: None,
             reusable: None,
             supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
         })

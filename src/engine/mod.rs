@@ -1,5 +1,6 @@
 //! Drives a run: what comes next is decided by a pure function and done by one driver.
 
+pub mod claims;
 pub mod command;
 pub mod decide;
 pub mod drive;

@@ -38,6 +38,8 @@ pub struct How {
     pub close: bool,
     /// Take the products of items of sealed runs that had just the same to do, instead of making them again.
     pub reuse: bool,
+    /// How many items are to run at the same time, where that is not as the queue says.
+    pub jobs: Option<usize>,
 }
 
 /// A run that may be driven, which the caller can look at before it is.
@@ -99,6 +101,7 @@ impl Repository {
         // What came with a fetch while the run was not ready for it.
         self.take_in_on(&mut open)?;
         let mut machine = Machine::of(self, wanted.close)?;
+        machine.jobs = wanted.jobs;
         if wanted.reuse {
             machine.reusable = Some(self.reusable(run)?);
         }

@@ -54,6 +54,13 @@ pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one == other || canonical(one).is_some_and(|one| Some(one) == canonical(other))
 }
 
+/// Returns the plan under another id, in canonical form; nothing where it is no JSON object.
+pub fn renamed(bytes: &[u8], id: &str) -> Option<Vec<u8>> {
+    let mut value = json::parse(bytes).ok()?;
+    value.as_object_mut()?.insert("id".to_owned(), id.into());
+    Some(format::canonical(&value))
+}
+
 /// Reads one normalised item, as [`Item::to_json`] wrote it.
 pub fn parse_item(bytes: &[u8]) -> Result<Item, Problems> {
     let value = json::parse(bytes)?;

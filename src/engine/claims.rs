@@ -1,0 +1,205 @@
+//! What an attempt has for itself in the whole repository, whichever run and process it is of: its resource locks, and a place in its
+//! queue.
+//!
+//! Each is a file that the operating system locks, so that nothing is left of whoever dies. Who is refused gets a ticket and joins the line
+//! of what could not be had, before all who ask later: nobody older stands in the way of the oldest ticket anywhere, so no two wait for
+//! each other, and nobody is passed by for ever. In the line of what could be had nobody waits, so that it is free for others meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::model::digest::Digest;
+
+/// How long to wait before asking again.
+pub const AGAIN: Duration = Duration::from_millis(100);
+
+/// What may be claimed for the items of a run on one queue.
+#[derive(Clone, Debug)]
+pub struct Claims {
+    dir: PathBuf,
+    queue: String,
+    places: usize,
+}
+
+/// What an attempt holds, until it is dropped or the process dies.
+#[derive(Debug)]
+pub struct Claim {
+    _held: Vec<File>,
+}
+
+/// A place in the lines of what is wanted.
+#[derive(Debug)]
+pub struct Ticket {
+    number: String,
+    /// The lines that it stands in, each with its file.
+    lines: BTreeMap<PathBuf, File>,
+}
+
+/// Whether something could be had.
+#[derive(Debug)]
+pub enum Asked {
+    /// Yes.
+    Taken(Claim),
+    /// No; asking again keeps the place in the line.
+    Refused {
+        /// The place.
+        ticket: Ticket,
+        /// Whether the queue is full, so that no other item of the run can be dispatched either.
+        full: bool,
+    },
+}
+
+/// One thing that can be held by so many at once.
+struct Thing {
+    dir: PathBuf,
+    places: usize,
+}
+
+impl Claims {
+    /// The claims of a repository for a queue in which so many items run at once.
+    pub fn new(common_dir: &Path, queue: &str, places: usize) -> Self {
+        let dir = common_dir.join("handoff").join("locks");
+        Self { dir, queue: queue.to_owned(), places }
+    }
+
+    /// Takes all that an item needs, or nothing.
+    pub fn ask(&self, locks: &[String], ticket: Option<Ticket>) -> Result<Asked, Error> {
+        // The queue first: who finds it full need not look further.
+        let queue = self.thing("queues", &self.queue, self.places);
+        let locks = locks.iter().collect::<BTreeSet<_>>().into_iter();
+        let things: Vec<Thing> =
+            std::iter::once(queue).chain(locks.map(|key| self.thing("resources", key, 1))).collect();
+        let mut held = Vec::new();
+        for (nth, thing) in things.iter().enumerate() {
+            let turn = thing.is_turn_of(ticket.as_ref()).map_err(|source| thing.failed(source))?;
+            match if turn { thing.take() } else { Ok(None) }.map_err(|source| thing.failed(source))? {
+                Some(file) => held.push(file),
+                None => {
+                    drop(held);
+                    let ticket = ticket.map_or_else(|| Ticket::draw(&self.dir), Ok);
+                    let joined = ticket.and_then(|mut ticket| ticket.join(thing).map(|()| ticket));
+                    let ticket = joined.map_err(|source| thing.failed(source))?;
+                    return Ok(Asked::Refused { ticket, full: nth == 0 });
+                }
+            }
+        }
+        Ok(Asked::Taken(Claim { _held: held }))
+    }
+
+    /// A key may be any text, and stands as its digest.
+    fn thing(&self, kind: &str, key: &str, places: usize) -> Thing {
+        Thing { dir: self.dir.join(kind).join(&Digest::of(key.as_bytes()).hex()[..32]), places }
+    }
+}
+
+impl Thing {
+    /// Takes a place that is free.
+    fn take(&self) -> io::Result<Option<File>> {
+        let places = self.dir.join("places");
+        fs::create_dir_all(&places)?;
+        for place in 0..self.places {
+            let file = open(&places.join(place.to_string()))?;
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(source),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether nobody waits who came before.
+    fn is_turn_of(&self, ticket: Option<&Ticket>) -> io::Result<bool> {
+        let listed = match fs::read_dir(self.dir.join("line")) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        for entry in listed {
+            let entry = entry?;
+            let earlier = ticket.is_none_or(|own| entry.file_name().as_encoded_bytes() < own.number.as_bytes());
+            if earlier && is_held(&entry.path())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        Error { path: self.dir.clone(), source }
+    }
+}
+
+impl Ticket {
+    /// Draws the next one of the repository.
+    fn draw(dir: &Path) -> io::Result<Self> {
+        fs::create_dir_all(dir)?;
+        let mut file = open(&dir.join("tickets"))?;
+        file.lock()?;
+        let mut drawn = String::new();
+        file.read_to_string(&mut drawn)?;
+        // What a full disk made of it counts as none: whoever waits then may come behind.
+        let next = drawn.trim().parse::<u64>().unwrap_or(0).saturating_add(1);
+        file.rewind()?;
+        // Of the same width, so that they sort as they were drawn.
+        let number = format!("{next:020}");
+        write!(file, "{number}")?;
+        Ok(Self { number, lines: BTreeMap::new() })
+    }
+
+    /// Joins a line, unless it stands there.
+    fn join(&mut self, thing: &Thing) -> io::Result<()> {
+        let line = thing.dir.join("line");
+        let path = line.join(&self.number);
+        if self.lines.contains_key(&path) {
+            return Ok(());
+        }
+        fs::create_dir_all(&line)?;
+        // It is locked before it can be seen: one that nobody holds is taken away.
+        let hidden = thing.dir.join(&self.number);
+        let file = open(&hidden)?;
+        file.lock()?;
+        fs::rename(&hidden, &path)?;
+        self.lines.insert(path, file);
+        Ok(())
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        // What stays behind is not held, and taken away by whoever looks next.
+        self.lines.keys().for_each(|path| drop(fs::remove_file(path)));
+    }
+}
+
+/// Whether somebody alive has a ticket; one of the dead is taken away.
+fn is_held(path: &Path) -> io::Result<bool> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock() {
+        Ok(()) => {
+            let _ = fs::remove_file(path);
+            Ok(false)
+        }
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(source),
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// A lock could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the locks in {} could not be used", path.display())]
+pub struct Error {
+    path: PathBuf,
+    source: io::Error,
+}
