@@ -13,8 +13,12 @@ use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
 
 /// Proves what an item of a sealed run handed over, or one product of it; of one that people decided about, who decided what.
 pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
-    let links = read(store, reference)?;
-    let (before, seal) = sealed(&links)?;
+    item_of(store, &read(store, reference)?, item, product)
+}
+
+/// Proves like [`item`] from the entries of a run, which were read before.
+pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
+    let (before, seal) = sealed(links)?;
     if let Some(at) = before.iter().rposition(|link| is_decided(&link.entry, item)) {
         if let Some(key) = product {
             return Err(Error::NoProduct(item.clone(), key.clone()));
@@ -63,7 +67,7 @@ fn run_of(link: &Link) -> Result<RunId, Error> {
 
 /// Returns the entries under the sealed root, and the seal.
 fn sealed(links: &[Link]) -> Result<(&[Link], &Link), Error> {
-    let run = run_of(&links[0])?;
+    let run = run_of(links.first().ok_or(Error::NotARun)?)?;
     let last = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)));
     last.map(|(seal, before)| (before, seal)).ok_or(Error::NotSealed(run))
 }

@@ -18,7 +18,9 @@ use crate::model::thread::CheckpointId;
 use crate::repository::Repository;
 
 use super::target::{self, Target};
+use super::view::View;
 use super::{Vetted, show};
+use elsewhere::Threads;
 
 /// More steps than this are not gone.
 const MOST: usize = 100_000;
@@ -126,7 +128,7 @@ impl Repository {
             let product = runs[0].state.items[at].products.get(&key).ok_or_else(unknown)?;
             (first.product, first.sha256) = (Some(key.to_string()), Some(product.sha256));
         }
-        let (mut steps, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut steps, mut seen, mut threads) = (Vec::new(), BTreeSet::new(), Threads::default());
         let mut left = vec![Next { step: first, run: Some(0) }];
         while let Some(Next { mut step, run }) = left.pop() {
             if steps.len() == MOST {
@@ -142,7 +144,7 @@ impl Repository {
             steps.push(step);
             if goes_on {
                 let mut next = before(&runs[run], run, &item, depth);
-                next.extend(self.imported(&mut runs, (run, &item), depth, open)?);
+                next.extend(self.imported((&mut runs, &mut threads), (run, &item), depth, open)?);
                 next.extend(self.taken(&mut runs, (run, &item), depth, open)?);
                 // The last is gone first.
                 left.extend(next.into_iter().rev());
@@ -177,17 +179,12 @@ impl Repository {
         let known = runs.iter().position(|other| is_root(other, &run, root));
         let found = match known {
             Some(at) => Some(at),
-            None => match Target::look_up(&self.store, place) {
-                Ok(Some(target)) => {
-                    let other = open(&target)?;
-                    // Another run of that name is another run.
-                    is_root(&other, &run, root).then(|| {
-                        runs.push(other);
-                        runs.len() - 1
-                    })
+            None => match self.copy(place, &run, root).map_err(Error::from)? {
+                Some(target) => {
+                    runs.push(open(&target)?);
+                    Some(runs.len() - 1)
                 }
-                Ok(None) | Err(target::Error::Ambiguous { .. }) => None,
-                Err(other) => return Err(Error::from(other).into()),
+                None => None,
             },
         };
         let there = found.and_then(|at| Some((at, runs[at].state.graph.position(&item)?)));
@@ -196,6 +193,21 @@ impl Repository {
             return Ok(Next { step: Step { root: Some(root), ..step }, run: None });
         };
         Ok(Next { step: of_item(&runs[at], position, depth, kind), run: Some(at) })
+    }
+}
+
+impl Repository {
+    /// Finds a run that was sealed with a root: where it was found then, else ours, else one that was fetched.
+    fn copy(&self, place: &str, run: &RunId, root: Digest) -> Result<Option<Target>, target::Error> {
+        let named = match Target::look_up(&self.store, place) {
+            Ok(named) => named,
+            Err(target::Error::Ambiguous { .. }) => None,
+            Err(other) => return Err(other),
+        };
+        let copies = Target::copies(&self.store, run)?;
+        // Another run of that name is another run, and what cannot be read is none.
+        let is_it = |target: &Target| target.view(&self.store).is_ok_and(|view| is_root(&view, run, root));
+        Ok(named.into_iter().chain(copies).find(is_it))
     }
 }
 
@@ -216,7 +228,7 @@ fn reused<'v>(run: &'v Vetted, item: &ItemId) -> Option<&'v Reused> {
 }
 
 /// Whether a run is the one that was sealed with a root.
-fn is_root(run: &Vetted, id: &RunId, root: Digest) -> bool {
+fn is_root(run: &View, id: &RunId, root: Digest) -> bool {
     run.run == *id && show::seal(run).is_some_and(|seal| seal.root == root)
 }
 
