@@ -4,12 +4,15 @@
 
 use std::collections::BTreeSet;
 
+use gix::objs::Kind;
+
 use crate::git::codec;
 use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::elsewhere::{Elsewhere, Evidence, Import, of_checkpoint};
 use crate::model::entry::{Event, Product, RunSubmitted};
 use crate::model::plan::{Need, Plan, ProductKey};
+use crate::model::printable::cut_to;
 use crate::model::proof::Proof;
 use crate::model::thread::{CheckpointId, STATE};
 
@@ -17,8 +20,11 @@ use super::findings::Findings;
 use super::objects::Objects;
 use super::proof::{self, Sealed};
 use super::reader;
-use super::taken::{Origin, Shown, Taken, Wrong};
+use super::taken::{Origin, Shown, SignedEntry, Taken, Wrong};
 use super::{Case, Options};
+
+/// What is found stands behind a name, of which so many letters are said.
+const NAMED: usize = 500;
 
 /// Looks at all that entry 0 seals, unless somebody vouches for it.
 pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
@@ -30,7 +36,7 @@ pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
                 named(name).ok_or_else(|| Wrong::Differs("it names no product of anything".to_owned()))?;
             shows(&evidence, (&from, &key), &import.product).map_err(Wrong::Differs)
         });
-        Taken { whose: format!("entry 0: {name}"), item: false, found }
+        Taken { whose: format!("entry 0: {}", cut_to(name.clone(), NAMED)), item: false, found }
     };
     submitted.imports.iter().map(one).collect()
 }
@@ -88,12 +94,17 @@ fn of_thread(commit: &str, (from, key): (&Elsewhere, &ProductKey), product: &Pro
     if entry.about.thread() != Some(thread) || at.as_ref().is_some_and(|at| *at != id) {
         return Err("the checkpoint is another one, or another thread's".to_owned());
     }
+    let first = entry.seq == 0;
     let content = match &entry.event {
         Event::ThreadCheckpointed(e) => e.content(),
-        Event::ThreadAdopted(e) => e.content(),
-        Event::ThreadForked(e) => e.content(),
+        Event::ThreadAdopted(e) if first => e.content(),
+        Event::ThreadForked(e) if first => e.content(),
         _ => return Err("its evidence is no entry that holds a state".to_owned()),
     };
+    let tree = gix::objs::compute_hash(decoded.tree.0.kind(), Kind::Tree, &content.tree());
+    if first != entry.prev.is_none() || tree.ok() != Some(decoded.tree.0) {
+        return Err("its evidence is an entry that stands in no thread".to_owned());
+    }
     let held = match of_checkpoint(key) {
         Some(STATE) => Some(content.state),
         Some(_) => content.packet,
@@ -103,7 +114,8 @@ fn of_thread(commit: &str, (from, key): (&Elsewhere, &ProductKey), product: &Pro
         Some(held) if (held.sha256, held.size) == (product.sha256, product.size) => {}
         _ => return Err("the checkpoint does not hold that".to_owned()),
     }
-    let from = Origin::Thread { thread: thread.clone(), checkpoint: id, hash: decoded.hash };
+    let signed = SignedEntry { hash: decoded.hash, prev: entry.prev, key: signer.clone() };
+    let from = Origin::Thread { thread: thread.clone(), checkpoint: id, entry: signed };
     Ok(Shown { key: signer, at: entry.at, from })
 }
 
