@@ -3,7 +3,7 @@
 //! Any remote may offer one. The best that is here counts, so that nobody who spoils a copy speaks against another; but one that holds
 //! and says something else, under the same key, does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::git::refs;
 use crate::git::store::Store;
@@ -23,8 +23,8 @@ use super::{Case, Error, Options, Report, Standpoint, State, ThreadReport, resol
 /// It is of one repository and of one verifier, who knows the same throughout.
 #[derive(Default)]
 pub struct Copies {
-    /// The refs that were fetched.
-    fetched: Option<Vec<String>>,
+    /// The refs that were fetched, by what lies there.
+    fetched: Option<BTreeMap<Place, Vec<String>>>,
     /// By their refs: how each begins, and what it is where something was taken from a run that begins so.
     runs: HashMap<String, (Option<Digest>, Option<RunCopy>)>,
     threads: HashMap<String, ThreadCopy>,
@@ -49,7 +49,7 @@ struct ThreadCopy {
     entries: Vec<(Option<Digest>, Digest)>,
     /// The key that signed all of them; none where something is wrong with entries or signatures.
     key: Option<String>,
-    /// What is wrong with it.
+    /// What is wrong with it, or that not all of it could be looked at.
     finding: Option<String>,
 }
 
@@ -94,7 +94,8 @@ impl Copies {
                 let examined = thread_at(&at, at_hand.logs, options);
                 let key = Some(&examined.report).filter(|report| is_by_one_key(report));
                 let key = key.and_then(|report| Some(report.signers.first()?.fingerprint.clone()));
-                let finding = examined.report.finding();
+                let missing = (!examined.report.intact).then(|| "not all of it".to_owned());
+                let finding = examined.report.finding().or(missing);
                 self.threads.insert(reference.clone(), ThreadCopy { entries: examined.entries, key, finding });
             }
             let here = self.threads[&reference].stands(entry);
@@ -110,10 +111,16 @@ impl Copies {
     fn references(&mut self, store: &Store, place: &Place) -> Result<Vec<String>, Error> {
         if self.fetched.is_none() {
             let listed = refs::list(store, format::FETCHED_REFS).map_err(Error::Refs)?;
-            self.fetched = Some(listed.into_iter().map(|(name, _)| name).collect());
+            let mut places: BTreeMap<Place, Vec<String>> = BTreeMap::new();
+            for (name, _) in listed {
+                if let Some((_, at)) = Place::fetched(&name) {
+                    places.entry(at).or_default().push(name);
+                }
+            }
+            self.fetched = Some(places);
         }
         let own = Some(place.below(format::REFS)).filter(|own| refs::read(store, own).is_ok_and(|tip| tip.is_some()));
-        let fetched = self.fetched.iter().flatten().filter(|name| place.is_fetched_at(name));
+        let fetched = self.fetched.iter().filter_map(|places| places.get(place)).flatten();
         Ok(own.into_iter().chain(fetched.cloned()).collect())
     }
 

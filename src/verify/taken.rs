@@ -65,6 +65,7 @@ pub(super) struct SignedEntry {
 }
 
 /// Why something cannot be taken for what it is said to be.
+#[derive(Clone)]
 pub(super) enum Wrong {
     /// What is there says something else.
     Differs(String),

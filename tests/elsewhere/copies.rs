@@ -112,3 +112,21 @@ fn the_way_back_finds_a_run_wherever_its_copies_are() {
     ground.env.git(["update-ref", "refs/handoff/runs/design", other.trim()]).success();
     assert_eq!(ground.env.handoff(["lineage", "theirs/make"]).success(), whole);
 }
+
+#[test]
+fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
+    let ground = designed();
+    ground.drive("build", &build()).ends(0);
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git(["remote", "add", "hub", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "hub", "main"]).success();
+    ground.env.handoff(["push", "hub"]).success();
+    let url = format!("file://{}", ground.path("hub").display());
+    ground.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
+    ground.env.handoff_in("lazy", ["fetch"]).success();
+    let said = ground.env.handoff_in("lazy", ["verify", "origin/build"]).stdout;
+    let line = said.lines().find(|line| line.contains("thread login")).unwrap();
+    let alone = ground.env.handoff_in("lazy", ["thread", "verify", "origin/login"]);
+    assert_eq!(line.contains("here, intact"), alone.status == Some(0), "{said}\n{}", alone.stdout);
+}

@@ -1,5 +1,7 @@
 //! Evidence that shows something else.
 
+use std::time::{Duration, Instant};
+
 use git_handoff::git::codec;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{Draft, Head};
@@ -13,7 +15,7 @@ use git_handoff::model::thread::Content;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::Report;
 
-use crate::common::lab::{Lab, assert_fails, assert_intact, blob, key};
+use crate::common::lab::{Lab, assert_fails, assert_intact, key};
 use crate::common::teller::Teller;
 
 const REPORT: &[u8] = b"make";
@@ -56,6 +58,8 @@ struct Story {
     /// The bytes of the evidence, and what entry 0 says they are.
     evidence: Option<Vec<u8>>,
     digest: Option<Digest>,
+    /// How often it is sealed again, under names of nothing.
+    copies: usize,
     /// What the item says it consumed.
     consumed: Option<Digest>,
 }
@@ -70,6 +74,7 @@ fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
         product: product(lab, REPORT),
         evidence: Some(proof(lab, "make").canonical()),
         digest: None,
+        copies: 0,
         consumed: None,
     };
     bend(lab, &mut story);
@@ -83,15 +88,16 @@ fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
     let mut teller = Teller::submit(lab, &plan);
     let bytes = story.evidence.clone().unwrap_or_default();
     let import = Import { product: story.product, evidence: story.digest.unwrap_or_else(|| Digest::of(&bytes)) };
-    let [product, evidence] = format::import_paths(&story.name);
-    let imports = |e: &mut RunSubmitted| e.imports.insert(story.name.clone(), import).is_some();
-    imports(&mut teller.state.submitted);
-    if let Event::RunSubmitted(e) = &mut teller.drafts[0].event {
-        imports(e);
-    }
-    teller.drafts[0].edits.push((product, Edit::Blob(story.product.oid)));
-    if story.evidence.is_some() {
-        teller.drafts[0].edits.push((evidence, blob(lab, &bytes)));
+    let shown_by = story.evidence.is_some().then(|| lab.store.write_blob(&bytes).unwrap());
+    for name in std::iter::once(story.name.clone()).chain((0..story.copies).map(|nth| format!("copy {nth}"))) {
+        let [product, evidence] = format::import_paths(&name);
+        let imports = |e: &mut RunSubmitted| e.imports.insert(name.clone(), import).is_some();
+        imports(&mut teller.state.submitted);
+        if let Event::RunSubmitted(e) = &mut teller.drafts[0].event {
+            imports(e);
+        }
+        teller.drafts[0].edits.push((product, Edit::Blob(story.product.oid)));
+        teller.drafts[0].edits.extend(shown_by.map(|oid| (evidence, Edit::Blob(oid))));
     }
     teller.fire_with("take", |manifest| {
         if let (Some(digest), Some(input)) = (story.consumed, manifest.input_refs.values_mut().next()) {
@@ -157,6 +163,17 @@ fn what_it_did_not_hand_over_does_not_hold() {
         println!("{what}");
         assert_fails(&told(&Lab::new(), bend), row, part);
     }
+}
+
+#[test]
+fn evidence_of_many_products_is_read_once() {
+    let begun = Instant::now();
+    let report = told(&Lab::new(), |_, s| {
+        s.evidence = Some(Evidence::Checkpoint("x".repeat(8 << 20)).canonical());
+        s.copies = 3000;
+    });
+    assert_fails(&report, "handoff", "(and 3000 more)");
+    assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
 }
 
 #[test]
