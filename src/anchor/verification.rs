@@ -1,5 +1,7 @@
 //! Runs, proofs and bundles, verified with the logs at hand and the places outside that are configured.
 
+use std::cell::RefCell;
+
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
 use crate::model::problems::Problems;
@@ -7,8 +9,8 @@ use crate::model::proof::Proof;
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
-    self, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, Logs, Options, Question, Report, Witness,
-    verify_bundle_json, verify_proof, verify_with,
+    self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report, Witness,
+    verify_beside, verify_bundle_json, verify_proof,
 };
 
 use super::held::{self, Missed};
@@ -81,14 +83,15 @@ impl<'r> Verification<'r> {
         let mut fetched = Target::all_fetched(&self.repository.store).map_err(target::Error::from)?;
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
-        Ok(RunsToVerify { with: self, logs, targets, missed: held.missed })
+        Ok(RunsToVerify { with: self, logs, targets, missed: held.missed, copies: RefCell::default() })
     }
 
     /// Verifies one run that is here.
     pub fn run(self, name: &str) -> Result<Report, Error> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
-        RunsToVerify { with: self, logs, targets: Vec::new(), missed: Vec::new() }.report(&target)
+        RunsToVerify { with: self, logs, targets: Vec::new(), missed: Vec::new(), copies: RefCell::default() }
+            .report(&target)
     }
 
     /// Takes the runs of some names. One whose ref is gone may still be one that a log names.
@@ -110,7 +113,7 @@ impl<'r> Verification<'r> {
         let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(name, unknown));
         let targets = names.iter().map(find).collect::<Result<_, _>>()?;
         let logs = Logs::read(store)?;
-        Ok(RunsToVerify { with: self, logs, targets, missed: Vec::new() })
+        Ok(RunsToVerify { with: self, logs, targets, missed: Vec::new(), copies: RefCell::default() })
     }
 
     /// Asks the anchors about a run.
@@ -155,6 +158,8 @@ pub struct RunsToVerify<'r> {
     with: Verification<'r>,
     logs: Logs,
     targets: Vec<Target>,
+    /// What the runs took from, looked at once for all of them.
+    copies: RefCell<Copies>,
     /// What something holds as ours and cannot be found at all, and who could not say what it holds.
     pub missed: Vec<Missed>,
 }
@@ -175,7 +180,8 @@ impl RunsToVerify<'_> {
         let store = &repository.store;
         let ask = |question: &Question<'_>| self.with.ask(question);
         let at_hand = AtHand { logs: &self.logs, ask: &ask };
-        match verify_with(store, &at_hand, &target.run, &target.reference, options) {
+        match verify_beside(&mut self.copies.borrow_mut(), (store, &at_hand), (&target.run, &target.reference), options)
+        {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A name that is like it is more help than a ref that nobody typed.
                 Target::find(store, target.run.as_str())?;

@@ -113,7 +113,7 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
         }
     });
     for (run, driven) in runtime.block_on(join_all(driven)) {
-        endings.push(driven.map_err(Failure::from).and_then(|driven| end(run, &driven, repository, output)));
+        endings.push(driven.map(|driven| end(run, &driven, repository, output)).map_err(Failure::from));
     }
     last_of(endings.into_iter(), output)
 }
@@ -141,7 +141,7 @@ fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut 
 }
 
 /// Prints what became of a run, and says what to do next.
-fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Output) -> Ending {
     let state = &driven.view.state;
     if output.json {
         output.value(&driven.shown());
@@ -154,19 +154,19 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");
         output.hint(&hints::run(run));
-        return Ok(Ending::Interrupted);
+        return Ending::Interrupted;
     }
     if state.is_done() && !state.sealed {
         output.hint(&hints::extend_or_close(run));
     }
     if state.outcomes().is_green() {
-        return Ok(Ending::Done);
+        return Ending::Done;
     }
     if state.is_left_to_people() && !state.sealed {
         output.hint(&hints::waiting());
     }
     advise(&driven.view, repository, output);
-    Ok(Ending::NotAllDone)
+    Ending::NotAllDone
 }
 
 /// Says what can be done about items that did not get done, or that are red.

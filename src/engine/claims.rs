@@ -75,16 +75,15 @@ impl Claims {
         let mut held = Vec::new();
         for (nth, thing) in things.iter().enumerate() {
             let turn = thing.is_turn_of(ticket.as_ref()).map_err(|source| thing.failed(source))?;
-            match if turn { thing.take() } else { Ok(None) }.map_err(|source| thing.failed(source))? {
-                Some(file) => held.push(file),
-                None => {
-                    drop(held);
-                    let ticket = ticket.map_or_else(|| Ticket::draw(&self.dir), Ok);
-                    let joined = ticket.and_then(|mut ticket| ticket.join(thing).map(|()| ticket));
-                    let ticket = joined.map_err(|source| thing.failed(source))?;
-                    return Ok(Asked::Refused { ticket, full: nth == 0 });
-                }
-            }
+            let taken = if turn { thing.take().map_err(|source| thing.failed(source))? } else { None };
+            let Some(file) = taken else {
+                drop(held);
+                let ticket = ticket.map_or_else(|| Ticket::draw(&self.dir), Ok);
+                let joined = ticket.and_then(|mut ticket| ticket.join(thing).map(|()| ticket));
+                let ticket = joined.map_err(|source| thing.failed(source))?;
+                return Ok(Asked::Refused { ticket, full: nth == 0 });
+            };
+            held.push(file);
         }
         Ok(Asked::Taken(Claim { _held: held }))
     }

@@ -67,7 +67,7 @@ fn run_of(link: &Link) -> Result<RunId, Error> {
 
 /// Returns the entries under the sealed root, and the seal.
 fn sealed(links: &[Link]) -> Result<(&[Link], &Link), Error> {
-    let run = run_of(&links[0])?;
+    let run = run_of(links.first().ok_or(Error::NotARun)?)?;
     let last = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)));
     last.map(|(seal, before)| (before, seal)).ok_or(Error::NotSealed(run))
 }

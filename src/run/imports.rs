@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::catalog::Catalog;
+use crate::model::causes::in_words;
 use crate::model::credential::gate::{Gate, Scan, Secret};
 use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
 use crate::model::entry::{Event, Product};
@@ -20,7 +21,9 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::thread::{Checkpoint, CheckpointId, STATE};
 use crate::repository::{Repository, Trust};
-use crate::verify::{Logs, Options, Report, SignerSeen, Sound, Standpoint, State, Unproven, thread_at, verify};
+use crate::verify::{
+    AtHand, Copies, Logs, Options, Report, SignerSeen, Sound, Standpoint, State, Unproven, thread_at, verify_beside,
+};
 
 use super::target::{self, Target, located};
 use super::view::View;
@@ -55,6 +58,8 @@ struct Refusal {
 struct Search<'r> {
     store: &'r Store,
     options: Options,
+    logs: Logs,
+    copies: Copies,
     gate: Gate,
     runs: BTreeMap<String, Result<View, String>>,
     threads: BTreeMap<String, Result<Sound, String>>,
@@ -68,12 +73,18 @@ impl Repository {
         if plan.items.iter().flat_map(Item::elsewhere).next().is_none() {
             return Ok(Imports::default());
         }
-        let options = self.options(&Trust::default(), &mut |_| ()).map_err(|error| {
-            let why = crate::model::causes::in_words(&error);
-            Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why))
-        })?;
-        let (runs, threads) = (BTreeMap::new(), BTreeMap::new());
-        let mut search = Search { store: &self.store, options, gate: self.gate(), runs, threads, warnings: Vec::new() };
+        let unreadable = |why: String| Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why));
+        let options = self.options(&Trust::default(), &mut |_| ());
+        let mut search = Search {
+            store: &self.store,
+            options: options.map_err(|error| unreadable(in_words(&error)))?,
+            logs: Logs::read(&self.store).map_err(|error| unreadable(in_words(&error)))?,
+            copies: Copies::default(),
+            gate: self.gate(),
+            runs: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            warnings: Vec::new(),
+        };
         let mut found = BTreeMap::new();
         for (index, item) in plan.items.iter().enumerate() {
             let shape = catalog.shape(item.subagent_shape.as_ref());
@@ -145,7 +156,7 @@ impl Search<'_> {
         }
         let key = select.product_key();
         check_type(view.state.graph.item(at), &key, wanted)?;
-        let proof = prove::item(self.store, &target.reference, item, Some(&key)).map_err(|error| match error {
+        let proof = prove::item_of(self.store, &view.links, item, Some(&key)).map_err(|error| match error {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
             other => unusable(&format!("cannot be proven: {other}")),
         })?;
@@ -156,7 +167,9 @@ impl Search<'_> {
 
     /// Reads a run that may be taken from.
     fn read_run(&mut self, target: &Target, place: &str) -> Result<View, String> {
-        let report = verify(self.store, &target.run, &target.reference, &self.options).map_err(|e| e.to_string())?;
+        let beside = (self.store, &AtHand::logs(&self.logs));
+        let run = (&target.run, target.reference.as_str());
+        let report = verify_beside(&mut self.copies, beside, run, &self.options).map_err(|e| e.to_string())?;
         if !report.sealed {
             return Err(format!("the run {place} is not sealed: nothing has signed what came of it yet"));
         }
@@ -214,13 +227,9 @@ impl Search<'_> {
         let found = found.map_err(|error| refused("thread", Code::UnknownProducer, error.to_string()))?;
         let unknown = || refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here"));
         let (reference, tip) = found.ok_or_else(unknown)?;
-        let logs = match Logs::read(self.store) {
-            Ok(logs) => logs,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
         let at =
             Standpoint { objects: self.store, home: self.store, thread, reference: &reference, place: &reference, tip };
-        let examined = thread_at(&at, &logs, &self.options);
+        let examined = thread_at(&at, &self.logs, &self.options);
         let signers = examined.report.signers.clone();
         Ok(match examined.proven(false) {
             Ok(sound) => {

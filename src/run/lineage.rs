@@ -8,14 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::git::refs;
-use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
 use crate::model::entry::Event;
-use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
-use crate::model::place::Place;
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::reused::Reused;
 use crate::model::thread::CheckpointId;
@@ -23,6 +19,7 @@ use crate::repository::Repository;
 
 use super::target::{self, Target};
 use super::{Vetted, show};
+use elsewhere::Threads;
 
 /// More steps than this are not gone.
 const MOST: usize = 100_000;
@@ -129,6 +126,7 @@ struct Way<'w, E> {
     runs: Vec<Opened>,
     /// Which of them was sealed with a root under a name; none where it is not here.
     sealed: BTreeMap<(RunId, Digest), Option<usize>>,
+    threads: Threads,
 }
 
 impl Repository {
@@ -141,7 +139,8 @@ impl Repository {
         let (target, rest) = Target::with_rest(&self.store, text).map_err(Error::from)?;
         let rest = rest.ok_or(Error::NotSaid)?;
         let first = open(&target)?;
-        let mut way = Way { repository: self, open, runs: Vec::new(), sealed: BTreeMap::new() };
+        let mut way =
+            Way { repository: self, open, runs: Vec::new(), sealed: BTreeMap::new(), threads: Threads::default() };
         way.add(first);
         let run = &way.runs[0].run;
         let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
@@ -222,7 +221,7 @@ impl<E: From<Error>> Way<'_, E> {
         }
         let store = &self.repository.store;
         let mut barred = None;
-        for target in places(&self.repository.store, id)? {
+        for target in Target::copies(store, id).map_err(Error::from)? {
             // Another run of that name is another run, whatever is to be said of it; what cannot be read may be this one.
             if target.view(store).is_ok_and(|view| show::seal(&view).is_none_or(|seal| seal.root != root)) {
                 continue;
@@ -239,20 +238,6 @@ impl<E: From<Error>> Way<'_, E> {
         self.sealed.insert(key, None);
         Ok(None)
     }
-}
-
-/// Returns where runs of a name lie: ours first, then those that were fetched.
-fn places(store: &Store, id: &RunId) -> Result<Vec<Target>, Error> {
-    let own = Target::own(id.clone());
-    let mut places = Vec::new();
-    if refs::read(store, &own.reference).map_err(target::Error::from)?.is_some() {
-        places.push(own);
-    }
-    let place = Place::of_run(id);
-    let fetched = refs::list(store, format::FETCHED_REFS).map_err(target::Error::from)?;
-    let fetched = fetched.into_iter().filter(|(reference, _)| place.is_fetched_at(reference));
-    places.extend(fetched.map(|(reference, _)| Target { run: id.clone(), reference }));
-    Ok(places)
 }
 
 fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {

@@ -67,6 +67,16 @@ impl Target {
         Ok(found.map(|(reference, _)| Self { run, reference }))
     }
 
+    /// Returns all copies of a run that are here: ours, and those that were fetched.
+    pub fn copies(store: &Store, run: &RunId) -> Result<Vec<Self>, Error> {
+        let (place, own) = (Place::of_run(run), format::run_ref(run));
+        let own = Some(own).filter(|own| refs::read(store, own).is_ok_and(|tip| tip.is_some()));
+        let mut fetched = refs::list(store, format::FETCHED_REFS)?;
+        fetched.retain(|(name, _)| place.is_fetched_at(name));
+        let references = own.into_iter().chain(fetched.into_iter().map(|(name, _)| name));
+        Ok(references.map(|reference| Self { run: run.clone(), reference }).collect())
+    }
+
     /// Finds a run and what is said of it behind a slash; nothing is behind it where the whole text names a run.
     pub fn with_rest<'t>(store: &Store, text: &'t str) -> Result<(Self, Option<&'t str>), Error> {
         if let Some(target) = Self::look_up(store, text)? {

@@ -1,6 +1,5 @@
 //! A run that bytes may be taken from.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Deref;
 
@@ -8,7 +7,6 @@ use crate::git::checked;
 use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
-use crate::model::elsewhere::Import;
 use crate::model::entry::Event;
 use crate::model::format::{self, Layout};
 use crate::verify::{Admitted, Seen};
@@ -67,6 +65,18 @@ impl Vetted {
     }
 }
 
+impl Vetted {
+    /// Returns what shows where a product comes from that was sealed from elsewhere, by the name that entry 0 gives it.
+    pub(super) fn evidence(&self, store: &Store, name: &str) -> Result<Option<Blob>, Error> {
+        let (Some(tree), Some(import)) = (self.view.head.tree, self.view.state.submitted.imports.get(name)) else {
+            return Ok(None);
+        };
+        let [_, path] = format::import_paths(name);
+        let Some(oid) = store.blob_at(tree, &path)? else { return Ok(None) };
+        Ok(Some(Blob { oid, recorded: vec![import.evidence] }))
+    }
+}
+
 impl Deref for Vetted {
     type Target = View;
 
@@ -83,7 +93,7 @@ fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
         Event::RunSubmitted(e) if path == format::RULES => e.rules,
         Event::RunSubmitted(e) => {
             let artifact = e.artifacts.iter().find(|(name, _)| format::artifact_path(name) == path);
-            artifact.map(|(_, digest)| *digest).or_else(|| imported(&e.imports, path))
+            artifact.map(|(_, digest)| *digest)
         }
         Event::ItemFired(e) if layout.manifest(&e.item) == path => Some(e.manifest),
         Event::RunExtended(e) => {
@@ -91,14 +101,6 @@ fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
         }
         _ => None,
     }
-}
-
-fn imported(imports: &BTreeMap<String, Import>, path: &str) -> Option<Digest> {
-    imports.iter().find_map(|(name, import)| {
-        let [product, evidence] = format::import_paths(name);
-        let digests = [(product, import.product.sha256), (evidence, import.evidence)];
-        digests.into_iter().find(|(at, _)| at == path).map(|(_, digest)| digest)
-    })
 }
 
 /// A blob of a run that passed the gate, with every digest by which the entries name it.

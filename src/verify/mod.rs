@@ -10,6 +10,7 @@ mod bundle_json;
 mod chain;
 mod content;
 mod continuable;
+mod copies;
 mod facts;
 mod findings;
 mod gate;
@@ -47,6 +48,7 @@ mod witness;
 pub use bundle::{Bundle, BundleError, ChainReport};
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Begun, Continuable, Refusal, continuable, continuable_on};
+pub use copies::Copies;
 pub use facts::Decided;
 pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
@@ -145,11 +147,21 @@ pub fn verify_with(
     reference: &str,
     options: &Options,
 ) -> Result<Report, Error> {
+    verify_beside(&mut Copies::default(), (store, at_hand), (run, reference), options)
+}
+
+/// Verifies like [`verify_with`], beside other runs: the copies that these took from, too, are looked at once for all.
+pub fn verify_beside(
+    copies: &mut Copies,
+    (store, at_hand): (&Store, &AtHand<'_>),
+    (run, reference): (&RunId, &str),
+    options: &Options,
+) -> Result<Report, Error> {
     let own_key = options.own_key.as_deref();
     let case = Case::open(store, run, reference, options)
         .map_err(|error| at_hand.logs.remember(error, run, reference, own_key))?;
     let (mut judged, distrust, taken) = judged(&case, at_hand);
-    let (taken_from, contradicted) = origins::follow(store, at_hand, options, &taken)?;
+    let (taken_from, contradicted) = origins::follow(store, at_hand, options, (&taken, copies))?;
     if judged.rows.handoff.state != State::Failed && contradicted.first().is_some() {
         let detail = judged.rows.handoff.detail;
         let contradicted = contradicted.verdict(true, || detail);

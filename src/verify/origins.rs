@@ -4,18 +4,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::git::refs;
-use crate::model::digest::Digest;
-use crate::model::format;
-use crate::model::name::{RunId, ThreadId};
-use crate::model::place::Place;
-use crate::model::thread::CheckpointId;
-
+use super::copies::Copies;
 use super::findings::Findings;
 use super::signature::of_others;
 use super::taken::{Origin, Taken};
 use super::witness::AtHand;
-use super::{Case, Error, Options, Report, Standpoint, State, resolve, thread_at};
+use super::{Error, Options};
 use crate::git::store::Store;
 
 /// More of them are not looked at.
@@ -67,14 +61,10 @@ pub(super) fn follow(
     store: &Store,
     at_hand: &AtHand<'_>,
     options: &Options,
-    taken: &[Taken],
+    (taken, copies): (&[Taken], &mut Copies),
 ) -> Result<(Vec<TakenFrom>, Findings), Error> {
     let options = Options { base: None, ..of_others(options) };
-    let of = |taken: &[Taken], depth: u32| {
-        let shown = taken.iter().filter_map(|taken| Some((taken.found.as_ref().ok()?.from.clone(), depth)));
-        shown.collect::<Vec<_>>()
-    };
-    let mut left: VecDeque<(Origin, u32)> = of(taken, 1).into();
+    let mut left: VecDeque<(Origin, u32)> = origins(taken).into_iter().map(|origin| (origin, 1)).collect();
     let (mut seen, mut followed, mut findings) = (BTreeSet::new(), Vec::new(), Findings::default());
     while let Some((origin, depth)) = left.pop_front() {
         if !seen.insert(origin.clone()) {
@@ -86,12 +76,12 @@ pub(super) fn follow(
         }
         let (run, name, is, here) = match &origin {
             Origin::Run { run, first, root } => {
-                let (here, further) = run_here(store, at_hand, &options, (run, *first, *root))?;
-                left.extend(of(&further, depth + 1));
+                let (here, further) = copies.run(store, at_hand, &options, (run, *first, *root))?;
+                left.extend(further.into_iter().map(|origin| (origin, depth + 1)));
                 (true, run.to_string(), root.to_string(), here)
             }
-            Origin::Thread { thread, checkpoint, hash } => {
-                let here = thread_here(store, at_hand, &options, (thread, checkpoint, *hash))?;
+            Origin::Thread { thread, checkpoint, entry } => {
+                let here = copies.thread(store, at_hand, &options, (thread, entry))?;
                 (false, thread.to_string(), checkpoint.to_string(), here)
             }
         };
@@ -104,71 +94,7 @@ pub(super) fn follow(
     Ok((followed, findings))
 }
 
-/// Returns the refs at which what lies in a place is here: ours, and those that were fetched.
-fn references(store: &Store, place: &Place) -> Result<Vec<String>, Error> {
-    let own = Some(place.below(format::REFS)).filter(|own| refs::read(store, own).is_ok_and(|tip| tip.is_some()));
-    let fetched = refs::list(store, format::FETCHED_REFS).map_err(Error::Refs)?.into_iter().map(|(name, _)| name);
-    Ok(own.into_iter().chain(fetched.filter(|name| place.is_fetched_at(name))).collect())
-}
-
-/// Looks for a run that was sealed with a root, and returns what that one took itself.
-fn run_here(
-    store: &Store,
-    at_hand: &AtHand<'_>,
-    options: &Options,
-    (run, first, root): (&RunId, Digest, Digest),
-) -> Result<(Here, Vec<Taken>), Error> {
-    let mut here = Here::Not;
-    for reference in references(store, &Place::of_run(run))? {
-        let case = Case::open(store, run, &reference, options)?;
-        if case.chain.links.first().is_none_or(|link| link.hash != first) {
-            // Another run of that name is another run.
-            continue;
-        }
-        let Some(seal) = case.seal() else {
-            here = Here::Unsure("not to its seal".to_owned());
-            continue;
-        };
-        if super::root::over(&case, seal) != root {
-            let why = "it begins as that run does, and its seal says another root";
-            return Ok((Here::Contradicts(why.to_owned()), Vec::new()));
-        }
-        let (report, taken) = super::examined(&case, at_hand);
-        return Ok((standing(&report), taken));
-    }
-    Ok((here, Vec::new()))
-}
-
-/// Says how a run stands that has the root that was taken from.
-fn standing(report: &Report) -> Here {
-    let failed = report.rows.iter().find(|row| row.state == State::Failed);
-    let why = failed.map(|row| format!("{}: {}", row.name, row.detail));
-    match why {
-        None if report.intact => Here::Intact,
-        None => Here::Unsure("not all of it".to_owned()),
-        Some(why) if report.headline == "TAMPERED" => Here::Contradicts(why),
-        Some(why) => Here::Unsure(why),
-    }
-}
-
-fn thread_here(
-    store: &Store,
-    at_hand: &AtHand<'_>,
-    options: &Options,
-    (thread, checkpoint, hash): (&ThreadId, &CheckpointId, Digest),
-) -> Result<Here, Error> {
-    for reference in references(store, &Place::of_thread(thread))? {
-        let Ok(tip) = resolve(store, &reference)? else { continue };
-        let at = Standpoint { objects: store, home: store, thread, reference: &reference, place: &reference, tip };
-        let examined = thread_at(&at, at_hand.logs, options);
-        let finding = examined.report.finding();
-        let Ok(sound) = examined.proven(true) else {
-            let why = finding.unwrap_or_else(|| "it could not be read to its first entry".to_owned());
-            return Ok(Here::Unsure(why));
-        };
-        if sound.trail.find(checkpoint).is_some_and(|found| found.hash == hash) {
-            return Ok(finding.map_or(Here::Intact, Here::Unsure));
-        }
-    }
-    Ok(Here::Not)
+/// Returns what something was taken from, as far as the evidence of it holds.
+pub(super) fn origins(taken: &[Taken]) -> Vec<Origin> {
+    taken.iter().filter_map(|taken| Some(taken.found.as_ref().ok()?.from.clone())).collect()
 }

@@ -46,12 +46,24 @@ pub(super) enum Origin {
         thread: ThreadId,
         /// Its name.
         checkpoint: CheckpointId,
-        /// The leaf hash of its entry.
-        hash: Digest,
+        /// Its entry.
+        entry: SignedEntry,
     },
 }
 
+/// An entry that somebody signed, and what it follows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SignedEntry {
+    /// Its leaf hash.
+    pub(super) hash: Digest,
+    /// That of the entry before it; none of a first one.
+    pub(super) prev: Option<Digest>,
+    /// The key that signed it.
+    pub(super) key: String,
+}
+
 /// Why something cannot be taken for what it is said to be.
+#[derive(Clone)]
 pub(super) enum Wrong {
     /// What is there says something else.
     Differs(String),

@@ -76,6 +76,8 @@ pub struct Examined {
     found: Option<Sound>,
     /// Whether the lineage could be read to its end.
     pub whole_lineage: bool,
+    /// The leaf hashes of its entries, as far as they could be read, each behind that of the entry that it says it follows.
+    pub(super) entries: Vec<(Option<Digest>, Digest)>,
 }
 
 /// A thread up to a commit; [`Proven`], its chain, signatures and lineage hold.
@@ -154,7 +156,8 @@ pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examine
     let table = Table::new(at.objects, at.home, logs, options);
     let (report, lineage) = table.report(&walked, at.thread, (at.reference, at.place));
     let whole_lineage = !lineage.verdict.incomplete;
-    Examined { found: found(walked, lineage, &report.signers), report, whole_lineage }
+    let entries = walked.links.iter().map(|link| (link.entry.prev, link.hash)).collect();
+    Examined { found: found(walked, lineage, &report.signers), report, whole_lineage, entries }
 }
 
 /// Verifies what appending to a thread rests on: its chain up to `tip`, all signatures, its lineage.

@@ -167,6 +167,14 @@ pub(super) enum Slot {
 }
 
 impl Slot {
+    /// Returns the blob that is there.
+    pub(super) fn blob(&self) -> Option<Oid> {
+        match self {
+            Self::Blob(oid) => Some(*oid),
+            Self::Nothing | Self::Unread(_) => None,
+        }
+    }
+
     /// Reads the blob, which may be elsewhere if the repository is a partial clone, and has at most so many bytes; none where there
     /// is nothing.
     pub(super) fn read(&self, objects: &Objects, lazy: bool, most: u64) -> Option<Result<Vec<u8>, Fault>> {

@@ -1,14 +1,21 @@
 //! Evidence that shows something else.
 
+use std::time::{Duration, Instant};
+
+use git_handoff::git::codec;
 use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::{Draft, Head};
 use git_handoff::ledger::prove;
-use git_handoff::model::digest::Digest;
+use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::elsewhere::{Evidence, Import};
-use git_handoff::model::entry::{Event, Product, RunSubmitted, Verified, VerifiedBy};
+use git_handoff::model::entry::{Entry, Event, Product, RunSubmitted, ThreadCheckpointed, Verified, VerifiedBy};
 use git_handoff::model::format;
+use git_handoff::model::name::ThreadId;
+use git_handoff::model::thread::Content;
+use git_handoff::model::time::Moment;
 use git_handoff::verify::Report;
 
-use crate::common::lab::{Lab, assert_fails, assert_intact, blob};
+use crate::common::lab::{Lab, assert_fails, assert_intact, key};
 use crate::common::teller::Teller;
 
 const REPORT: &[u8] = b"make";
@@ -40,6 +47,8 @@ fn product(lab: &Lab, bytes: &[u8]) -> Product {
 
 /// A run that takes `report` of `make`, as it is told.
 struct Story {
+    /// What the plan needs, where that is no item of a run.
+    need: Option<&'static str>,
     /// What the plan calls it.
     run: &'static str,
     item: &'static str,
@@ -49,6 +58,8 @@ struct Story {
     /// The bytes of the evidence, and what entry 0 says they are.
     evidence: Option<Vec<u8>>,
     digest: Option<Digest>,
+    /// How often it is sealed again, under names of nothing.
+    copies: usize,
     /// What the item says it consumed.
     consumed: Option<Digest>,
 }
@@ -56,32 +67,37 @@ struct Story {
 fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
     first(lab);
     let mut story = Story {
+        need: None,
         run: "first",
         item: "make",
         name: "@run/first/make:outputs/report".to_owned(),
         product: product(lab, REPORT),
         evidence: Some(proof(lab, "make").canonical()),
         digest: None,
+        copies: 0,
         consumed: None,
     };
     bend(lab, &mut story);
+    let of_item =
+        format!(r#"{{"run":"{}","from":"{}","select":{{"kind":"output","path":"report"}}}}"#, story.run, story.item);
     let plan = format!(
         r#"{{"id":"handoff-dag-1","items":[{{"id":"take","executor":"command","inputs":{{"command":["take"]}},
-        "needs":{{"it":{{"run":"{}","from":"{}","select":{{"kind":"output","path":"report"}}}}}}}}]}}"#,
-        story.run, story.item
+        "needs":{{"it":{}}}}}]}}"#,
+        story.need.unwrap_or(&of_item)
     );
     let mut teller = Teller::submit(lab, &plan);
     let bytes = story.evidence.clone().unwrap_or_default();
     let import = Import { product: story.product, evidence: story.digest.unwrap_or_else(|| Digest::of(&bytes)) };
-    let [product, evidence] = format::import_paths(&story.name);
-    let imports = |e: &mut RunSubmitted| e.imports.insert(story.name.clone(), import).is_some();
-    imports(&mut teller.state.submitted);
-    if let Event::RunSubmitted(e) = &mut teller.drafts[0].event {
-        imports(e);
-    }
-    teller.drafts[0].edits.push((product, Edit::Blob(story.product.oid)));
-    if story.evidence.is_some() {
-        teller.drafts[0].edits.push((evidence, blob(lab, &bytes)));
+    let shown_by = story.evidence.is_some().then(|| lab.store.write_blob(&bytes).unwrap());
+    for name in std::iter::once(story.name.clone()).chain((0..story.copies).map(|nth| format!("copy {nth}"))) {
+        let [product, evidence] = format::import_paths(&name);
+        let imports = |e: &mut RunSubmitted| e.imports.insert(name.clone(), import).is_some();
+        imports(&mut teller.state.submitted);
+        if let Event::RunSubmitted(e) = &mut teller.drafts[0].event {
+            imports(e);
+        }
+        teller.drafts[0].edits.push((product, Edit::Blob(story.product.oid)));
+        teller.drafts[0].edits.extend(shown_by.map(|oid| (evidence, Edit::Blob(oid))));
     }
     teller.fire_with("take", |manifest| {
         if let (Some(digest), Some(input)) = (story.consumed, manifest.input_refs.values_mut().next()) {
@@ -150,6 +166,26 @@ fn what_it_did_not_hand_over_does_not_hold() {
 }
 
 #[test]
+fn evidence_of_many_products_is_read_once() {
+    let begun = Instant::now();
+    let report = told(&Lab::new(), |_, s| {
+        s.evidence = Some(Evidence::Checkpoint("x".repeat(8 << 20)).canonical());
+        s.copies = 3000;
+    });
+    assert_fails(&report, "handoff", "(and 3000 more)");
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+}
+
+#[test]
+fn a_long_name_is_cut() {
+    let name = "x".repeat(1 << 20);
+    let report = told(&Lab::new(), |_, s| s.name = name);
+    assert_fails(&report, "handoff", "names no product");
+    let text = report.to_text(false);
+    assert!(text.len() < 20_000, "{} bytes", text.len());
+}
+
+#[test]
 fn a_signature_of_a_proof_that_was_changed_does_not_hold() {
     let report = told(&Lab::new(), |lab, s| {
         let Evidence::Item(mut proof) = proof(lab, "make") else { unreachable!() };
@@ -191,4 +227,59 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
     lab.git(&["update-ref", "refs/handoff/runs/first", &tip.to_string()]);
     let report = lab.verify();
     assert_fails(&report, "handoff", "is here and is not the same");
+}
+
+/// Tells a run that takes the state of the second of two checkpoints that key 1 made, whose entry and tree are bent and signed by a key.
+fn of_thread(by: u8, bend: impl Fn(&Lab, &mut Entry, &mut Oid)) -> Report {
+    told(&Lab::new(), |lab, s| {
+        let mut head = Head::unborn("refs/handoff/threads/login".to_owned());
+        let mut links = Vec::new();
+        for state in ["one", "two"] {
+            let content = Content {
+                state: product(lab, state.as_bytes()),
+                summary: None,
+                packet: None,
+                worktree: None,
+                base: None,
+            };
+            let edits = vec![("state".to_owned(), Edit::Blob(content.state.oid))];
+            let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(None, content));
+            let draft = Draft { about: ThreadId::parse("login").unwrap().into(), event, edits };
+            let appended = lab.writer_with(&lab.signer).append(&head, vec![draft]).unwrap();
+            let (next, written) = appended.publish().unwrap();
+            head = next;
+            links.extend(written);
+        }
+        let (mut entry, mut tree) = (links[1].entry.clone(), links[1].tree);
+        bend(lab, &mut entry, &mut tree);
+        let (signer, parents) = (key(lab.path(), by), [links[0].commit]);
+        let signature = signer.sign(&codec::payload(&entry, tree, &parents)).unwrap();
+        let raw = codec::signed(&entry, tree, &parents, &signature);
+        s.evidence = Some(Evidence::Checkpoint(String::from_utf8(raw).unwrap()).canonical());
+        s.need = Some(r#"{"thread":"login","select":{"kind":"output","path":"state"}}"#);
+        "@thread/login/latest:outputs/state".clone_into(&mut s.name);
+        s.product = match &entry.event {
+            Event::ThreadCheckpointed(e) => e.content().state,
+            _ => product(lab, b"two"),
+        };
+    })
+}
+
+#[test]
+fn what_is_no_entry_of_a_thread_does_not_hold() {
+    assert_intact(&of_thread(1, |_, _, _| {}));
+    let report = of_thread(1, |_, entry, _| entry.prev = None);
+    assert_fails(&report, "handoff", "stands in no thread");
+    let report = of_thread(1, |_, entry, _| entry.seq = 0);
+    assert_fails(&report, "handoff", "stands in no thread");
+    let report = of_thread(1, |lab, _, tree| *tree = lab.git(&["write-tree"]).parse().unwrap());
+    assert_fails(&report, "handoff", "stands in no thread");
+    let report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
+    assert_fails(&report, "handoff", "another thread's");
+}
+
+#[test]
+fn an_entry_by_another_key_than_the_thread_that_is_here_speaks_against_itself() {
+    let report = of_thread(2, |_, entry, _| entry.at = Moment::from_millis(entry.at.millis() + 1));
+    assert_fails(&report, "handoff", "by another key than that thread");
 }

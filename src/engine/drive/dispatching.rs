@@ -21,6 +21,9 @@ pub(super) struct Queued {
     full: bool,
 }
 
+/// Items that are dispatched, by position, each with what it has for itself.
+type Claimed = Vec<(usize, Claim)>;
+
 impl Driver<'_> {
     /// Dispatches what may run now, and records that together with what is staged; returns when to look again.
     pub(super) fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
@@ -63,7 +66,7 @@ impl Driver<'_> {
     }
 
     /// Returns the items that can be dispatched now, each with what it has for itself, and when to look again by the run's own word.
-    fn claim(&mut self, limits: Limits) -> Result<(Vec<(usize, Claim)>, Option<Moment>), Error> {
+    fn claim(&mut self, limits: Limits) -> Result<(Claimed, Option<Moment>), Error> {
         let mut claimed = Vec::new();
         for (at, queued) in std::mem::take(&mut self.queued) {
             claimed.extend(self.ask(at, Some(queued.ticket))?.map(|claim| (at, claim)));

@@ -1,9 +1,11 @@
 //! The steps out of a run: to items of other runs whose products were sealed with it, and to checkpoints of threads.
 
+use std::collections::HashMap;
+
 use crate::git::codec;
+use crate::model::digest::Oid;
 use crate::model::elsewhere::{Elsewhere, Evidence};
 use crate::model::entry::Event;
-use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
 use crate::model::place::Place;
 use crate::model::plan::Source;
@@ -11,7 +13,7 @@ use crate::model::thread::{CheckpointId, ThreadCheckpointed};
 use crate::repository::{Repository, Trust};
 use crate::run::Vetted;
 use crate::run::target;
-use crate::verify::{Logs, Standpoint, thread_at};
+use crate::verify::{Logs, Options, Sound, Standpoint, thread_at};
 
 use super::{Error, Kind, Next, Step, Way, leaf};
 
@@ -32,7 +34,8 @@ impl<E: From<Error>> Way<'_, E> {
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Checkpoint(commit)) => {
                     let of = here.run.clone();
-                    self.repository.checkpoints((remote.as_ref(), thread), &commit, (of, depth)).map_err(E::from)?
+                    let thread = (remote.as_ref(), thread);
+                    self.repository.checkpoints(&mut self.threads, thread, &commit, (of, depth)).map_err(E::from)?
                 }
                 // The gate lets no run through that has such evidence.
                 _ => continue,
@@ -51,15 +54,15 @@ impl<E: From<Error>> Way<'_, E> {
 impl Repository {
     /// Reads what shows where a product comes from.
     fn evidence(&self, run: &Vetted, name: &str) -> Result<Evidence, Error> {
-        let [_, path] = format::import_paths(name);
         let none = || Error::NoEvidence(name.to_owned());
-        let blob = run.file(&self.store, &path)?.ok_or_else(none)?;
+        let blob = run.evidence(&self.store, name)?.ok_or_else(none)?;
         Evidence::parse(&blob.read(&self.store)?).ok_or_else(none)
     }
 
     /// Returns the steps from a checkpoint back over the threads that it goes back to, where they are here.
     fn checkpoints(
         &self,
+        threads: &mut Threads,
         (remote, thread): (Option<&FilePath>, &ThreadId),
         commit: &str,
         (of, depth): (RunId, usize),
@@ -83,11 +86,7 @@ impl Repository {
         let Some((reference, tip)) = target::located(&self.store, &place, remote.map(FilePath::as_str))? else {
             return Ok(steps);
         };
-        let options = self.options(&Trust::default(), &mut |_| ()).map_err(Box::new)?;
-        let (store, reference) = (&self.store, reference.as_str());
-        let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
-        let examined = thread_at(&at, &Logs::read(store)?, &options);
-        if let Ok(sound) = examined.proven(false)
+        if let Some(sound) = self.thread_here(threads, thread, (&reference, tip))?
             && sound.trail.find(&id).is_some_and(|found| found.hash == decoded.hash)
         {
             let further = sound.lineage.iter().enumerate();
@@ -97,4 +96,34 @@ impl Repository {
         }
         Ok(steps)
     }
+
+    /// Returns the thread at a ref, if it holds.
+    fn thread_here<'t>(
+        &self,
+        threads: &'t mut Threads,
+        thread: &ThreadId,
+        (reference, tip): (&str, Oid),
+    ) -> Result<Option<&'t Sound>, Error> {
+        if !threads.seen.contains_key(reference) {
+            let store = &self.store;
+            if threads.with.is_none() {
+                let options = self.options(&Trust::default(), &mut |_| ()).map_err(Box::new)?;
+                threads.with = Some((options, Logs::read(store)?));
+            }
+            let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
+            let examined = threads.with.as_ref().map(|(options, logs)| thread_at(&at, logs, options));
+            let sound = examined.and_then(|examined| examined.proven(false).ok()).map(|sound| (*sound).clone());
+            threads.seen.insert(reference.to_owned(), sound);
+        }
+        Ok(threads.seen.get(reference).and_then(Option::as_ref))
+    }
+}
+
+/// The threads that were come to, each verified once however many of its checkpoints are on the way.
+#[derive(Default)]
+pub(super) struct Threads {
+    /// Those that hold, by their refs.
+    seen: HashMap<String, Option<Sound>>,
+    /// Whom to trust, and the logs.
+    with: Option<(Options, Logs)>,
 }

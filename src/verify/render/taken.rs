@@ -52,13 +52,17 @@ pub(super) fn lines(taken: &[TakenFrom]) -> Vec<(State, String)> {
     }
     let Some(furthest) = taken.iter().map(|it| it.depth).max() else { return lines };
     let absent = taken.iter().filter(|it| it.here == Here::Not).count();
+    let unsure = taken.iter().filter(|it| !matches!(it.here, Here::Not | Here::Intact)).count();
     let steps = if furthest == 1 { "1 step".to_owned() } else { format!("{furthest} steps") };
-    lines.push(match absent {
-        0 => (State::Ok, format!("in all {}, at most {steps} back, and every one is here", taken.len())),
-        _ => (
-            State::NotApplicable,
-            format!("in all {}, at most {steps} back; {absent} not here: what made those is not known", taken.len()),
-        ),
+    let all = format!("in all {}, at most {steps} back", taken.len());
+    lines.push(match (absent, unsure) {
+        (0, 0) => (State::Ok, format!("{all}, and every one is here")),
+        (_, 0) => (State::NotApplicable, format!("{all}; {absent} not here: what made those is not known")),
+        (0, _) => (State::NotApplicable, format!("{all}; {unsure} here and not intact")),
+        _ => {
+            let rest = format!("{unsure} here and not intact, {absent} not here: what made those is not known");
+            (State::NotApplicable, format!("{all}; {rest}"))
+        }
     });
     lines
 }

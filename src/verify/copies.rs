@@ -1,0 +1,214 @@
+//! The copies of other runs and threads that are here, held against what was taken from them.
+//!
+//! Any remote may offer one. The best that is here counts, so that nobody who spoils a copy speaks against another; but one that holds
+//! and says something else, under the same key, does.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::digest::Digest;
+use crate::model::entry::RunSubmitted;
+use crate::model::format;
+use crate::model::name::{RunId, ThreadId};
+use crate::model::place::Place;
+
+use super::origins::{Here, origins};
+use super::taken::{Origin, SignedEntry};
+use super::witness::AtHand;
+use super::{Case, Error, Options, Report, Standpoint, State, ThreadReport, resolve, root, thread_at};
+
+/// What was made of the copies that were looked at, each once, however many things were taken from it.
+///
+/// It is of one repository and of one verifier, who knows the same throughout.
+#[derive(Default)]
+pub struct Copies {
+    /// The refs that were fetched, by what lies there.
+    fetched: Option<BTreeMap<Place, Vec<String>>>,
+    /// By their refs: how each begins, and what it is where something was taken from a run that begins so.
+    runs: HashMap<String, (Option<Digest>, Option<RunCopy>)>,
+    threads: HashMap<String, ThreadCopy>,
+}
+
+/// A copy of a run.
+#[derive(Clone)]
+struct RunCopy {
+    /// The root over its entries; none where it is not sealed.
+    root: Option<Digest>,
+    /// Whether nothing is wrong with entries, seal and signatures, whatever anchors say.
+    holds: bool,
+    /// How it stands by itself.
+    standing: Here,
+    /// What it took.
+    taken: Vec<Origin>,
+}
+
+/// A copy of a thread.
+struct ThreadCopy {
+    /// Its entries, each with the one before it.
+    entries: Vec<(Option<Digest>, Digest)>,
+    /// The key that signed all of them; none where something is wrong with entries or signatures.
+    key: Option<String>,
+    /// What is wrong with it, or that not all of it could be looked at.
+    finding: Option<String>,
+}
+
+impl Copies {
+    /// Looks for a run that was sealed with a root, and returns what that one took itself.
+    pub(super) fn run(
+        &mut self,
+        store: &Store,
+        at_hand: &AtHand<'_>,
+        options: &Options,
+        (run, first, root): (&RunId, Digest, Digest),
+    ) -> Result<(Here, Vec<Origin>), Error> {
+        let mut best = (Here::Not, Vec::new());
+        for reference in self.references(store, &Place::of_run(run))? {
+            // Another run of that name is another run.
+            let Some(copy) = self.run_copy(store, at_hand, options, (run, &reference, first))? else { continue };
+            let another = || Here::Contradicts("it begins as that run does, and its seal says another root".to_owned());
+            match copy.root {
+                Some(said) if said != root && copy.holds => return Ok((another(), Vec::new())),
+                Some(said) if said != root => better(&mut best, (another(), Vec::new())),
+                Some(_) => better(&mut best, (copy.standing.clone(), copy.taken.clone())),
+                None => better(&mut best, (Here::Unsure("not to its seal".to_owned()), Vec::new())),
+            }
+        }
+        Ok(best)
+    }
+
+    /// Looks for a thread that has an entry.
+    pub(super) fn thread(
+        &mut self,
+        store: &Store,
+        at_hand: &AtHand<'_>,
+        options: &Options,
+        (thread, entry): (&ThreadId, &SignedEntry),
+    ) -> Result<Here, Error> {
+        let mut best = (Here::Not, ());
+        for reference in self.references(store, &Place::of_thread(thread))? {
+            if !self.threads.contains_key(&reference) {
+                let Ok(tip) = resolve(store, &reference)? else { continue };
+                let at =
+                    Standpoint { objects: store, home: store, thread, reference: &reference, place: &reference, tip };
+                let examined = thread_at(&at, at_hand.logs, options);
+                let key = Some(&examined.report).filter(|report| is_by_one_key(report));
+                let key = key.and_then(|report| Some(report.signers.first()?.fingerprint.clone()));
+                let missing = (!examined.report.intact).then(|| "not all of it".to_owned());
+                let finding = examined.report.finding().or(missing);
+                self.threads.insert(reference.clone(), ThreadCopy { entries: examined.entries, key, finding });
+            }
+            let here = self.threads[&reference].stands(entry);
+            if matches!(here, Here::Contradicts(_)) {
+                return Ok(here);
+            }
+            better(&mut best, (here, ()));
+        }
+        Ok(best.0)
+    }
+
+    /// Returns the refs at which what lies in a place is here: ours, and those that were fetched.
+    fn references(&mut self, store: &Store, place: &Place) -> Result<Vec<String>, Error> {
+        if self.fetched.is_none() {
+            let listed = refs::list(store, format::FETCHED_REFS).map_err(Error::Refs)?;
+            let mut places: BTreeMap<Place, Vec<String>> = BTreeMap::new();
+            for (name, _) in listed {
+                if let Some((_, at)) = Place::fetched(&name) {
+                    places.entry(at).or_default().push(name);
+                }
+            }
+            self.fetched = Some(places);
+        }
+        let own = Some(place.below(format::REFS)).filter(|own| refs::read(store, own).is_ok_and(|tip| tip.is_some()));
+        let fetched = self.fetched.iter().filter_map(|places| places.get(place)).flatten();
+        Ok(own.into_iter().chain(fetched.cloned()).collect())
+    }
+
+    /// Returns what is made of the run at a ref, if it begins with an entry.
+    fn run_copy(
+        &mut self,
+        store: &Store,
+        at_hand: &AtHand<'_>,
+        options: &Options,
+        (run, reference, first): (&RunId, &str, Digest),
+    ) -> Result<Option<&RunCopy>, Error> {
+        let known = self.runs.get(reference);
+        if known.is_none_or(|(begins, copy)| *begins == Some(first) && copy.is_none()) {
+            let case = match Case::open(store, run, reference, options) {
+                Err(Error::NoSuchRun(_)) => return Ok(None),
+                other => other?,
+            };
+            let begins = case.chain.links.first().map(|link| link.hash);
+            let copy = (begins == Some(first)).then(|| RunCopy::of(&case, at_hand));
+            self.runs.insert(reference.to_owned(), (begins, copy));
+        }
+        Ok(self.runs.get(reference).and_then(|(begins, copy)| copy.as_ref().filter(|_| *begins == Some(first))))
+    }
+}
+
+impl RunCopy {
+    fn of(case: &Case<'_>, at_hand: &AtHand<'_>) -> Self {
+        let root = case.seal().map(|seal| root::over(case, seal));
+        let by_sealer = case.seal().is_some_and(|seal| {
+            let link = &case.chain.links[seal];
+            let sealers = case.chain.submitted().map(RunSubmitted::sealers).unwrap_or_default();
+            link.signer.as_ref().is_ok_and(|key| sealers.contains(key))
+        });
+        let (report, taken) = super::examined(case, at_hand);
+        let fails = |name: &str| report.row(name).is_some_and(|row| row.state == State::Failed);
+        let holds = by_sealer && !["chain", "root", "signature"].into_iter().any(fails);
+        Self { root, holds, standing: standing(&report), taken: origins(&taken) }
+    }
+}
+
+impl ThreadCopy {
+    /// Says how it stands to an entry that is said to be the thread's.
+    fn stands(&self, entry: &SignedEntry) -> Here {
+        let has = |hash: Digest| self.entries.iter().any(|(_, known)| *known == hash);
+        let unsure = || self.finding.clone().map(Here::Unsure);
+        if has(entry.hash) {
+            return unsure().unwrap_or(Here::Intact);
+        }
+        // What is not this thread, as far as can be told, is another one of that name.
+        let Some(prev) = entry.prev.filter(|prev| has(*prev)) else { return Here::Not };
+        let Some(key) = &self.key else { return unsure().unwrap_or(Here::Not) };
+        if *key != entry.key {
+            return Here::Contradicts("what was taken is by another key than that thread".to_owned());
+        }
+        if self.entries.iter().any(|(before, _)| *before == Some(prev)) {
+            return Here::Contradicts("it goes on otherwise from the entry before".to_owned());
+        }
+        Here::Unsure("not to that checkpoint".to_owned())
+    }
+}
+
+/// Keeps the better of two copies.
+fn better<T>(best: &mut (Here, T), other: (Here, T)) {
+    let rank = |here: &Here| match here {
+        Here::Intact => 3,
+        Here::Contradicts(_) => 2,
+        Here::Unsure(_) => 1,
+        Here::Not => 0,
+    };
+    if rank(&other.0) > rank(&best.0) {
+        *best = other;
+    }
+}
+
+/// Whether a thread holds together under one key, whatever anchors say and whether that is trusted or not.
+fn is_by_one_key(report: &ThreadReport) -> bool {
+    report.signers.len() == 1
+        && [&report.rows.chain, &report.rows.signature].into_iter().all(|row| row.state != State::Failed)
+}
+
+/// Says how a run stands that has the root that was taken from.
+fn standing(report: &Report) -> Here {
+    let failed = report.rows.iter().find(|row| row.state == State::Failed);
+    let why = failed.map(|row| format!("{}: {}", row.name, row.detail));
+    match why {
+        None if report.intact => Here::Intact,
+        None => Here::Unsure("not all of it".to_owned()),
+        Some(why) if report.headline == "TAMPERED" => Here::Contradicts(why),
+        Some(why) => Here::Unsure(why),
+    }
+}

@@ -1,0 +1,132 @@
+//! Copies of what was taken from, ours and others', that say the same and that do not.
+
+use serde_json::json;
+
+use super::{build, consumer, designed, of_run, output};
+use crate::common::ground::{Ground, item};
+
+/// What is drawn anew each time.
+const DRAWN: &str = "mkdir outputs; head -c 9 /dev/urandom | od -An -tx1 >outputs/spec.md; echo three >>a.txt";
+
+/// A repository whose run `design` is sealed and whose thread `login` has two checkpoints, and its `twin`, the same up to the first of
+/// them, by the same key, where both went on otherwise.
+fn twins() -> Ground {
+    let ground = Ground::new();
+    ground.submit("design", &[item("write", DRAWN)]);
+    let step = |at: &str, step: u32| {
+        ground.env.write("state.json", &json!({ "step": step }).to_string());
+        ground.env.handoff_in(at, ["checkpoint", "login", "--state", "../state.json"]).success();
+    };
+    step("repo", 1);
+    let copied = std::process::Command::new("cp").args(["-r", "repo", "twin"]).current_dir(ground.env.path()).status();
+    assert!(copied.unwrap().success());
+    for (nth, at) in (2..).zip(["repo", "twin"]) {
+        ground.env.handoff_in(at, ["run", "design"]).success();
+        step(at, nth);
+    }
+    ground
+}
+
+/// Fetches a ref as it is, with no log beside it.
+fn fetch(ground: &Ground, below: &str) {
+    let spec = format!("refs/handoff/{below}:refs/handoff/remotes/twin/{below}");
+    ground.env.git(["fetch", "--quiet", "../twin", &spec]).success();
+}
+
+#[test]
+fn a_fetched_copy_under_another_seal_of_the_same_key_speaks_against_what_was_taken() {
+    let ground = twins();
+    ground.drive("build", &build()).ends(0);
+    fetch(&ground, "runs/design");
+    for own in [true, false] {
+        if !own {
+            ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
+        }
+        let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
+        assert!(said.contains("✗ handoff") && said.contains("its seal says another root"), "{said}");
+        assert!(!said.contains("every one is here"), "{said}");
+    }
+}
+
+#[test]
+fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
+    let ground = twins();
+    ground.drive("build", &build()).ends(0);
+    fetch(&ground, "threads/login");
+    for own in [true, false] {
+        if !own {
+            ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
+        }
+        let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
+        assert!(said.contains("✗ handoff") && said.contains("goes on otherwise"), "{said}");
+    }
+}
+
+#[test]
+fn a_thread_that_is_not_so_far_here_is_said_to_be() {
+    let ground = twins();
+    ground.drive("build", &build()).ends(0);
+    let tip = ground.env.git(["rev-parse", "refs/handoff/threads/login^"]).success();
+    ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
+    ground.env.git(["update-ref", "refs/handoff/remotes/far/threads/login", tip.trim()]).success();
+    let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
+    assert!(said.contains("here, but not to that checkpoint"), "{said}");
+}
+
+#[test]
+fn a_spoilt_copy_says_nothing_against_a_whole_one() {
+    let ground = designed();
+    ground.drive("build", &build()).ends(0);
+    let tip = ground.tip("design").unwrap();
+    let tree = ground.env.git(["rev-parse", &format!("{tip}^{{tree}}")]).success();
+    let junk = ground.env.git(["commit-tree", "-p", &tip, "-m", "junk", tree.trim()]).success();
+    let copies = [("ann", junk.trim()), ("bob", tip.as_str())];
+    for (remote, tip) in copies {
+        ground.env.git(["update-ref", &format!("refs/handoff/remotes/{remote}/runs/design"), tip]).success();
+    }
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
+    let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
+    assert!(said.contains("✓ taken from run design") && said.contains("every one is here"), "{said}");
+    // Where there is none but that, it is not the same.
+    ground.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
+    let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
+    assert!(said.contains("is here and is not the same"), "{said}");
+    assert!(said.contains("1 here and not intact"), "{said}");
+}
+
+#[test]
+fn the_way_back_finds_a_run_wherever_its_copies_are() {
+    let ground = designed();
+    let tip = ground.tip("design").unwrap();
+    let theirs = "refs/handoff/remotes/origin/runs/design";
+    ground.env.git(["update-ref", theirs, &tip]).success();
+    let needs = json!({ "it": of_run("origin/design", "write", &output("spec.md")) });
+    ground.drive("theirs", &[consumer("make", &needs)]).ends(0);
+    let whole = ground.env.handoff(["lineage", "theirs/make"]).success();
+    assert!(!whole.contains("not here"), "{whole}");
+    ground.env.git(["update-ref", "-d", theirs]).success();
+    assert_eq!(ground.env.handoff(["lineage", "theirs/make"]).success(), whole);
+    // And one of that name that is another run, and nothing that could be read, is passed over.
+    ground.env.git(["update-ref", theirs, &tip]).success();
+    let other = ground.env.git(["rev-parse", "HEAD"]).success();
+    ground.env.git(["update-ref", "refs/handoff/runs/design", other.trim()]).success();
+    assert_eq!(ground.env.handoff(["lineage", "theirs/make"]).success(), whole);
+}
+
+#[test]
+fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
+    let ground = designed();
+    ground.drive("build", &build()).ends(0);
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    ground.env.git(["remote", "add", "hub", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "hub", "main"]).success();
+    ground.env.handoff(["push", "hub"]).success();
+    let url = format!("file://{}", ground.path("hub").display());
+    ground.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
+    ground.env.handoff_in("lazy", ["fetch"]).success();
+    let said = ground.env.handoff_in("lazy", ["verify", "origin/build"]).stdout;
+    let line = said.lines().find(|line| line.contains("thread login")).unwrap();
+    let alone = ground.env.handoff_in("lazy", ["thread", "verify", "origin/login"]);
+    assert_eq!(line.contains("here, intact"), alone.status == Some(0), "{said}\n{}", alone.stdout);
+}
