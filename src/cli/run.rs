@@ -156,6 +156,13 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
+    for (rule, why) in &driven.short {
+        output.note(&format!("the rule {rule} stopped short: {why}"));
+    }
+    if !driven.short.is_empty() {
+        output.hint(&hints::explain_or_close(run));
+        return Ending::NotAllDone;
+    }
     if state.is_done() && !state.sealed {
         output.hint(&hints::extend_or_close(run));
     }

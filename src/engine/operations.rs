@@ -10,7 +10,7 @@ use crate::git::store;
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
 use crate::model::entry::RunSealed;
-use crate::model::name::RunId;
+use crate::model::name::{ItemId, RunId};
 use crate::model::outcomes::Outcomes;
 use crate::model::plan::Item;
 use crate::model::registered::Unreadable;
@@ -57,6 +57,8 @@ pub struct Driven {
     pub interrupted: bool,
     /// The seal, if the run was sealed now.
     pub sealed: Option<RunSealed>,
+    /// The rules that stopped short, each with why: the run is left unsealed.
+    pub short: Vec<(ItemId, String)>,
 }
 
 /// How driving a run ended: what `run --json` prints.
@@ -73,6 +75,9 @@ pub struct DrivenShown<'a> {
     pub interrupted: bool,
     /// Its root, if it was sealed now.
     pub root: Option<Digest>,
+    /// The rules that stopped short, each with why; only said where there are any.
+    #[serde(rename = "stoppedShort", skip_serializing_if = "BTreeMap::is_empty")]
+    pub stopped_short: BTreeMap<&'a ItemId, &'a str>,
     /// The number of items per status, red ones apart from those that are done.
     pub counts: BTreeMap<&'static str, u64>,
     /// How its items came out.
@@ -188,7 +193,8 @@ impl Drivable<'_> {
     ) -> Result<Driven, Error> {
         let settled = drive::drive(&mut self.open, self.machine, interrupt, tell).await?;
         let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
-        Ok(Driven { view, interrupted: settled.interrupted, sealed: settled.sealed })
+        let drive::Settled { interrupted, sealed, short } = settled;
+        Ok(Driven { view, interrupted, sealed, short })
     }
 }
 
@@ -203,6 +209,7 @@ impl Driven {
             sealed: state.sealed,
             interrupted: self.interrupted,
             root: self.sealed.as_ref().map(|sealed| sealed.root),
+            stopped_short: self.short.iter().map(|(rule, why)| (rule, why.as_str())).collect(),
             counts: list::counts(&self.view),
             outcome: state.outcomes(),
             items: ItemStatus::all(&self.view),

@@ -135,6 +135,8 @@ hints! {
     run_to_close(run) => "git handoff run --close {run}";
     /// A run that is open-ended waits for more.
     extend_or_close(run) => "git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}";
+    /// A rule stopped short.
+    explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
     /// An item failed; the one that it waits for did.
     retry(item) => "git handoff retry {item}";
     /// An item failed.

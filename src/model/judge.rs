@@ -73,6 +73,23 @@ pub fn acts<E>(
     Ok(Some(act))
 }
 
+/// Returns why a rule stopped short in a run as it stands: all that it requires holds, but that it did as often as it may what it would do,
+/// or that there is nothing where it looks in a document. A run that said something of itself told what came of it.
+pub fn stopped_short<E>(
+    state: &RunState,
+    rule: &Rule,
+    read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
+) -> Result<Option<String>, E> {
+    let done = matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most;
+    if rule.is_standing() || rule.documents().is_empty() || done || state.has_said() {
+        return Ok(None);
+    }
+    let judged = judge(state, rule, read)?;
+    let mut missed = judged.checks.iter().filter(|check| !check.holds).peekable();
+    let why = missed.peek().map(|check| check.found.clone());
+    Ok(why.filter(|_| judged.act.is_some() && missed.all(|check| check.short)))
+}
+
 /// Holds a rule against a run as it stands, with everything that it requires.
 pub fn judge<E>(
     state: &RunState,
@@ -114,17 +131,20 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
         Act::Conclude(concluded) => {
             let said = state.has_concluded(rule.id());
             let not = if said { "" } else { "not " };
-            return vec![Check { holds: !said, found: format!("{} was {not}said yet", concluded.outcome) }];
+            return vec![Check::new(!said, format!("{} was {not}said yet", concluded.outcome))];
         }
     };
     let rounds = state.rounds(rule.id());
     let most = rule.when.at_most;
-    let mut checks = vec![Check { holds: rounds < most, found: format!("it created {rounds} of at most {most}") }];
+    let found = format!("it created {rounds} of at most {most}");
+    // What goes by items alone is over when it did what it does; what goes by documents would go on with the next revision.
+    let check = if matches!(rule.then, Then::One(_)) { Check::or_short } else { Check::new };
+    let mut checks = vec![check(rounds < most, found)];
     if let (Then::One(_), [item]) = (&rule.then, &items[..])
         && state.graph.position(&item.id).is_some()
     {
         let found = format!("{} was created from these revisions already", item.id);
-        checks.push(Check { holds: false, found });
+        checks.push(Check::new(false, found));
     }
     checks
 }

@@ -95,6 +95,22 @@ pub struct Check {
     pub holds: bool,
     /// A sentence for people about what was found.
     pub found: String,
+    /// Whether a rule that only this keeps from doing something has stopped short: how often it may do so is used up, or what it looks for
+    /// in a document is nowhere in it.
+    #[serde(skip)]
+    pub short: bool,
+}
+
+impl Check {
+    /// A requirement that is met or not.
+    pub fn new(holds: bool, found: String) -> Self {
+        Self { holds, found, short: false }
+    }
+
+    /// One that, not met, says that the rule stopped short.
+    pub fn or_short(holds: bool, found: String) -> Self {
+        Self { holds, found, short: !holds }
+    }
 }
 
 impl Rule {
@@ -179,16 +195,16 @@ impl Rule {
         for (at, condition) in self.when.conditions.iter().enumerate() {
             on.entry(&condition.document).or_default().push(at);
         }
-        let mut conditions = vec![Check { holds: false, found: String::new() }; self.when.conditions.len()];
+        let mut conditions = vec![Check::new(false, String::new()); self.when.conditions.len()];
         for (name, places) in on {
             let look = || -> Result<_, E> { Ok(look(read(name)?, places.iter().map(|at| &self.when.conditions[*at]))) };
             let found = seen.contains_key(name).then(look).transpose()?;
             for (nth, at) in places.iter().enumerate() {
                 let condition = &self.when.conditions[*at];
                 conditions[*at] = match &found {
-                    None => Check { holds: false, found: format!("{condition}: {name} is absent") },
+                    None => Check::new(false, format!("{condition}: {name} is absent")),
                     Some(Ok(found)) => condition.check(found[nth].as_ref()),
-                    Some(Err(why)) => Check { holds: false, found: format!("{condition}: {name} {why}") },
+                    Some(Err(why)) => Check::new(false, format!("{condition}: {name} {why}")),
                 };
             }
         }
@@ -224,5 +240,5 @@ fn presence(name: &FilePath, seen: Option<&Seen>, wanted: bool) -> Check {
         (None, true) => format!("{name} is absent, and must be present"),
         (None, false) => format!("{name} is absent"),
     };
-    Check { holds: seen.is_some() == wanted, found }
+    Check::new(seen.is_some() == wanted, found)
 }

@@ -77,6 +77,16 @@ fn one(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Due>, Erro
     Ok(act.map(|act| Due { rule: rule.id().clone(), act }))
 }
 
+/// Returns the rules of a run that stopped short as it stands, each with why; a run with one does not seal itself.
+pub fn stopped_short(store: &Store, state: &RunState) -> Result<Vec<(ItemId, String)>, Error> {
+    let mut short = Vec::new();
+    for rule in &state.rules {
+        let why = judge::stopped_short(state, rule, |name, revision| read(store, name, revision))?;
+        short.extend(why.map(|why| (rule.id().clone(), why)));
+    }
+    Ok(short)
+}
+
 /// Returns for every rule of a run what it comes to as the run stands, and why.
 pub fn explain(store: &Store, state: &RunState) -> Result<Vec<Judgement>, Error> {
     let judged = state.rules.iter().map(|rule| judge::judge(state, rule, |name, revision| read(store, name, revision)));

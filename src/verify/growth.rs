@@ -119,7 +119,16 @@ pub(super) fn check_seal(case: &Case<'_>, state: &RunState, findings: &mut Findi
     let objects = Objects::new(case.store);
     for rule in &state.rules {
         match acts(&objects, state, rule, case.lazy) {
-            Ok(None) => {}
+            Ok(None) => {
+                match judge::stopped_short(state, rule, |_, revision| looked_into(&objects, revision, case.lazy)) {
+                    Ok(None) => {}
+                    Ok(Some(why)) => {
+                        let id = rule.id();
+                        findings.add(format!("the run was sealed although its rule {id} had stopped short: {why}"));
+                    }
+                    Err(fault) => findings.fault(&format!("at the seal: what the rule {} looks at", rule.id()), &fault),
+                }
+            }
             Ok(Some(Act::Create(items))) => {
                 findings.add(format!("the run was sealed before its rules had created {}", some_of(&items)));
             }
@@ -142,14 +151,17 @@ fn some_of(items: &[Item]) -> String {
 }
 
 fn acts(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<Option<Act>, Fault> {
-    judge::acts(state, rule, |_: &FilePath, revision: &Revision| {
-        let is = &revision.product;
-        let bytes = objects.read_of(is.oid, Kind::Blob, MAX_CONDITION_BYTES).map_err(|fault| fault.of_blob(lazy))?;
-        if Digest::of(&bytes) != is.sha256 {
-            return Err(Fault::Damaged(is.oid, "its bytes are not those that the entry names".to_owned()));
-        }
-        Ok(bytes)
-    })
+    judge::acts(state, rule, |_: &FilePath, revision: &Revision| looked_into(objects, revision, lazy))
+}
+
+/// Reads a document that a rule looks into.
+fn looked_into(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec<u8>, Fault> {
+    let is = &revision.product;
+    let bytes = objects.read_of(is.oid, Kind::Blob, MAX_CONDITION_BYTES).map_err(|fault| fault.of_blob(lazy))?;
+    if Digest::of(&bytes) != is.sha256 {
+        return Err(Fault::Damaged(is.oid, "its bytes are not those that the entry names".to_owned()));
+    }
+    Ok(bytes)
 }
 
 fn read(held: Option<Result<Vec<u8>, Fault>>, whose: &str, findings: &mut Findings) -> Result<Vec<u8>, Unread> {

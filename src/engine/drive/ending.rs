@@ -9,7 +9,7 @@ use crate::engine::event::Progress;
 use crate::engine::retain;
 use crate::ledger::chain;
 use crate::model::causes::in_words;
-use crate::run;
+use crate::run::{self, coordinate};
 
 use super::{Driver, Error, Settled};
 
@@ -24,7 +24,7 @@ impl Driver<'_> {
         let batch = self.collect(finished).await;
         self.reconcile(batch)?;
         self.record(&[])?;
-        Ok(Settled { interrupted: true, sealed: None })
+        Ok(Settled { interrupted: true, sealed: None, short: Vec::new() })
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
@@ -90,15 +90,20 @@ impl Driver<'_> {
 
     /// Seals the run if it is over; returns nothing if somebody else appended first and it is not.
     pub(super) fn finish(&mut self) -> Result<Option<Settled>, Error> {
-        let over = self.run.state.is_ended() || self.run.state.seals_itself();
+        let short = match self.run.state.is_ended() || self.run.state.sealed || self.run.state.rules.is_empty() {
+            true => Vec::new(),
+            false => coordinate::stopped_short(self.run.store(), &self.run.state)?,
+        };
+        let over = self.run.state.is_ended() || (self.run.state.seals_itself() && short.is_empty());
+        let settled = |sealed| Settled { interrupted: false, sealed, short: Vec::new() };
         let before = match (over, self.machine.close) {
-            _ if self.run.state.sealed => return Ok(Some(Settled { interrupted: false, sealed: None })),
+            _ if self.run.state.sealed => return Ok(Some(settled(None))),
             (true, _) => None,
             (false, true) => Some(run::closed("closed when it had settled")),
-            (false, false) => return Ok(Some(Settled { interrupted: false, sealed: None })),
+            (false, false) => return Ok(Some(Settled { short, ..settled(None) })),
         };
         match self.run.seal(before) {
-            Ok(sealed) => Ok(Some(Settled { interrupted: false, sealed: Some(sealed) })),
+            Ok(sealed) => Ok(Some(settled(Some(sealed)))),
             // What came in between may be a document that a rule waits for.
             Err(run::Error::Chain(chain::Error::LostRace(_))) => {
                 self.catch_up()?;

@@ -53,11 +53,11 @@ impl Condition {
     /// Holds what stands at its pointer against the condition.
     pub(super) fn check(&self, found: Option<&Value>) -> Check {
         let Some(value) = found else {
-            return Check { holds: false, found: format!("{self}: there is nothing at {:?}", self.pointer) };
+            return Check::or_short(false, format!("{self}: there is nothing at {:?}", self.pointer));
         };
         let held = self.op.holds(value, &self.value);
         let note = if held.is_none() { ", and no number" } else { "" };
-        Check { holds: held == Some(true), found: format!("{self}: it is {}{note}", shown(value)) }
+        Check::new(held == Some(true), format!("{self}: it is {}{note}", shown(value)))
     }
 }
 

@@ -111,7 +111,7 @@ impl ItemCondition {
     /// Holds a run against the condition, in words.
     pub fn check(&self, state: &RunState) -> Check {
         let found = self.found(self.count(state), self.named(state).len());
-        Check { holds: self.holds(state), found: format!("{self}: {found}") }
+        Check::new(self.holds(state), format!("{self}: {found}"))
     }
 
     fn named<'s>(&'s self, state: &'s RunState) -> &'s [ItemId] {

@@ -173,7 +173,12 @@ impl RunState {
         })
     }
 
-    /// Returns whether a rule had the run say something.
+    /// Returns whether any rule had the run say something.
+    pub fn has_said(&self) -> bool {
+        !self.concluded.is_empty()
+    }
+
+    /// Returns whether a rule has had the run say something.
     pub fn has_concluded(&self, rule: &ItemId) -> bool {
         self.concluded.iter().any(|concluded| concluded.rule == *rule)
     }

@@ -66,9 +66,37 @@ fn at_most_ends_what_would_go_on_for_ever() {
     rules["rules"][0]["create"]["inputs"]["command"] = json!("echo 0 >outputs/out");
     rules["rules"][0]["when"]["atMost"] = json!(3);
     submit(&ground, "r", &[source("echo 0 >outputs/out")], &rules).success();
-    ground.env.handoff(["run", "r"]).success();
+    let said = ground.env.handoff(["run", "r"]).exit(4).stderr;
+    assert!(said.contains("stopped short: it created 3 of at most 3"), "{said}");
     assert_eq!(ground.items("r").len(), 4, "one revision after the other, each of the same bytes");
+    assert!(!ground.is_sealed("r"), "it can go on");
+    let said = ground.env.handoff(["--json", "run", "r"]).exit(4).stdout;
+    assert!(said.contains("stoppedShort") && said.contains("\"settled\":true"), "{said}");
+    ground.env.handoff(["close", "r"]).success();
     ground.is_intact("r");
+}
+
+#[test]
+fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
+    let ground = Ground::new();
+    let rules = |pointer: &str| {
+        let condition = json!({ "document": "out", "pointer": pointer, "op": "<", "value": 5 });
+        json!({ "rules": [rule("again", &json!({ "present": ["out"], "if": [condition] }))] })
+    };
+    let review = source("echo '{\"score\": 7}' >outputs/out");
+    submit(&ground, "right", std::slice::from_ref(&review), &rules("/score")).success();
+    ground.env.handoff(["run", "right"]).success();
+    assert!(ground.is_sealed("right"), "a comparison that is false is a rule that does not apply");
+    submit(&ground, "wrong", &[review], &rules("/grade")).success();
+    let said = ground.env.handoff(["run", "wrong"]).exit(4).stderr;
+    assert!(said.contains("the rule again stopped short") && said.contains("there is nothing at \"/grade\""), "{said}");
+    assert!(!ground.is_sealed("wrong"));
+    ground.env.handoff(["run", "wrong", "--close"]).success();
+    ground.is_intact("wrong");
+    // A document that nobody wrote is no reason to wait.
+    submit(&ground, "never", &[item("a", "true")], &rules("/score")).success();
+    ground.env.handoff(["run", "never"]).success();
+    assert!(ground.is_sealed("never"));
 }
 
 #[test]
