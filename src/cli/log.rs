@@ -1,10 +1,12 @@
 //! `git handoff log`
 
+use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::Event;
 use git_handoff::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
+use git_handoff::run::following::Following;
 
 use super::{Ending, Failure, Output, progress, table};
 
@@ -13,35 +15,45 @@ use super::{Ending, Failure, Output, progress, table};
 pub(crate) struct Arguments {
     /// The run
     run: String,
+    /// Go on with each entry as it comes, until the run is over
+    #[arg(short, long)]
+    follow: bool,
 }
 
 /// Prints one line an entry.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
+    let target = Target::find(&repository.store, &arguments.run)?;
+    let (mut following, mut view) = Following::begin(&repository.store, target)?;
+    print(&view.links, output);
+    while arguments.follow
+        && let Some(next) = following.next(&view)?
+    {
+        print(next.links.get(view.links.len()..).unwrap_or_default(), output);
+        view = next;
+    }
+    Ok(Ending::Done)
+}
+
+fn print(links: &[Link], output: &mut Output) {
     if output.json {
-        for link in &view.links {
+        for link in links {
             let mut value = link.to_json();
             if link.entry.event.is_red() {
                 value["red"] = true.into();
             }
             output.value(&value);
         }
-        return Ok(Ending::Done);
+        return;
     }
-    let rows: Vec<Vec<String>> = view
-        .links
-        .iter()
-        .map(|link| {
-            let entry = &link.entry;
-            let about = match &entry.event {
-                Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
-                event => format!("{}{}{}{}", entry.subject(), fell_short(event), taken(event), blocks(event)),
-            };
-            vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
-        })
-        .collect();
-    table::lines(&rows).iter().for_each(|line| output.line(line));
-    Ok(Ending::Done)
+    let row = |link: &Link| {
+        let entry = &link.entry;
+        let about = match &entry.event {
+            Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
+            event => format!("{}{}{}{}", entry.subject(), fell_short(event), taken(event), blocks(event)),
+        };
+        vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
+    };
+    table::lines(&links.iter().map(row).collect::<Vec<_>>()).iter().for_each(|line| output.line(line));
 }
 
 /// Returns what is said of an attempt whose check did not pass; nothing of any other.

@@ -28,6 +28,7 @@ mod key;
 mod lineage;
 mod log;
 mod offer;
+mod overview;
 mod packet;
 mod people;
 mod pipeline;
@@ -45,6 +46,7 @@ mod submit;
 mod thread;
 mod validate;
 mod verify;
+mod watch;
 mod whence;
 
 use std::process::ExitCode;
@@ -73,7 +75,7 @@ struct Arguments {
     #[arg(long, global = true, value_name = "NAME")]
     actor: Option<String>,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -83,6 +85,7 @@ enum Command {
     Run(run::Arguments),
     Runs(runs::Arguments),
     Status(status::Arguments),
+    Watch(watch::Arguments),
     Log(log::Arguments),
     Show(show::Arguments),
     Cat(cat::Arguments),
@@ -92,6 +95,7 @@ enum Command {
     Cancel(steer::Cancel),
     Retry(steer::Retry),
     Close(steer::Close),
+    Abandon(steer::Abandon),
     Approve(people::Approve),
     Reject(people::Reject),
     Waiting(people::Waiting),
@@ -199,15 +203,16 @@ pub(crate) fn main() -> ExitCode {
     let command = arguments.command;
     let actor = arguments.actor;
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        if matches!(command, Command::CheckSchema) {
+        if matches!(command, Some(Command::CheckSchema)) {
             return check_schema::run(&mut output);
         }
         let environment = context::environment(actor)?;
         match command {
-            Command::Check(arguments) => check::run(&arguments, &environment, &mut output),
-            Command::Packet(arguments) => packet::run(arguments, environment, &mut output),
-            Command::Mcp(arguments) => mcp::run(arguments, environment, &mut output),
-            command => {
+            None => overview::run(&context::open(environment, false)?, &mut output),
+            Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
+            Some(Command::Packet(arguments)) => packet::run(arguments, environment, &mut output),
+            Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, &mut output),
+            Some(command) => {
                 if !command.hears_signals() {
                     temporary::before_the_first(interrupt::tidy);
                 }
@@ -231,6 +236,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Run(arguments) => run::run(&arguments, repository, output),
         Command::Runs(arguments) => runs::run(&arguments, repository, output),
         Command::Status(arguments) => status::run(&arguments, repository, output),
+        Command::Watch(arguments) => watch::run(&arguments, repository, output),
         Command::Log(arguments) => log::run(&arguments, repository, output),
         Command::Show(arguments) => show::run(&arguments, repository, output),
         Command::Cat(arguments) => cat::run(&arguments, repository, output),
@@ -240,6 +246,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Cancel(arguments) => steer::cancel(&arguments, repository, output),
         Command::Retry(arguments) => steer::retry(&arguments, repository, output),
         Command::Close(arguments) => steer::close(&arguments, repository, output),
+        Command::Abandon(arguments) => steer::abandon(&arguments, repository, output),
         Command::Approve(arguments) => people::approve(&arguments, repository, output),
         Command::Reject(arguments) => people::reject(&arguments, repository, output),
         Command::Waiting(arguments) => people::waiting(&arguments, repository, output),

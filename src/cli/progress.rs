@@ -85,7 +85,8 @@ impl Display {
         }
     }
 
-    fn recorded(&mut self, link: &Link) {
+    /// Shows what was recorded.
+    pub(crate) fn recorded(&mut self, link: &Link) {
         let entry = &link.entry;
         if let Event::RunExtended(e) = &entry.event {
             self.items += e.items.len();

@@ -20,6 +20,9 @@ pub(crate) struct Arguments {
     remote: Option<String>,
     /// The runs and threads
     names: Vec<String>,
+    /// Every run and thread, which is also what no names mean
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
     /// Hand over transcripts as well: they are large, and may hold what nobody meant to share
     #[arg(long)]
     transcripts: bool,

@@ -7,11 +7,15 @@ use super::{Ending, Failure, Output, table};
 
 /// List the runs of this repository
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// List fetched runs as well, each as REMOTE/RUN
+    #[arg(short, long)]
+    all: bool,
+}
 
 /// Prints one line a run. A run that cannot be read is listed as such and does not hide the others.
-pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let answer = repository.runs()?;
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let answer = if arguments.all { repository.all_runs()? } else { repository.runs()? };
     if output.json {
         output.value(&answer);
     } else {
@@ -24,7 +28,8 @@ pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -
     Ok(Ending::Done)
 }
 
-fn row(run: &RunSummary) -> Vec<String> {
+/// Returns the line about a run.
+pub(crate) fn row(run: &RunSummary) -> Vec<String> {
     let (state, said) = if let Some(error) = &run.error {
         ("unreadable", error.clone())
     } else {
@@ -32,5 +37,6 @@ fn row(run: &RunSummary) -> Vec<String> {
         let said: Vec<String> = counts.chain(run.said.iter().cloned()).collect();
         (if run.sealed { "sealed" } else { "open" }, said.join(", "))
     };
-    vec![run.run.to_string(), run.queue.clone().unwrap_or_else(|| "?".into()), state.into(), said]
+    let name = run.remote.as_ref().map_or_else(|| run.run.to_string(), |remote| format!("{remote}/{}", run.run));
+    vec![name, run.queue.clone().unwrap_or_else(|| "?".into()), state.into(), said]
 }

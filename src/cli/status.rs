@@ -1,7 +1,8 @@
 //! `git handoff status`
 
+use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
-use git_handoff::run::list::Status;
+use git_handoff::run::list::{ItemStatus, Status};
 use git_handoff::run::{Target, View};
 
 use super::{Ending, Failure, Output, table};
@@ -20,17 +21,45 @@ const AWAITED: &str = "awaits approval";
 pub(crate) struct Arguments {
     /// The run
     run: String,
+    /// Show only what waits, with what each item waits for, and what is in the way: items that failed or are red
+    #[arg(long)]
+    blocked: bool,
 }
 
 /// Prints the table of items.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
-    if output.json {
+    if arguments.blocked {
+        let status = Status::of(&view).blocked();
+        if output.json {
+            output.value(&status);
+        } else {
+            table::lines(&status.items.iter().map(row).collect::<Vec<_>>()).iter().for_each(|line| output.line(line));
+            if status.items.is_empty() {
+                output.note("nothing waits, and nothing is in the way");
+            }
+        }
+    } else if output.json {
         output.value(&Status::of(&view));
     } else {
         print_table(&view, output);
     }
     Ok(Ending::Done)
+}
+
+/// Returns the line about an item that waits, or that is in the way of others.
+fn row(item: &ItemStatus) -> Vec<String> {
+    let waits = match (item.blocked_by.is_empty(), item.awaits_approval, &item.reason) {
+        (false, ..) => {
+            let on: Vec<&str> = item.blocked_by.iter().map(ItemId::as_str).collect();
+            format!("waits for {}", on.join(", "))
+        }
+        (true, true, _) => "waits for somebody to approve it".to_owned(),
+        (true, false, Some(reason)) => reason.clone(),
+        (true, false, None) => String::new(),
+    };
+    let status = if item.red { RED } else { item.status };
+    vec![item.id.to_string(), status.to_owned(), waits]
 }
 
 /// Prints one line an item, then one about the run.

@@ -1,4 +1,4 @@
-//! `git handoff cancel`, `retry` and `close`: what an operator decides about a run, also while it is being driven.
+//! `git handoff cancel`, `retry`, `close` and `abandon`: what an operator decides about a run, also while it is being driven.
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
@@ -37,6 +37,24 @@ pub(crate) struct Close {
     /// Why
     #[arg(long, default_value = "closed by the operator")]
     reason: String,
+}
+
+/// Close and seal a run that nobody wants, whatever of it is still open
+///
+/// What waits or runs is cancelled; that it was abandoned, and why, stands in the run.
+#[derive(clap::Args)]
+pub(crate) struct Abandon {
+    /// The run
+    run: String,
+    /// Why
+    #[arg(short, long, value_name = "TEXT", default_value = "abandoned")]
+    message: String,
+}
+
+/// Closes what nobody wants.
+pub(crate) fn abandon(arguments: &Abandon, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    print(&repository.abandon(&arguments.run, &arguments.message)?, output);
+    Ok(Ending::Done)
 }
 
 /// Cancels.

@@ -135,6 +135,12 @@ hints! {
     run_to_close(run) => "git handoff run --close {run}";
     /// A run that is open-ended waits for more.
     extend_or_close(run) => "git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}";
+    /// Some items of a run are not done.
+    status_blocked(run) => "git handoff status --blocked {run}";
+    /// There are runs that have not settled.
+    run_all() => "git handoff run";
+    /// There is no run yet.
+    first_plan() => "git handoff submit PLAN --run";
     /// A rule stopped short.
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
     /// An item failed; the one that it waits for did.

@@ -27,6 +27,9 @@ pub struct Runs {
 pub struct RunSummary {
     /// The run.
     pub run: RunId,
+    /// The remote that it was fetched from; only said of one that is not ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
     /// The queue that it was placed on; none where it cannot be read.
     pub queue: Option<String>,
     /// Whether it is sealed.
@@ -111,7 +114,13 @@ impl Repository {
     /// Lists the runs of this repository.
     pub fn runs(&self) -> Result<Runs, target::Error> {
         let all = own_runs(&self.store)?;
-        Ok(Runs { schema: "git-handoff.runs/1", runs: all.into_iter().map(|run| summary(&self.store, run)).collect() })
+        Ok(Runs::of(&self.store, all.into_iter().map(Target::own)))
+    }
+
+    /// Lists the runs of this repository, and then those that were fetched.
+    pub fn all_runs(&self) -> Result<Runs, target::Error> {
+        let own = own_runs(&self.store)?.into_iter().map(Target::own);
+        Ok(Runs::of(&self.store, own.chain(Target::all_fetched(&self.store)?)))
     }
 
     /// Says where a run stands, ours or a fetched one.
@@ -120,11 +129,26 @@ impl Repository {
     }
 }
 
-fn summary(store: &Store, run: RunId) -> RunSummary {
-    let target = Target::own(run.clone());
+impl RunSummary {
+    /// Returns whether all of it is done and green, and no rule had it say anything else.
+    pub fn is_green(&self) -> bool {
+        let is_open = |status: &str| !matches!(status, "done" | "superseded");
+        self.error.is_none() && self.said.is_empty() && !self.counts.keys().any(|status| is_open(status))
+    }
+}
+
+impl Runs {
+    fn of(store: &Store, targets: impl Iterator<Item = Target>) -> Self {
+        Self { schema: "git-handoff.runs/1", runs: targets.map(|target| summary(store, &target)).collect() }
+    }
+}
+
+fn summary(store: &Store, target: &Target) -> RunSummary {
+    let (run, remote) = (target.run.clone(), target.remote());
     match target.view(store) {
         Ok(view) => RunSummary {
             run,
+            remote,
             queue: Some(view.state.submitted.queue.clone()),
             sealed: view.state.sealed,
             counts: counts(&view),
@@ -133,7 +157,7 @@ fn summary(store: &Store, run: RunId) -> RunSummary {
         },
         Err(error) => {
             let (counts, said, error) = (BTreeMap::new(), Vec::new(), Some(error.to_string()));
-            RunSummary { run, queue: None, sealed: false, counts, said, error }
+            RunSummary { run, remote, queue: None, sealed: false, counts, said, error }
         }
     }
 }
@@ -164,6 +188,19 @@ impl Status {
             outcome: view.state.outcomes(),
             items: ItemStatus::all(view),
         }
+    }
+}
+
+impl Status {
+    /// Keeps what waits, and what is in the way of others: what failed, was skipped or cancelled, and what is red.
+    #[must_use]
+    pub fn blocked(mut self) -> Self {
+        let lost = |status| matches!(status, "failed" | "skipped" | "cancelled");
+        self.items.retain(|item| {
+            let waits = !item.blocked_by.is_empty() || item.awaits_approval || item.status == "ready";
+            (waits || lost(item.status) || item.red) && !item.superseded
+        });
+        self
     }
 }
 

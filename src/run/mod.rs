@@ -3,10 +3,12 @@
 pub mod coordinate;
 pub mod document;
 pub mod documents;
+pub mod following;
 pub mod growth;
 pub mod imports;
 pub mod lineage;
 pub mod list;
+pub mod overview;
 pub mod people;
 pub mod piece;
 pub mod proving;

@@ -74,6 +74,14 @@ impl Repository {
         }
     }
 
+    /// Closes and seals a run that nobody wants, whatever of it is still open.
+    pub fn abandon(&self, run: &str, reason: &str) -> Result<Steered, Error> {
+        match self.open_run(run)? {
+            (mut open, None) => cancel_run(&mut open, reason),
+            (_, Some(_)) => Err(Error::WholeRun),
+        }
+    }
+
     /// Gives an item that failed, was skipped or was cancelled another round of attempts.
     pub fn retry(&self, text: &str) -> Result<Steered, Error> {
         let (mut open, item) = self.open_run(text)?;

@@ -38,8 +38,12 @@ impl Target {
 
     /// Returns what the run is called here: its id, with the remote before it where it was fetched.
     pub fn name(&self) -> String {
-        let remote = Place::fetched(&self.reference).map(|(remote, _)| format!("{remote}/"));
-        format!("{}{}", remote.unwrap_or_default(), self.run)
+        self.remote().map_or_else(|| self.run.to_string(), |remote| format!("{remote}/{}", self.run))
+    }
+
+    /// Returns the remote that the run was fetched from; none of ours.
+    pub fn remote(&self) -> Option<String> {
+        Place::fetched(&self.reference).map(|(remote, _)| remote.to_owned())
     }
 
     /// Returns whether the run is ours, and not one that was fetched.

@@ -92,16 +92,15 @@ fn usage_errors_end_with_2() {
     For more information, try '--help'.
     [exit status: 2]
     ");
-    assert_output!(env.handoff(["runs", "--all"]).exit(2), @r"
+    assert_output!(env.handoff(["runs", "--everything"]).exit(2), @r"
     ------- stderr -------
-    error: unexpected argument '--all' found
+    error: unexpected argument '--everything' found
 
     Usage: git handoff runs [OPTIONS]
 
     For more information, try '--help'.
     [exit status: 2]
     ");
-    assert_output!("usage_no_command", env.handoff([""; 0]).exit(2));
 }
 
 #[test]

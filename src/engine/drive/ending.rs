@@ -90,9 +90,11 @@ impl Driver<'_> {
 
     /// Seals the run if it is over; returns nothing if somebody else appended first and it is not.
     pub(super) fn finish(&mut self) -> Result<Option<Settled>, Error> {
-        let short = match self.run.state.is_ended() || self.run.state.sealed || self.run.state.rules.is_empty() {
-            true => Vec::new(),
-            false => coordinate::stopped_short(self.run.store(), &self.run.state)?,
+        let state = &self.run.state;
+        let short = if state.is_ended() || state.sealed {
+            Vec::new()
+        } else {
+            coordinate::stopped_short(self.run.store(), state)?
         };
         let over = self.run.state.is_ended() || (self.run.state.seals_itself() && short.is_empty());
         let settled = |sealed| Settled { interrupted: false, sealed, short: Vec::new() };

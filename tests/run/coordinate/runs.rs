@@ -80,8 +80,8 @@ fn at_most_ends_what_would_go_on_for_ever() {
 fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
     let ground = Ground::new();
     let rules = |pointer: &str| {
-        let condition = json!({ "document": "out", "pointer": pointer, "op": "<", "value": 5 });
-        json!({ "rules": [rule("again", &json!({ "present": ["out"], "if": [condition] }))] })
+        let condition = json!({ "document": "score", "pointer": pointer, "op": "<", "value": 5 });
+        json!({ "rules": [rule("again", &json!({ "present": ["score"], "if": [condition] }))] })
     };
     let review = source("echo '{\"score\": 7}' >outputs/out");
     submit(&ground, "right", std::slice::from_ref(&review), &rules("/score")).success();

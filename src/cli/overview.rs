@@ -1,0 +1,54 @@
+//! `git handoff`, without a command
+
+use git_handoff::model::hints::{self, Hint};
+use git_handoff::repository::Repository;
+use git_handoff::run::list::RunSummary;
+use git_handoff::run::overview::Overview;
+
+use super::{Ending, Failure, Output, runs, table};
+
+/// Prints where things stand here, and what to do next.
+pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let overview = repository.overview()?;
+    if output.json {
+        output.value(&overview);
+        return Ok(Ending::Done);
+    }
+    section(
+        "waiting for you",
+        &overview.waiting.iter().map(|one| vec![one.target.clone()]).collect::<Vec<_>>(),
+        output,
+    );
+    section("open", &rows(&overview.open), output);
+    section("not all done and green", &rows(&overview.not_green), output);
+    let green = overview.green;
+    output.line(&format!("{green} run{} sealed, done and green", if green == 1 { "" } else { "s" }));
+    output.hint(&next(&overview));
+    Ok(Ending::Done)
+}
+
+fn rows(summaries: &[RunSummary]) -> Vec<Vec<String>> {
+    summaries.iter().map(runs::row).collect()
+}
+
+fn section(title: &str, rows: &[Vec<String>], output: &mut Output) {
+    if rows.is_empty() {
+        return;
+    }
+    output.line(title);
+    table::lines(rows).iter().for_each(|line| output.line(&format!("  {line}")));
+}
+
+/// Returns the next command: what nobody else can do comes first.
+fn next(overview: &Overview) -> Hint {
+    if let Some(waits) = overview.waiting.first() {
+        return hints::approve_or_reject(&waits.target, &waits.target);
+    }
+    let failed = |run: &&RunSummary| run.counts.contains_key("failed");
+    match (overview.open.iter().find(failed), overview.open.first(), overview.not_green.first()) {
+        (Some(run), ..) | (None, None, Some(run)) => hints::status_blocked(&run.run),
+        (None, Some(_), _) => hints::run_all(),
+        (None, None, None) if overview.green > 0 => hints::verify_all(),
+        (None, None, None) => hints::first_plan(),
+    }
+}

@@ -1,0 +1,33 @@
+//! `git handoff watch`
+
+use git_handoff::repository::Repository;
+use git_handoff::run::Target;
+use git_handoff::run::following::Following;
+
+use super::progress::Display;
+use super::{Ending, Failure, Output, status};
+
+/// Watch a run that somebody else drives until it settles, and end as `run` would
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run
+    run: String,
+}
+
+/// Shows what happens, and at the end the table of items.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let target = Target::find(&repository.store, &arguments.run)?;
+    let (mut following, mut view) = Following::begin(&repository.store, target)?;
+    let mut display = Display::new(&view.state, repository.environment.clock, None);
+    while let Some(next) = following.next(&view)? {
+        next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link));
+        view = next;
+    }
+    display.end();
+    if output.json {
+        output.value(&git_handoff::run::list::Status::of(&view));
+    } else {
+        status::print_table(&view, output);
+    }
+    Ok(if view.state.outcomes().is_green() { Ending::Done } else { Ending::NotAllDone })
+}

@@ -1,0 +1,106 @@
+//! What a person does every day: see where things stand, follow a run, give one up.
+
+use serde_json::{Value, json};
+
+use crate::common::assert_output;
+use crate::common::ground::{Ground, after, item, wait_for};
+
+/// No command at all.
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn alone_it_says_where_things_stand_and_what_is_next() {
+    let ground = Ground::new();
+    assert_output!(ground.env.handoff(NOTHING), @r"
+    0 runs sealed, done and green
+    ------- stderr -------
+    hint: git handoff submit PLAN --run
+    ");
+    ground.drive("good", &[item("a", "true")]).ends(0);
+    ground.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true")]).ends(4);
+    ground.submit("open", &[item("a", "true")]);
+    ground.drive("gone", &[item("a", "exit 1")]).ends(4);
+    ground.env.handoff(["close", "gone"]).success();
+    ground.drive("asked", &[json!({ "id": "sign", "executor": "approval" })]).ends(4);
+    assert_output!(ground.env.handoff(NOTHING), @r"
+    waiting for you
+      asked/sign
+    open
+      asked  default  open  1 ready
+      bad    default  open  1 failed, 1 skipped
+      open   default  open  1 ready
+    not all done and green
+      gone  default  sealed  1 failed
+    1 run sealed, done and green
+    ------- stderr -------
+    hint: git handoff approve asked/sign   # or: git handoff reject asked/sign -m WHY
+    ");
+    let said: Value = serde_json::from_str(&ground.env.handoff(["--json"]).success()).unwrap();
+    assert_eq!((said["green"].as_u64(), said["waiting"].as_array().map(Vec::len)), (Some(1), Some(1)), "{said}");
+    ground.env.handoff(["approve", "asked/sign"]).success();
+    assert!(ground.env.handoff(NOTHING).exit(0).stderr.contains("status --blocked bad"));
+    assert_output!(ground.env.handoff(["status", "--blocked", "bad"]), @r#"
+    a  failed   exited with 1
+    b  skipped  it depends on "a", which did not get done
+    "#);
+    assert!(ground.env.handoff_in("home", NOTHING).exit(1).stderr.contains("error:"));
+}
+
+#[test]
+fn a_run_that_nobody_wants_is_closed_and_sealed_and_says_why() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
+    assert_eq!(ground.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
+    assert!(ground.is_sealed("r"));
+    let said = ground.env.handoff(["log", "r"]).success();
+    assert!(said.contains("run.cancelled"), "{said}");
+    let entries = ground.entries("r");
+    assert!(entries.iter().any(|entry| entry.to_string().contains("the idea was wrong")));
+    ground.env.handoff(["verify", "--allow-partial", "r"]).success();
+    assert!(ground.env.handoff(["abandon", "r"]).exit(1).stderr.contains("is sealed"));
+    ground.env.handoff(["abandon", "none"]).ends(1);
+    ground.submit("s", &[item("a", "true")]);
+    ground.env.handoff(["abandon", "s/a"]).ends(2);
+    assert!(!ground.is_sealed("s"));
+    // One that failed and settled, too.
+    ground.drive("t", &[item("a", "exit 1")]).ends(4);
+    ground.env.handoff(["abandon", "t"]).success();
+    assert!(ground.is_sealed("t"));
+}
+
+#[test]
+fn a_run_is_followed_while_another_process_drives_it() {
+    let ground = Ground::new();
+    let wait = "while ! test -e $HOME/../go; do sleep 0.02; done; mkdir outputs; echo x >outputs/x";
+    ground.submit("r", &[item("a", wait), after("b", &["a"], "true")]);
+    let (watch, log) = (ground.start(&["watch", "r"]), ground.start(&["log", "-f", "r"]));
+    let driver = ground.start(&["run", "r"]);
+    wait_for("the item runs", || ground.item("r", "a").status == "running");
+    ground.env.write("go", "");
+    assert!(driver.wait().0.success());
+    let (status, said) = watch.wait();
+    assert!(status.success() && said.contains("✓ b  done"), "{said}");
+    assert!(log.wait().0.success());
+    let followed = ground.env.handoff(["log", "-f", "r"]).success();
+    assert_eq!(followed, ground.env.handoff(["log", "r"]).success());
+    ground.drive("bad", &[item("a", "exit 1")]).ends(4);
+    ground.env.handoff(["watch", "bad"]).ends(4);
+    ground.env.handoff(["watch", "none"]).ends(1);
+}
+
+#[test]
+fn fetched_runs_are_listed_with_their_remote() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("a", "true")]).ends(0);
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "origin", "main"]).success();
+    ground.env.handoff(["push", "origin", "--all"]).success();
+    ground.env.handoff(["push", "origin", "r", "--all"]).ends(2);
+    ground.env.handoff(["fetch", "origin"]).success();
+    assert_eq!(ground.env.handoff(["runs"]).success().lines().count(), 1);
+    let said = ground.env.handoff(["runs", "-a"]).success();
+    assert!(said.lines().count() == 2 && said.contains("origin/r  default  sealed  1 done"), "{said}");
+    let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
+    assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
+}
