@@ -2,6 +2,7 @@
 //! the format shows.
 
 mod answers;
+mod completing;
 mod everyday;
 mod example;
 mod printing;

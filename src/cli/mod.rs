@@ -17,6 +17,7 @@ mod check;
 mod check_schema;
 mod checkpoint;
 mod clean;
+mod completions;
 mod coordinate;
 mod doc;
 mod doctor;
@@ -127,6 +128,10 @@ enum Command {
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
+    Completions(completions::Arguments),
+    /// Say what may stand in the place of the last of these words
+    #[command(hide = true)]
+    Complete(completions::Words),
 }
 
 impl Command {
@@ -210,6 +215,11 @@ pub(crate) fn main() -> ExitCode {
         match command {
             None => overview::run(&context::open(environment, false)?, &mut output),
             Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
+            Some(Command::Completions(arguments)) => completions::run(&arguments, &mut output),
+            Some(Command::Complete(words)) => {
+                let repository = context::open(environment, false).ok();
+                Ok(completions::complete(&words, repository.as_ref(), &mut output))
+            }
             Some(Command::Packet(arguments)) => packet::run(arguments, environment, &mut output),
             Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, &mut output),
             Some(command) => {
@@ -268,7 +278,12 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Bundle(arguments) => bundle::run(&arguments, repository, output),
         Command::Pipeline(arguments) => pipeline::run(&arguments, repository, output),
         // These are dispatched before a repository is opened.
-        Command::Check(_) | Command::CheckSchema | Command::Packet(_) | Command::Mcp(_) => Err(Failure::bug()),
+        Command::Check(_)
+        | Command::CheckSchema
+        | Command::Packet(_)
+        | Command::Mcp(_)
+        | Command::Completions(_)
+        | Command::Complete(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, repository, output),
         Command::Key(arguments) => key::run(&arguments, repository, output),
         Command::Export(arguments) => export::run(&arguments, repository, output),

@@ -186,6 +186,7 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("lineage", all(&[&[&item], &[&format!("{item}:{ODD}")], &[ODD], &[STEERS]])),
         ("waiting", all(&[&[], &["--all"]])),
         ("admit", all(&[&[&open, STEERS, "--as", "work"], &[&open, ODD, "--as", ODD], &[STEERS, ODD, "--as", "own"]])),
+        ("completions", all(&[&["bash"], &["zsh"], &["fish"]])),
         ("abandon", all(&[&[ODD], &[STEERS, "-m", STEERS]])),
         ("close", all(&[&[ODD, "--reason", STEERS], &[&open, "--reason", STEERS]])),
         (

@@ -1,0 +1,96 @@
+//! What a shell is told may stand next on the line.
+
+use std::process::Stdio;
+
+use crate::common::ground::{Ground, item};
+
+fn told(ground: &Ground, words: &[&str]) -> Vec<String> {
+    let said = ground.env.handoff([&["complete", "--"], words].concat()).success();
+    said.lines().map(str::to_owned).collect()
+}
+
+/// A repository with two runs of ours, one fetched, a thread and a remote.
+fn ground() -> Ground {
+    let ground = Ground::new();
+    ground.drive("alpha", &[item("one", "true"), item("two", "true")]).ends(0);
+    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    ground.env.git(["remote", "add", "origin", "../hub"]).success();
+    ground.env.git(["push", "--quiet", "origin", "main"]).success();
+    ground.env.handoff(["push", "origin"]).success();
+    ground.env.handoff(["fetch", "origin"]).success();
+    ground.submit("beta", &[item("one", "true")]);
+    ground.env.write("state", "x");
+    ground.env.handoff(["checkpoint", "login", "--state", "../state"]).success();
+    ground
+}
+
+#[test]
+fn commands_flags_and_what_there_is_here_are_told() {
+    let ground = ground();
+    for (words, wanted) in [
+        (&["sta"][..], &["status"][..]),
+        (&["thread", "l"], &["list", "log"]),
+        (&["verify", "--require-t"], &["--require-trusted"]),
+        (&["verify", "--require", "tamper-"], &["tamper-detecting", "tamper-evident"]),
+        (&["status", ""], &["alpha", "beta", "origin/alpha"]),
+        (&["verify", "alpha", "be"], &["beta"]),
+        (&["show", "alpha/"], &["alpha/one", "alpha/two"]),
+        (&["show", "origin/alpha/t"], &["origin/alpha/two"]),
+        (&["retry", "b"], &["beta"]),
+        (&["push", "or"], &["origin"]),
+        (&["push", "origin", ""], &["alpha", "beta", "login", "origin/alpha"]),
+        (&["checkpoint", "l"], &["login"]),
+        (&["resume", "--json", "lo"], &["login"]),
+        (&["completions", ""], &["bash", "fish", "zsh"]),
+        (&["submit", "--queue", ""], &[]),
+        (&["no-such-command", "x"], &[]),
+        (&[], &[]),
+    ] {
+        assert_eq!(told(&ground, words), wanted, "{words:?}");
+    }
+    assert!(!told(&ground, &[""]).iter().any(|word| word == "complete" || word == "check-schema"));
+    // Where there is no repository, commands are told all the same.
+    let said = ground.env.handoff_in("home", ["complete", "--", "sta"]).success();
+    assert_eq!(said, "status\n");
+    ground.env.handoff(["completions", "tcsh"]).ends(2);
+}
+
+#[test]
+fn bash_asks_for_the_words_of_its_line() {
+    let ground = ground();
+    let script = ground.env.handoff_in("home", ["completions", "bash"]).success();
+    ground.env.write("completion.bash", &script);
+    let bash = |line: &str| {
+        let mut command = ground.env.command("bash", "repo");
+        let line = format!("source ../completion.bash; {line}; printf '%s\\n' \"${{COMPREPLY[@]}}\"");
+        let output = command.args(["--norc", "-ec", &line]).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(
+        bash("COMP_WORDS=(git-handoff show alpha/); COMP_CWORD=2; _git_handoff_alone"),
+        "alpha/one\nalpha/two\n"
+    );
+    assert_eq!(
+        bash("COMP_WORDS=(git-handoff status ''); COMP_CWORD=2; _git_handoff_alone"),
+        "alpha\nbeta\norigin/alpha\n"
+    );
+    // As git's own completion calls it.
+    let git = "words=(git -C . handoff status b); cword=5; __git_cmd_idx=3; _git_handoff";
+    assert_eq!(bash(git), "beta\n");
+}
+
+#[test]
+fn the_scripts_are_ones_that_their_shells_read() {
+    let ground = Ground::new();
+    for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+        let script = ground.env.handoff(["completions", shell]).success();
+        assert!(script.contains("git-handoff complete --"), "{script}");
+        ground.env.write("script", &script);
+        let mut command = ground.env.command(shell, ".");
+        match command.args([check, "script"]).stdin(Stdio::null()).output() {
+            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+            Err(error) => println!("{shell} is not here: {error}"),
+        }
+    }
+}
