@@ -14,7 +14,7 @@ use git_handoff::run::Target;
 use git_handoff::run::target::own_runs;
 use git_handoff::thread::own_threads;
 
-use super::{Ending, Failure, Output};
+use super::{Ending, Output};
 
 /// Print the script by which a shell completes commands, runs, items and more
 ///
@@ -42,14 +42,14 @@ pub(crate) struct Words {
 }
 
 /// Prints the script.
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Ending {
     let script = match arguments.shell {
         Shell::Bash => include_str!("completions/git-handoff.bash"),
         Shell::Zsh => include_str!("completions/git-handoff.zsh"),
         Shell::Fish => include_str!("completions/git-handoff.fish"),
     };
     script.lines().for_each(|line| output.line(line));
-    Ok(Ending::Done)
+    Ending::Done
 }
 
 /// Prints what may stand there, one a line; nothing where it is for the shell to say, as of files.

@@ -215,7 +215,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             None => overview::run(&context::open(environment, false)?, &mut output),
             Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
-            Some(Command::Completions(arguments)) => completions::run(&arguments, &mut output),
+            Some(Command::Completions(arguments)) => Ok(completions::run(&arguments, &mut output)),
             Some(Command::Complete(words)) => {
                 let repository = context::open(environment, false).ok();
                 Ok(completions::complete(&words, repository.as_ref(), &mut output))
