@@ -204,7 +204,7 @@ fn types_are_held_against_each_other_across_runs() {
 fn only_the_plan_itself_takes_from_elsewhere() {
     let ground = designed();
     let need = json!({ "it": of_run("design", "write", &output("spec.md")) });
-    let rule = json!({ "id": "more", "when": { "items": [{ "item": "a", "is": "done" }] },
+    let rule = json!({ "id": "more", "when": { "items": [{ "items": ["a"], "are": "done" }] },
                        "create": { "executor": "command", "inputs": { "command": "true" }, "needs": need } });
     let plan = json!({ "id": "grown", "openEnded": true, "items": [item("a", "true")], "rules": [rule] });
     ground.env.write("plan.json", &plan.to_string());

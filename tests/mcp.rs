@@ -102,5 +102,6 @@ fn repository() -> Environment {
     let env = Environment::empty();
     env.git_in("", ["init", "--quiet", "repo"]).success();
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Start"]).success();
+    env.git(["config", "handoff.mcp.executors", "command"]).success();
     env
 }

@@ -3,6 +3,7 @@
 //! git itself reads the files, so that every scope, `-c` and every kind of include counts as it does for git. Settings that
 //! decide whom to trust are never taken from a file inside a work tree.
 
+mod allowed;
 mod entry;
 mod kind;
 mod origin;
@@ -18,7 +19,6 @@ use crate::git::program;
 use crate::git::store::{Durability, Store};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::credential::allow::Allowed;
-use crate::model::credential::gate::Gate;
 use crate::model::limits::Limits;
 use crate::model::schema::Schema;
 
@@ -169,6 +169,8 @@ pub struct Config {
     pub reaching: Vec<(String, String)>,
     /// `handoff.secrets.allow`: what is stored although it looks like a credential.
     pub secrets_allowed: Vec<Allowed>,
+    /// The executors that plans may name which agents submit over MCP; every one but `command` where there is none.
+    pub mcp_executors: Vec<String>,
     /// What was ignored, in sentences.
     pub warnings: Vec<String>,
 }
@@ -210,6 +212,7 @@ impl Default for Config {
             user_name: None,
             reaching: Vec::new(),
             secrets_allowed: Vec::new(),
+            mcp_executors: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -281,11 +284,6 @@ impl Config {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
         let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
         (entry.set)(self, &Given { key, setting })
-    }
-
-    /// Returns what may not be stored.
-    pub fn gate(&self) -> Gate {
-        Gate::new(self.secrets_allowed.clone())
     }
 
     fn executor(&mut self, given: &Given<'_>) -> &mut Executor {

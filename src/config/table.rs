@@ -216,6 +216,11 @@ settings! {
         "handoff.secrets.allow": Credential, "none", outside
             => |config, _, allowed| config.secrets_allowed.push(allowed);
     }
+    "What agents may ask for over MCP": {
+        /// An executor that plans may name which are submitted by the tool `submit`; may be given several times. Without it, every one but `command`.
+        "handoff.mcp.executors": Text("executor"), "every one but `command`"
+            => |config, _, executor| config.mcp_executors.push(executor);
+    }
     "What documents and items look like": {
         /// The JSON Schema of documents of this name and version; a relative path starts from the top of the work tree.
         "handoff.schema.<id>@<version>.path": File, "none"

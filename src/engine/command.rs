@@ -14,7 +14,7 @@ use super::decide::Limits;
 /// The built-in executor that runs `inputs.command`.
 pub const COMMAND: &str = "command";
 /// The built-in executor that runs a configured subagent.
-const DISPATCH: &str = "dispatch";
+pub const DISPATCH: &str = "dispatch";
 
 /// Seconds after which an attempt is ended unless something else is said.
 const TIMEOUT: u64 = 2 * 60 * 60;

@@ -2,6 +2,8 @@
 
 use git_handoff::anchor::verification::VerifyRequest;
 use git_handoff::model::hints;
+use git_handoff::plan::validate::{Problems, ValidPlan};
+use git_handoff::repository::Repository;
 use git_handoff::run::submission::{Verdict, Wanted};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -20,6 +22,12 @@ pub(super) fn tools() -> Vec<Entry> {
              does that with `git handoff run`.",
             Effect::Appends,
             submit_plan,
+        ),
+        tool(
+            "plan_validate",
+            "Say whether a plan can be submitted here, with every problem that it has. Nothing is changed.",
+            Effect::Reads,
+            validate_plan,
         ),
         tool(
             "status",
@@ -47,6 +55,12 @@ struct Submit {
     base: Option<String>,
 }
 
+impl Submit {
+    fn wanted(&self) -> Wanted {
+        Wanted { queue: self.queue.clone(), base: self.base.clone(), ..Wanted::default() }
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Status {
@@ -63,6 +77,29 @@ struct Verify {
     thread_id: Option<String>,
 }
 
+/// Refuses a plan that names an executor which agents may not ask for.
+fn expect_allowed(repository: &Repository, plan: &ValidPlan) -> Result<(), Failure> {
+    match plan.executors().iter().find(|executor| !repository.config.mcp_allows(executor)) {
+        Some(executor) => {
+            let message = format!("the executor {executor:?} is not one that can be asked for from here");
+            Err(Failure::refused("executor-not-allowed", message).hint(hints::allow_executor(executor)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
+    let repository = call.repository()?;
+    let (wanted, none) = (parameters.wanted(), Problems::default());
+    match repository.validate(&parameters.plan.bytes(), &wanted) {
+        Ok(plan) => {
+            expect_allowed(&repository, &plan)?;
+            answer(&Verdict::valid(&plan, &none))
+        }
+        Err(problems) => answer(&Verdict::refused(&problems)),
+    }
+}
+
 fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let plan = parameters.plan.bytes();
@@ -75,7 +112,10 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
         )
         .hint(hints::submit()));
     }
-    let wanted = Wanted { queue: parameters.queue.clone(), base: parameters.base.clone(), ..Wanted::default() };
+    let wanted = parameters.wanted();
+    if let Ok(valid) = repository.validate(&plan, &wanted) {
+        expect_allowed(&repository, &valid)?;
+    }
     let folder = repository.store.git_dir();
     match repository.submit(&plan, folder, &wanted)? {
         Ok(submission) => answer(&submission),

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::cli::Failure;
 
 use super::tools::{Call, Entry, Run, Session, off_the_loop};
-use super::{documents, handoff, packets, runs, threads, watch};
+use super::{documents, handoff, packets, registered, runs, threads, watch};
 
 /// How many calls work at the same time; the others wait for their turn.
 pub(super) const AT_WORK: usize = 32;
@@ -40,8 +40,15 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(session: Session) -> Self {
-        let groups =
-            [runs::tools(), watch::tools(), documents::tools(), threads::tools(), handoff::tools(), packets::tools()];
+        let groups = [
+            runs::tools(),
+            watch::tools(),
+            documents::tools(),
+            threads::tools(),
+            handoff::tools(),
+            packets::tools(),
+            registered::tools(),
+        ];
         let tools = groups.into_iter().flatten().collect();
         let (calls, turns) = (Semaphore::new(MOST_CALLS), Semaphore::new(AT_WORK));
         Self { session, tools, calls, turns, watches: Semaphore::new(MOST_WATCHES) }

@@ -36,6 +36,12 @@ pub(super) fn tools() -> Vec<Entry> {
             Effect::Reads,
             diff,
         ),
+        tool(
+            "thread_list",
+            "List the threads of this repository, each with its latest checkpoint.",
+            Effect::Reads,
+            list,
+        ),
         tool("fork", "Begin a new thread with a checkpoint of another.", Effect::Appends, fork),
         tool(
             "rollback",
@@ -115,6 +121,14 @@ struct Rollback {
 /// Returns what a command line calls a checkpoint.
 pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
     checkpoint.map_or_else(|| thread.to_owned(), |checkpoint| format!("{thread}:{checkpoint}"))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn list(call: &Call, _: &Nothing) -> Result<Value, Failure> {
+    super::tools::answer(&call.repository()?.threads()?)
 }
 
 fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {

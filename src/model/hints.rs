@@ -141,6 +141,8 @@ hints! {
     run_all() => "git handoff run";
     /// There is no run yet.
     first_plan() => "git handoff submit PLAN --run";
+    /// An agent asked for an executor that it may not have.
+    allow_executor(name) => "git config --add handoff.mcp.executors {name}";
     /// A rule stopped short.
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
     /// An item failed; the one that it waits for did.

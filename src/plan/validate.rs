@@ -24,6 +24,7 @@ use crate::model::json::{self, JsonPath};
 use crate::model::name::ItemId;
 use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, PIPELINE, Plan};
+use crate::model::rule::Rule;
 use crate::plan::pattern::{Compiled, compile};
 use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
 
@@ -74,6 +75,14 @@ impl ValidPlan {
     /// The pipelines that it and its rules name, as they name them.
     pub fn pipelines(&self) -> &BTreeMap<String, Spec> {
         &self.pipelines
+    }
+
+    /// The executors that its items name, and those that its own rules and its pattern create.
+    pub fn executors(&self) -> BTreeSet<String> {
+        let of_pattern = read_rules(&Value::Array(self.compiled.clone()), &JsonPath::root(), &mut Problems::default());
+        let of_pattern: Vec<Rule> = of_pattern.into_iter().filter_map(DraftRule::finish).collect();
+        let created = self.plan.rules.iter().chain(&of_pattern).flat_map(Rule::written_items);
+        self.plan.items.iter().chain(created).map(|item| item.executor.clone()).collect()
     }
 
     /// What in it nobody reads.

@@ -9,7 +9,7 @@ use super::{Client, actor, repository};
 use crate::common::program_path;
 
 /// Everything that agents can do. Whatever takes something away, drives workers, publishes or decides about trust is for operators.
-const TOOLS: [&str; 16] = [
+const TOOLS: [&str; 20] = [
     "adopt_checkpoint",
     "checkpoint",
     "diff",
@@ -20,10 +20,14 @@ const TOOLS: [&str; 16] = [
     "fork",
     "handoff_checkpoint",
     "packet_check",
+    "plan_validate",
     "resume",
     "rollback",
+    "schemas_list",
     "status",
+    "subagents_list",
     "submit",
+    "thread_list",
     "verify",
     "watch",
 ];
@@ -44,11 +48,14 @@ fn these_are_the_tools_and_no_others() {
         for reserved in ["actor", "me", "accept", "accept_unknown_signer", "signers"] {
             assert_eq!(schema["properties"][reserved], Value::Null, "{tool}");
         }
-        for (name, property) in schema["properties"].as_object().expect("properties") {
+        // A tool that takes nothing has none.
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             assert!(property["description"].is_string(), "{name} of {tool}");
         }
     }
+    let lists = ["plan_validate", "schemas_list", "subagents_list", "thread_list"];
     let reads = ["diff", "doc_get", "doc_list", "doc_log", "packet_check", "status", "verify", "watch"];
+    let reads = [&reads[..], &lists].concat();
     for tool in &tools {
         let is_reading = reads.contains(&tool["name"].as_str().expect("a name"));
         assert_eq!(tool["annotations"]["readOnlyHint"], is_reading, "{tool}");

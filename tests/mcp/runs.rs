@@ -55,3 +55,40 @@ fn a_plan_that_is_not_valid_is_refused_with_every_problem() {
     assert_eq!(client.call("status", &json!({}))["runs"], json!([]));
     client.end();
 }
+
+#[test]
+fn what_agents_may_have_run_is_for_the_operator_to_say() {
+    let env = repository();
+    env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
+    env.git(["config", "handoff.executor.make.command", "true"]).success();
+    env.git(["config", "handoff.subagent.writer.command", "true"]).success();
+    let mut client = Client::start(&env, "repo", &[]);
+    let listed = client.call("subagents_list", &json!({}));
+    assert_eq!(
+        (&listed["subagents"], &listed["executors"]),
+        (&json!(["writer"]), &json!(["dispatch", "approval", "make"]))
+    );
+    client.refused("submit", &json!({"plan": plan("r")}), "executor-not-allowed");
+    client.refused("plan_validate", &json!({"plan": plan("r")}), "executor-not-allowed");
+    // Nor by what a rule or a pattern creates.
+    let item = json!({"id": "a", "executor": "make"});
+    let rule = json!({"id": "more", "when": {"items": [{"items": ["a"], "are": "done"}]},
+        "create": {"executor": "command", "inputs": {"command": "id"}}});
+    let ruled = json!({"id": "r", "items": [item], "rules": [rule]});
+    client.refused("submit", &json!({"plan": ruled}), "executor-not-allowed");
+    let fix = json!({"executor": "command", "inputs": {"command": "id"}});
+    let gate = json!({"id": "g", "executor": "make", "inputs": {"gate": {"onRed": "spawn-fix", "subject": "a", "fixTemplate": fix}}});
+    let patterned = json!({"id": "r", "pattern": "pipeline", "items": [item, gate]});
+    client.refused("submit", &json!({"plan": patterned}), "executor-not-allowed");
+    assert_eq!(client.call("status", &json!({}))["runs"], json!([]));
+    let good =
+        json!({"id": "r", "items": [item, {"id": "b", "executor": "dispatch", "inputs": {"subagent": "writer"}}]});
+    assert_eq!(client.call("plan_validate", &json!({"plan": good}))["valid"], true);
+    assert_eq!(client.call("plan_validate", &json!({"plan": {"id": "r"}}))["valid"], false);
+    assert_eq!(client.call("submit", &json!({"plan": good}))["created"], true);
+    env.git(["config", "handoff.mcp.executors", "dispatch"]).success();
+    client.refused("submit", &json!({"plan": {"id": "s", "items": [item]}}), "executor-not-allowed");
+    assert_eq!(client.call("thread_list", &json!({}))["threads"], json!([]));
+    assert_eq!(client.call("schemas_list", &json!({}))["shapes"], json!([]));
+    client.end();
+}

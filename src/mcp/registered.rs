@@ -1,0 +1,76 @@
+//! Tools about what whoever operates the repository registered here.
+
+use git_handoff::engine::command::{COMMAND, DISPATCH};
+use git_handoff::model::plan::APPROVAL;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Failure;
+
+use super::tools::{Call, Effect, Entry, tool};
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "subagents_list",
+            "List what items of a plan can be run by here: the subagents of the executor `dispatch`, and the executors that a plan may name.",
+            Effect::Reads,
+            subagents,
+        ),
+        tool(
+            "schemas_list",
+            "List the schemas, shapes and pipelines that are registered here, by the names that plans and documents give them.",
+            Effect::Reads,
+            schemas,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// What items can be run by: what `subagents_list` answers.
+#[derive(Serialize)]
+struct Runnable {
+    schema: &'static str,
+    /// For `inputs.subagent` of items of the executor `dispatch`.
+    subagents: Vec<String>,
+    /// Those that a plan may name which is submitted from here.
+    executors: Vec<String>,
+}
+
+/// What is registered: what `schemas_list` answers.
+#[derive(Serialize)]
+struct Known {
+    schema: &'static str,
+    /// `id@version` of schemas of documents and outputs.
+    schemas: Vec<String>,
+    /// For `subagentShape` of items.
+    shapes: Vec<String>,
+    /// For `inputs.pipeline` of items.
+    pipelines: Vec<String>,
+}
+
+fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {
+    let repository = call.repository()?;
+    let config = &repository.config;
+    let built_in = [COMMAND, DISPATCH, APPROVAL].map(str::to_owned);
+    let executors = built_in.into_iter().chain(config.executors.keys().cloned());
+    Ok(Runnable {
+        schema: "git-handoff.subagents/1",
+        subagents: config.subagents.keys().cloned().collect(),
+        executors: executors.filter(|name| config.mcp_allows(name)).collect(),
+    })
+}
+
+fn schemas(call: &Call, _: &Nothing) -> Result<Known, Failure> {
+    let repository = call.repository()?;
+    Ok(Known {
+        schema: "git-handoff.schemas/1",
+        schemas: repository.schemas().known.names().map(ToString::to_string).collect(),
+        shapes: repository.shapes().names().cloned().collect(),
+        pipelines: repository.pipelines().known.names().cloned().collect(),
+    })
+}
