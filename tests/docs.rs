@@ -49,6 +49,26 @@ fn the_reference_of_commands_shows_what_happens() {
 }
 
 #[test]
+fn the_page_on_plans_has_every_field_and_an_example_that_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| fs::read_to_string(root.join("docs").join(name)).expect("the document is there");
+    let (page, format) = (read("plan.md"), read("format.md"));
+    for table in ["| field of a plan |", "| field of an item |"] {
+        let rows = format.split_once(table).expect("the format has the table").1;
+        for row in rows.lines().skip(2).take_while(|row| row.starts_with('|')) {
+            let field = row.split('`').nth(1).expect("a row begins with a field");
+            assert!(page.contains(&format!("`{field}`")), "docs/plan.md says nothing of `{field}`");
+        }
+    }
+    let env = Environment::example("handoff-dag");
+    let example =
+        page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is an example");
+    env.write("repo/docs/spec.md", "# Spec\n");
+    env.write("repo/example.json", example);
+    assert_eq!(env.handoff(["validate", "example.json"]).success(), "valid: 2 items\n");
+}
+
+#[test]
 fn the_documents_link_to_what_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = fs::read_dir(root.join("docs")).expect("there are documents");
