@@ -48,7 +48,11 @@ const IMPORTS: &[(&str, &[&str])] = &[
 
 /// What may stand only in some files: a name for the effect, the words that betray it, the files.
 const EFFECTS: &[(&str, &[&str], &[&str])] = &[
-    ("reading the environment", &["std::env", "env::var", "env::current_dir"], &["cli/context.rs"]),
+    (
+        "reading the environment",
+        &["std::env", "env::var", "env::current_dir"],
+        &["bin/git-handoff-attempt.rs", "cli/context.rs"],
+    ),
     // Freshening an object's time in the object database is the one use that decides nothing.
     ("reading the clock", &["SystemTime::now", "Timestamp::now"], &["clock.rs", "git/store.rs"]),
     (
@@ -56,6 +60,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &["Command::new"],
         &[
             "worker/agent.rs",
+            "worker/attendant.rs",
             "worker/sandbox/confine.rs",
             "worker/sandbox/probe.rs",
             "worker/supervisor/confined.rs",
@@ -71,7 +76,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
     (
         "printing",
         &["io::stdout()", "io::stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],
-        &["cli/output.rs", "cli/progress.rs"],
+        &["bin/git-handoff-attempt.rs", "cli/output.rs", "cli/progress.rs"],
     ),
     ("leaving the process", &["process::exit"], &["cli/output.rs"]),
     // The manual page tells people of them.
@@ -116,7 +121,7 @@ impl Source {
     /// program.
     fn module(&self) -> Option<String> {
         let parts: Vec<&str> = self.path.strip_suffix(".rs").expect("it is a source file").split('/').collect();
-        (!matches!(parts[0], "main" | "lib" | "cli" | "mcp")).then(|| row(parts[0], parts.get(1).copied()))
+        (!matches!(parts[0], "main" | "bin" | "lib" | "cli" | "mcp")).then(|| row(parts[0], parts.get(1).copied()))
     }
 
     /// Returns the numbered lines before the tests, without comments.

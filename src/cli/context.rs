@@ -5,17 +5,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-#[cfg(target_os = "linux")]
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use git_handoff::clock::Clock;
 use git_handoff::model::entry::Product;
 use git_handoff::repository::{Environment, Repository, read_up_to};
-#[cfg(target_os = "linux")]
-use git_handoff::worker::sandbox::{confine, probe};
-#[cfg(target_os = "linux")]
-use git_handoff::worker::supervisor;
 
 use super::failure::Failure;
 use super::output::Output;
@@ -72,14 +66,8 @@ pub(crate) fn asks_for_json() -> bool {
 
 /// Does what this process was started for by another one of this program, which has no command line of its own.
 #[cfg(target_os = "linux")]
-pub(crate) fn serve() -> Option<ExitCode> {
-    let mut arguments = std::env::args_os().skip(1);
-    match arguments.next()?.to_str()? {
-        supervisor::ARGUMENT => Some(supervisor::serve(arguments)),
-        confine::ARGUMENT => Some(confine::serve(arguments)),
-        probe::ARGUMENT => Some(confine::probe()),
-        _ => None,
-    }
+pub(crate) fn serve() -> Option<std::process::ExitCode> {
+    git_handoff::worker::attendant::serve(std::env::args_os().skip(1))
 }
 
 /// Writes a file, or standard input where the name is `-`, into the repository.

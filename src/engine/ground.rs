@@ -39,8 +39,8 @@ pub(super) fn shorten(host: &mut Host, environment: &Environment) {
     }
 }
 
-/// Finds out what workers on this repository can be confined with, unless nobody wants them to be.
-pub(super) fn sandbox(repository: &Repository, host: &Host) -> Sandbox {
+/// Finds out what workers on this repository can be confined with, unless nobody wants them to be; `program` confines them.
+pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sandbox {
     let environment = &repository.environment;
     let config = &repository.config;
     let mut asked = config.executors.values().chain(config.subagents.values()).filter_map(|executor| executor.sandbox);
@@ -64,7 +64,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host) -> Sandbox {
         work_trees: config::work_trees(store),
         never: never.into_iter().map(real).collect(),
     };
-    Sandbox::probe(around, environment.program.as_deref(), environment.path.as_ref())
+    Sandbox::probe(around, program, environment.path.as_ref())
 }
 
 /// Returns the setting by which the agent that an item runs would find its login, and the place of that below the home directory;

@@ -12,6 +12,7 @@ use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
+use crate::worker::attendant::beside;
 use crate::worker::host::Host;
 use crate::worker::sandbox::Sandbox;
 
@@ -54,12 +55,13 @@ impl Machine {
     /// Returns what the configuration and the environment of a repository say.
     pub fn of(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
+        let program = repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(beside);
         Ok(Self {
             config: repository.config.clone(),
             ambient: repository.environment.variables.clone(),
             home: repository.environment.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
-            sandbox: Arc::new(ground::sandbox(repository, &host)),
+            sandbox: Arc::new(ground::sandbox(repository, &host, program.as_deref())),
             host,
             schemas: Arc::new(repository.schemas()),
             shapes: Arc::new(repository.shapes()),
@@ -67,7 +69,7 @@ impl Machine {
             close,
             jobs: None,
             reusable: None,
-            supervisor: repository.environment.program.clone().filter(|_| cfg!(target_os = "linux")),
+            supervisor: program,
         })
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! [`workspace`] makes the worktree, [`inputs`] puts the consumed bytes into it, [`agent`] runs one command in it,
 //! [`survivors`] ends whatever that command left running, [`capture`] takes the products, and [`salvage`] keeps the work of
-//! an attempt that has none. Everything that a worker wrote is hostile: no git command and no library call ever finds a
+//! an attempt that has none. [`attendant`] are the processes of ours around the command. Everything that a worker wrote is hostile: no git command and no library call ever finds a
 //! repository through the worktree.
 
 pub mod agent;
+pub mod attendant;
 pub mod capture;
 mod folder;
 pub mod host;

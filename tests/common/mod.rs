@@ -299,6 +299,11 @@ pub(crate) fn program_path() -> &'static str {
     env!("CARGO_BIN_EXE_git-handoff")
 }
 
+/// Returns the path of the small program that serves beside it.
+pub(crate) fn attendant_path() -> &'static str {
+    env!("CARGO_BIN_EXE_git-handoff-attempt")
+}
+
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the folder can be made");
     for entry in fs::read_dir(from).expect("the folder can be read") {

@@ -1,6 +1,7 @@
 //! Which layers there are, what is recorded of them, and what is refused where they are missing.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
@@ -21,6 +22,30 @@ fn a_manifest_records_the_layers_and_verify_counts_them() {
     let report = scene.handoff(&["verify", "--json", "--require-sandbox", "all"]).exit(0);
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!(report["sandbox"], json!({ sandbox: 1 }));
+}
+
+#[test]
+fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
+    let scene = Scene::new(Layers::Inner);
+    scene.ground.config("handoff.sandbox", "none");
+    let small = scene.ground.path("bin/git-handoff-attempt");
+    // Of a name, the kernel keeps 15 bytes.
+    let above = "cat /proc/$PPID/comm";
+    assert_eq!(scene.says("beside", above), "git-handoff-att\n");
+    let other = |script: &str| {
+        fs::remove_file(&small).unwrap();
+        fs::write(&small, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&small, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    for (run, script) in [("older", "echo git-handoff-attempt 0.0.9"), ("failing", "exit 1"), ("empty", "")] {
+        other(script);
+        assert_ne!(scene.says(run, above), "git-handoff-att\n", "{run}");
+    }
+    fs::remove_file(&small).unwrap();
+    assert_ne!(scene.says("alone", above), "git-handoff-att\n");
+    scene.ground.config("handoff.sandbox", "auto");
+    scene.drive("confined", &[item("a", "true")]).ends(0);
+    assert!(scene.manifest("confined/a")["sandbox"].as_str().unwrap().contains("seccomp"));
 }
 
 #[test]

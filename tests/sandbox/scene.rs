@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::ground::{Ground, item};
-use crate::common::{Environment, Output, program_path};
+use crate::common::{Environment, Output, attendant_path, program_path};
 
 /// What the victim holds in its environment.
 pub(super) const SECRET: &str = "a-secret-of-the-victim";
@@ -76,7 +76,8 @@ impl Scene {
         // By another process: what another test starts while this one writes would hold the program open for writing, and then
         // nobody can start it.
         let mut copy = std::process::Command::new("cp");
-        assert!(copy.arg(program_path()).arg(ground.path("bin/git-handoff")).status().unwrap().success());
+        copy.args([program_path(), attendant_path()]).arg(ground.path("bin"));
+        assert!(copy.status().unwrap().success());
         let by_path = UnixListener::bind(ground.path("beside/socket")).unwrap();
         let name = SocketAddr::from_abstract_name(abstract_name(&ground)).unwrap();
         let by_name = UnixListener::bind_addr(&name).unwrap();

@@ -1,0 +1,46 @@
+//! The processes of ours around an attempt, each a start of a program with a word as its first argument.
+//!
+//! `git-handoff` serves as each of them. It is large, and linking it at its start takes longer than all else that is done for an attempt
+//! of one small command, so that a program which can do nothing else is installed beside it and serves in its place where it is there.
+
+#[cfg(target_os = "linux")]
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::process::ExitCode;
+use std::process::{Command, Stdio};
+
+#[cfg(target_os = "linux")]
+use super::sandbox::{confine, probe};
+#[cfg(target_os = "linux")]
+use super::supervisor;
+
+/// The name of the small program.
+pub const NAME: &str = "git-handoff-attempt";
+
+/// What the small program says when it is asked for its version; what it is told changes with versions.
+pub const VERSION: &str = concat!("git-handoff-attempt ", env!("CARGO_PKG_VERSION"));
+
+/// Does what this process was started for by a driver or a supervisor, as its arguments say; none where somebody else started it.
+///
+/// For a program's `main`, before it does anything else.
+#[cfg(target_os = "linux")]
+pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    match arguments.next()?.to_str()? {
+        supervisor::ARGUMENT => Some(supervisor::serve(arguments)),
+        confine::ARGUMENT => Some(confine::serve(arguments)),
+        probe::ARGUMENT => Some(confine::probe()),
+        _ => None,
+    }
+}
+
+/// Returns the small program where it lies beside `program` and is of this version, or else `program` itself.
+pub(crate) fn beside(program: &Path) -> PathBuf {
+    let small = fs::canonicalize(program).map(|program| program.with_file_name(NAME)).ok();
+    let is_ours = |small: &PathBuf| {
+        let said = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();
+        said.is_ok_and(|said| said.status.success() && said.stdout.trim_ascii_end() == VERSION.as_bytes())
+    };
+    small.filter(is_ours).unwrap_or_else(|| program.to_owned())
+}
