@@ -108,6 +108,7 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
         transcript: None,
         reused: None,
         blocks: Vec::new(),
+        summary: None,
     })
 }
 

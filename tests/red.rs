@@ -166,7 +166,7 @@ fn a_workers_own_word_makes_it_red_and_never_fails_it() {
 }
 
 #[test]
-fn a_word_that_cannot_be_understood_is_none_for_the_result() {
+fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
     let ground = ground();
     let says = |word: &str| format!("printf '%s' '{word}' >\"$HANDOFF_RESULT\"");
     let words = [
@@ -179,30 +179,56 @@ fn a_word_that_cannot_be_understood_is_none_for_the_result() {
     ];
     let mut items: Vec<Value> =
         words.iter().enumerate().map(|(at, word)| command(&format!("odd-{at}"), &says(word))).collect();
-    // Whoever was to judge and left what nobody can read has judged nothing good.
-    let unread = ["no json", r#"{"verify":{"passed":true}} more"#].map(says);
+    let unread = ["", "no json", "[]", "3", r#"{"summary":3}"#, r#"{"verify":{"passed":true}} more"#].map(says);
     let unread = unread
         .into_iter()
         .chain(["mkfifo $HANDOFF_RESULT".to_owned(), "head -c 2000000 /dev/zero >$HANDOFF_RESULT".to_owned()]);
-    let unread: Vec<String> = unread.collect();
-    let gates: Vec<Value> =
-        unread.iter().enumerate().map(|(at, script)| command(&format!("gate-{at}"), script)).collect();
-    let rules: Vec<Value> = (0..gates.len())
-        .map(|at| json!({ "id": format!("g{at}"), "gate": { "item": format!("gate-{at}") } }))
-        .collect();
-    items.extend(gates);
-    items.push(command("free", &says("no json")));
-    items.push(command("summary", &says(r#"{"summary":"s","verify":null}"#)));
-    ground.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
+    items.extend(unread.enumerate().map(|(at, script)| command(&format!("unread-{at}"), &script)));
+    items.push(command("good", &says(r#"{"summary":"s","verify":null,"other":[]}"#)));
+    ground.config("handoff.executor.command.maxAttempts", "1");
+    ground.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
     ground.env.handoff(["submit", "../r.json"]).success();
     ground.env.handoff(["run", "r"]).ends(4);
-    let seen = ground.items("r");
-    for (id, item) in &seen {
-        let is_read = ["free", "summary"].contains(&id.as_str());
-        let reason = if is_read { "" } else { "verify-failed: by the worker's own word, which cannot be read" };
-        assert_eq!((item.status.as_str(), item.reason.as_str()), ("done", reason), "{id}");
+    for (id, item) in &ground.items("r") {
+        if id == "good" {
+            assert_eq!((item.status.as_str(), item.reason.as_str()), ("done", ""));
+            continue;
+        }
+        assert_eq!(item.status, "failed", "{id}");
+        assert!(item.reason.starts_with("bad-result: the result file cannot be read: "), "{id}: {}", item.reason);
     }
-    assert_eq!(outcome(&ground.status("r"))["red"], 10);
+    ground.ends_intact("r");
+}
+
+#[test]
+fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
+    let ground = ground();
+    let token = format!("printf '{{\"summary\":\"it is ghp_%s\"}}' {} >\"$HANDOFF_RESULT\"", "a1B2".repeat(9));
+    let says = |summary: &str| format!("printf '%s' '{}' >\"$HANDOFF_RESULT\"", json!({ "summary": summary }));
+    ground.config(
+        "handoff.executor.tells.command",
+        "printf '{\"summary\":\"with %s in it\"}' \"$TOLD\" >\"$HANDOFF_RESULT\"",
+    );
+    ground.config("handoff.executor.tells.secretEnv", "TOLD=!echo a-secret-value");
+    let long = "ä".repeat(5_000);
+    let items = [
+        command("two", &says("Fixed the parser.\n\n- and its tests\u{1b}[31m")),
+        command("token", &token),
+        command("long", &says(&long)),
+        command("blank", &says("  \n")),
+        item("tells", "tells"),
+    ];
+    let said = ground.drive("r", &items).exit(0);
+    assert!(said.stderr.contains(": Fixed the parser.\n"), "{said}");
+    let summary = |id: &str| answer(&ground, &["show", &format!("r/{id}")], 0)["entries"][1]["summary"].clone();
+    assert_eq!(summary("two"), "Fixed the parser.\n\n- and its tests\u{1b}[31m");
+    assert!(summary("token").as_str().unwrap().contains("[redacted:"), "{}", summary("token"));
+    assert_eq!(summary("long").as_str().unwrap().chars().count(), 4_001);
+    assert_eq!(summary("blank"), Value::Null);
+    assert!(!summary("tells").as_str().unwrap().contains("a-secret-value"), "{}", summary("tells"));
+    let shown = ground.env.handoff(["show", "r/two"]).exit(0).stdout;
+    assert!(shown.contains("summary    Fixed the parser.\n           \n           - and its tests"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
     ground.ends_intact("r");
 }
 

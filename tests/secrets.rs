@@ -3,6 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use git_handoff::git::screen::{self, Range};
+use git_handoff::git::store::Store;
+use git_handoff::model::credential::gate::Gate;
+use git_handoff::model::digest::Oid;
 use serde_json::json;
 
 use crate::common::ground::{Ground, item};
@@ -276,6 +280,30 @@ fn a_push_looks_again() {
     assert_eq!(ground.env.shell("remote.git", "git for-each-ref | wc -l").success().trim(), "0");
     ground.config("handoff.secrets.allow", "github-pat");
     ground.env.handoff(["push", "../remote.git"]).success();
+}
+
+#[test]
+fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
+    let ground = Ground::new();
+    let store = Store::discover(&ground.path("repo")).unwrap();
+    let commit = |line: &str, message: &str| {
+        let tree = ground.env.git(["rev-parse", "HEAD^{tree}"]).success().trim().to_owned();
+        let text = format!(
+            "tree {tree}\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\ngpgsig -----BEGIN SSH SIGNATURE-----\n \
+             {line}\n -----END SSH SIGNATURE-----\n\n{message}\n"
+        );
+        store.write(gix::objs::Kind::Commit, text.as_bytes()).unwrap()
+    };
+    let found = |commit: Oid| {
+        let range = Range { tips: vec![commit], known: vec!["HEAD".into()] };
+        screen::new_objects(&|| store.git(), &range, &Gate::new(Vec::new())).unwrap().len()
+    };
+    let like_a_token = "3q/EAAAQ7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4L5z6";
+    assert_eq!(found(commit(like_a_token, "m")), 0);
+    assert_eq!(found(commit("AAAA", like_a_token)), 1);
+    // What no signature is written with is looked at.
+    assert_eq!(found(commit(&format!("AAAA {like_a_token}"), "m")), 1);
+    assert_eq!(found(commit(&token(), "m")), 1);
 }
 
 #[test]

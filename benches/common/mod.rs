@@ -99,6 +99,7 @@ impl Recording {
             transcript: None,
             reused: None,
             blocks: Vec::new(),
+            summary: None,
         }))
     }
 }

@@ -1,7 +1,10 @@
 //! What a run shows while it is driven: on a terminal one line per running item and the counts, elsewhere plain lines.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use git_handoff::clock::Clock;
@@ -11,16 +14,26 @@ use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::printable;
 use git_handoff::model::state::{Phase, RunState};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use git_handoff::worker::live::{Live, Lives};
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::table;
 
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(120);
 
+/// How long an attempt may say nothing before that is shown, and, where there is no terminal, before it is told of, again each time.
+const QUIET: Duration = Duration::from_secs(60);
+const SILENT: Duration = Duration::from_secs(5 * 60);
+
+/// What stands in a row besides what an agent said.
+const BESIDE: usize = 16;
+
 /// The display of one run.
 pub(crate) struct Display {
     terminal: Option<Terminal>,
+    /// What attempts say, where they are of this process.
+    lives: Option<Arc<Lives>>,
     /// What stands before each line.
     named: String,
     items: usize,
@@ -46,10 +59,11 @@ struct Terminal {
 
 impl Display {
     /// Starts with what the run has come to; a pinned clock shows no elapsed time. A run that is driven beside others is named in each line.
-    pub(crate) fn new(state: &RunState, clock: Clock, beside: Option<&RunId>) -> Self {
+    pub(crate) fn new(state: &RunState, clock: Clock, beside: Option<&RunId>, lives: Option<Arc<Lives>>) -> Self {
         let live = io::stderr().is_terminal() && !clock.is_pinned() && beside.is_none();
         let mut display = Self {
             terminal: live.then(Terminal::new),
+            lives,
             named: beside.map(|run| format!("{run}: ")).unwrap_or_default(),
             items: state.items.len(),
             done: 0,
@@ -92,7 +106,7 @@ impl Display {
             self.items += e.items.len();
         }
         if let (Event::ItemFired(fired), Some(terminal)) = (&entry.event, &mut self.terminal) {
-            terminal.start(&fired.item, fired.attempt);
+            terminal.start(&fired.item, fired.attempt, self.lives.clone());
             return;
         }
         if let Some((item, _)) = entry.event.item() {
@@ -107,7 +121,12 @@ impl Display {
                 bar.finish_and_clear();
             }
         }
-        self.line(&describe(entry));
+        // On a terminal, what went well folds into the counts; the table at the end has it.
+        let is_folded = self.terminal.is_some()
+            && matches!(&entry.event, Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red());
+        if !is_folded {
+            self.line(&describe(entry));
+        }
         self.show_counts();
     }
 
@@ -159,14 +178,61 @@ impl Terminal {
         Self { bars, counts, running: HashMap::new() }
     }
 
-    fn start(&mut self, item: &ItemId, attempt: u32) {
-        let bar = self.bars.insert_before(&self.counts, ProgressBar::new_spinner());
-        bar.set_style(style("  {msg}  {elapsed}"));
+    fn start(&mut self, item: &ItemId, attempt: u32, lives: Option<Arc<Lives>>) {
+        let bar = self.bars.add(ProgressBar::new_spinner());
+        let of = item.clone();
+        let said = move |_: &ProgressState, to: &mut dyn fmt::Write| {
+            let live = lives.as_ref().and_then(|lives| lives.of(&of));
+            // What cannot be drawn is not shown.
+            let _ = to.write_str(&live.map(|live| said(&live, of.as_str().len())).unwrap_or_default());
+        };
+        bar.set_style(style("  {msg}  {elapsed}  {said}").with_key("said", said));
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         bar.set_message(printable::line(&format!("{item}{again}")));
         bar.enable_steady_tick(TURN);
         self.running.insert(item.clone(), bar);
     }
+}
+
+/// Returns what an attempt said last, and for how long it has said nothing, as far as the terminal is wide.
+fn said(live: &Live, taken: usize) -> String {
+    let (silent, last) = (live.silent(), printable::line(&live.last()));
+    let quiet = if silent < QUIET { String::new() } else { format!("silent for {}  ", minutes(silent)) };
+    let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken + BESIDE);
+    console::truncate_str(&format!("{quiet}{last}"), width, "…").into_owned()
+}
+
+fn minutes(silent: Duration) -> String {
+    format!("{} min", silent.as_secs() / 60)
+}
+
+/// Tells of attempts that say nothing, where there is no terminal to show it and the clock is not pinned; ends when it is dropped.
+pub(crate) async fn tell_of_silence(lives: Vec<Arc<Lives>>, is_timed: bool) -> Infallible {
+    if !is_timed || io::stderr().is_terminal() {
+        std::future::pending::<()>().await;
+    }
+    let mut told: HashMap<ItemId, u32> = HashMap::new();
+    loop {
+        tokio::time::sleep(QUIET / 2).await;
+        let mut err = io::stderr().lock();
+        for line in silences(lives.iter().flat_map(|lives| lives.silent()), &mut told) {
+            // Where nobody reads there is nobody to tell.
+            let _ = writeln!(err, "{line}");
+        }
+    }
+}
+
+/// Returns a line for each item that has said nothing for longer than when it was told of.
+fn silences(silent: impl Iterator<Item = (ItemId, Duration)>, told: &mut HashMap<ItemId, u32>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (item, silent) in silent {
+        let times = u32::try_from(silent.as_secs() / SILENT.as_secs()).unwrap_or(u32::MAX);
+        let before = told.insert(item.clone(), times).unwrap_or(0);
+        if times > before {
+            lines.push(format!("… {item}  silent for {}", minutes(silent)));
+        }
+    }
+    lines
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -205,7 +271,11 @@ fn describe(entry: &Entry) -> String {
                     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                     line("!", &e.item, format!("done in {took}{products}, red{why}"))
                 }
-                _ => line("✓", &e.item, format!("done in {took}{products}")),
+                _ => {
+                    let said = e.summary.as_deref().and_then(|said| said.lines().next());
+                    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+                    line("✓", &e.item, format!("done in {took}{products}{said}"))
+                }
             }
         }
         Event::ItemReconciled(e) => {
@@ -231,5 +301,25 @@ fn describe(entry: &Entry) -> String {
             e.detail.iter().fold(said, |said, detail| said + ": " + detail)
         }
         _ => entry.subject(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_that_says_nothing_is_told_of_every_few_minutes() {
+        let mut told = HashMap::new();
+        let mut after = |minutes: u64| {
+            let item = ItemId::parse("a").expect("it is a name");
+            silences([(item, Duration::from_secs(minutes * 60))].into_iter(), &mut told)
+        };
+        assert_eq!(after(4), Vec::<String>::new());
+        assert_eq!(after(5), ["… a  silent for 5 min"]);
+        assert_eq!(after(9), Vec::<String>::new());
+        assert_eq!(after(11), ["… a  silent for 11 min"]);
+        assert_eq!(after(0), Vec::<String>::new(), "it said something");
+        assert_eq!(after(6), ["… a  silent for 6 min"]);
     }
 }

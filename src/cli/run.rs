@@ -2,18 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use git_handoff::engine::operations::{Driven, How};
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
+use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::Wanted;
-use git_handoff::run::{Target, View};
+use git_handoff::run::{Target, View, piece};
 
-use super::progress::Display;
-use super::{Ending, Failure, Output, interrupt, status, submit, validate};
+use super::progress::{Display, tell_of_silence};
+use super::{Ending, Failure, Output, interrupt, status, submit, table, validate};
+
+/// How many items that failed are shown with what they said last.
+const TAILS: usize = 5;
 
 /// Drive runs until they settle, with live progress
 ///
@@ -89,13 +94,15 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
     let runs: Vec<&RunId> = runs.iter().filter(|run| named.insert(*run)).collect();
     let mut endings = Vec::new();
     let mut drivable = Vec::new();
-    let mut unenforced = None;
+    let (mut unenforced, mut lives, mut is_timed) = (None, Vec::new(), false);
     for run in &runs {
         match repository.drivable(run, how) {
             Ok(one) => {
                 unenforced = unenforced.or_else(|| one.unenforced());
                 let beside = (runs.len() > 1).then_some(*run);
-                let display = Display::new(one.state(), one.clock(), beside);
+                let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()));
+                lives.push(one.lives());
+                is_timed = !one.clock().is_pinned();
                 drivable.push((*run, one, display));
             }
             Err(error) => endings.push(Err(error.into())),
@@ -112,8 +119,20 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
             (run, driven)
         }
     });
-    for (run, driven) in runtime.block_on(join_all(driven)) {
+    let started = Instant::now();
+    let all = runtime.block_on(async {
+        let all = join_all(driven);
+        tokio::select! {
+            all = all => all,
+            never = tell_of_silence(lives, is_timed) => match never {},
+        }
+    });
+    let took = started.elapsed();
+    for (run, driven) in all {
         endings.push(driven.map(|driven| end(run, &driven, repository, output)).map_err(Failure::from));
+    }
+    if is_timed && !output.json {
+        output.note(&format!("took {}", table::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))));
     }
     last_of(endings.into_iter(), output)
 }
@@ -172,8 +191,33 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     if state.is_left_to_people() && !state.sealed {
         output.hint(&hints::waiting());
     }
+    if !output.json {
+        show_tails(&driven.view, repository, output);
+    }
     advise(&driven.view, repository, output);
     Ending::NotAllDone
+}
+
+/// Shows what the items that failed said last, as test runners do.
+fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
+    let failed = (0..view.state.items.len())
+        .filter(|at| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at));
+    let mut shown = 0;
+    for at in failed {
+        // What cannot be read now can be asked for; the hint below says how.
+        let Ok(Some(tail)) = piece::tail(&repository.store, view, at) else { continue };
+        if shown == TAILS {
+            output.note("…");
+            return;
+        }
+        shown += 1;
+        let (item, reason) = (&view.state.graph.item(at).id, view.state.items[at].reason.as_deref());
+        output.note(&format!("✗ {item}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
+        if tail.is_cut {
+            output.note("    …");
+        }
+        tail.lines.iter().for_each(|line| output.note(&format!("    {}", printable::line(line))));
+    }
 }
 
 /// Says what can be done about items that did not get done, or that are red.

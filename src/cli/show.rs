@@ -136,6 +136,11 @@ impl Shown<'_> {
             format!("attempts   {}", state.attempts),
             format!("executor   {}", item.executor),
         ];
+        if let Some(summary) = self.record.steps.iter().rev().find_map(|step| step.summary) {
+            let mut said = summary.lines().map(str::trim_end);
+            lines.push(format!("summary    {}", said.next().unwrap_or_default()));
+            lines.extend(said.map(|line| format!("           {line}")));
+        }
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
             lines.push(format!("superseded by {by}"));
         }

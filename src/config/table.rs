@@ -84,7 +84,7 @@ settings! {
         "handoff.executor.<name>.onVerifyFail" | "handoff.subagent.<name>.onVerifyFail": CHECKS, "`fail`"
             => |config, given, meaning| config.executor(given).on_verify_fail = Some(meaning);
         /// After how long an attempt is ended; what the item says counts before it.
-        "handoff.executor.<name>.timeout" | "handoff.subagent.<name>.timeout": Seconds, "`7200`"
+        "handoff.executor.<name>.timeout" | "handoff.subagent.<name>.timeout": Seconds, "`3600`"
             => |config, given, seconds| config.executor(given).timeout = Some(seconds);
         /// How many attempts an item gets; what the item says counts before it.
         "handoff.executor.<name>.maxAttempts" | "handoff.subagent.<name>.maxAttempts": Number(1, 100), "what the queue says"

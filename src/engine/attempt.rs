@@ -26,6 +26,7 @@ use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
 use crate::worker::capture::Captured;
+use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
@@ -49,8 +50,6 @@ pub(super) struct Job {
     pub(super) run: RunId,
     pub(super) item: ItemId,
     pub(super) attempt: u32,
-    /// Whether its check is a verdict.
-    pub(super) is_gate: bool,
     pub(super) base: Oid,
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
@@ -75,6 +74,8 @@ pub(super) struct Job {
     pub(super) limits: Limits,
     /// What confines them.
     pub(super) confinement: Option<Arc<Confinement>>,
+    /// Whoever watches.
+    pub(super) lives: Arc<Lives>,
 }
 
 impl Job {
@@ -135,6 +136,8 @@ pub(super) struct Finished {
     pub(super) verify: Option<Verified>,
     /// Why it is red, if it is done.
     pub(super) red: Option<String>,
+    /// What the worker says that it did.
+    pub(super) summary: Option<String>,
     /// What became of the blocks of its pipeline.
     pub(super) blocks: Vec<BlockEnded>,
     /// What they took, in the place of what is taken in the end.
@@ -165,6 +168,7 @@ impl Finished {
             products: BTreeMap::new(),
             verify: None,
             red: None,
+            summary: None,
             blocks: Vec::new(),
             captured: None,
             transcript: None,
@@ -222,6 +226,7 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
         }
         Err(verdict) => finished.verdict = verdict,
     }
+    job.lives.end(&job.item);
     finished.redact(&job.secret_values());
     finished.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
@@ -240,8 +245,9 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)
             .map_err(|e| Verdict::failed(format!("the task could not be written: {e}")))?;
-        let transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)
+        let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)
             .map_err(|e| Verdict::failed(in_words(&e)))?;
+        transcript.show(job.lives.begin(&job.item));
         if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
             workspace.make_home(host, confinement.at_home()).map_err(|e| Verdict::failed(in_words(&e)))?;
         }
@@ -292,7 +298,9 @@ async fn work(
     if let Err(verdict) = judge("", &ended, job.command.timeout) {
         return verdict;
     }
-    claimed::take(workspace, job, transcript, finished);
+    if let Err(verdict) = claimed::take(workspace, finished) {
+        return verdict;
+    }
     let checked = checked::verify(workspace, job, deadline, transcript, &cancel, finished).await;
     checked.err().unwrap_or(Verdict::Done)
 }

@@ -17,7 +17,7 @@ pub const COMMAND: &str = "command";
 pub const DISPATCH: &str = "dispatch";
 
 /// Seconds after which an attempt is ended unless something else is said.
-const TIMEOUT: u64 = 2 * 60 * 60;
+const TIMEOUT: u64 = 60 * 60;
 /// How many attempts an item gets unless something else is said.
 const ATTEMPTS: u32 = 2;
 

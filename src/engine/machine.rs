@@ -14,6 +14,7 @@ use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
 use crate::worker::attendant::beside;
 use crate::worker::host::Host;
+use crate::worker::live::Lives;
 use crate::worker::sandbox::Sandbox;
 
 use super::ground;
@@ -45,6 +46,8 @@ pub struct Machine {
     pub home: Option<PathBuf>,
     /// What relative paths of the configuration start from: the top of the work tree, or, without one, the git directory.
     pub top: PathBuf,
+    /// What attempts say meanwhile.
+    pub lives: Arc<Lives>,
     /// What workers are confined with.
     pub sandbox: Arc<Sandbox>,
     /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
@@ -68,6 +71,7 @@ impl Machine {
             secrets: Arc::new(Secrets::of(repository)),
             close,
             jobs: None,
+            lives: Arc::default(),
             reusable: None,
             supervisor: program,
         })

@@ -1,6 +1,7 @@
 //! What is done with the driver: runs are driven, and those that wait for it are found.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, own_runs};
 use crate::run::{self, Denied, OpenRun, Target, View, taking};
+use crate::worker::live::Lives;
 use crate::worker::sandbox;
 
 use super::event::Progress;
@@ -178,6 +180,11 @@ impl Drivable<'_> {
     /// Says which layers of a sandbox are missing on this machine although workers are to be confined as well as it can.
     pub fn unenforced(&self) -> Option<String> {
         self.machine.sandbox.missing()
+    }
+
+    /// Returns what attempts say while the run is driven.
+    pub fn lives(&self) -> Arc<Lives> {
+        Arc::clone(&self.machine.lives)
     }
 
     /// Returns where moments come from.

@@ -58,6 +58,7 @@ impl Batch {
                     transcript,
                     reused: None,
                     blocks: finished.blocks.clone(),
+                    summary: finished.summary.clone(),
                 }));
                 if !done {
                     self.cascade(state, at);
@@ -82,6 +83,7 @@ impl Batch {
             transcript: None,
             reused: Some(found.reused),
             blocks: found.blocks,
+            summary: None,
         });
         self.entries.push(NewEntry::Reused(event, found.evidence));
     }
@@ -100,6 +102,7 @@ impl Batch {
             transcript: None,
             reused: None,
             blocks: Vec::new(),
+            summary: None,
         }));
         self.cascade(state, at);
     }

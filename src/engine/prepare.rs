@@ -27,8 +27,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at).map_err(|e| e.to_string())?;
     let mut resolved = command::resolve(item, &machine.config).map_err(|e| e.to_string())?;
-    let is_gate = state.is_gate(at);
-    if is_gate {
+    if state.is_gate(at) {
         // Its verdict is a result, and another attempt would only ask again.
         resolved.on_verify_fail = OnVerifyFail::Keep;
     }
@@ -81,7 +80,6 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         run: run.id().clone(),
         item: item.id.clone(),
         attempt,
-        is_gate,
         base: state.submitted.base,
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
@@ -91,6 +89,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         env,
         secrets: machine.secrets.clone(),
         keep: machine.config.keep,
+        lives: machine.lives.clone(),
         limits: ground::limits(machine, &resolved.settings),
         command: resolved,
         pipeline,

@@ -126,7 +126,7 @@ impl Finished {
             Verdict::Failed { reason, .. } => Some(reason),
             Verdict::Done | Verdict::Interrupted => None,
         };
-        for text in reason.into_iter().chain(&mut self.red).chain(&mut self.notes) {
+        for text in reason.into_iter().chain(&mut self.red).chain(&mut self.summary).chain(&mut self.notes) {
             let (mut redactor, mut clean) = (Redactor::new(values), Vec::new());
             redactor.push(text.as_bytes(), &mut clean);
             redactor.finish(&mut clean);

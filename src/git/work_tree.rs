@@ -42,6 +42,15 @@ pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
     }
 }
 
+/// Returns the tracked paths whose content is not what `HEAD` has; none where there is no work tree.
+pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
+    let Some(root) = store.work_dir() else { return Ok(Vec::new()) };
+    let args = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"];
+    let listed = store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0").args(args).run()?;
+    let records = listed.split(|byte| *byte == 0).filter_map(|record| record.get(3..));
+    Ok(records.flat_map(paths).collect())
+}
+
 /// Changes index and work tree by the difference between two trees or commits.
 ///
 /// Refused, with nothing changed, if any path of the difference has local changes or is taken by a file that git does not

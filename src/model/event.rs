@@ -135,6 +135,9 @@ pub struct ItemReconciled {
     /// What became of each block that was run; none of an item without a pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
+    /// What the worker says that it did: a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 /// The final status of an attempt that ended by itself.

@@ -13,6 +13,9 @@ use super::item_state::Phase;
 /// How a reason begins that says of a check that it did not pass.
 pub const VERIFY_FAILED: &str = "verify-failed: ";
 
+/// How a reason begins that says of a worker's result file that it is not what it is to be.
+pub const BAD_RESULT: &str = "bad-result: ";
+
 /// How a reason begins that says of a gate of a pipeline that it did not pass.
 pub const GATE_FAILED: &str = "gate-failed: ";
 

@@ -1,8 +1,10 @@
 //! What people call the pieces of a run: `<run>:plan.json`, `<run>/<item>:patch`, `:outputs/<path>`, `:documents/<name>`,
-//! `:manifest`, `:transcript`. Their bytes come out of a run that passed the gate.
+//! `:manifest`, `:transcript`, which is the latest, and `:transcript@N` of attempt N. Their bytes come out of a run that passed the gate.
 
 use crate::git::refs;
 use crate::git::store::{self, Store};
+use crate::ledger::chain::Link;
+use crate::model::digest::Digest;
 use crate::model::entry::{Event, Transcript};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
@@ -10,7 +12,12 @@ use crate::model::place::Place;
 use crate::model::plan::ProductKey;
 
 use super::target::{self, Target};
-use super::{Blob, Vetted};
+use super::{Blob, Vetted, View};
+
+/// How many lines of the end of a transcript are shown, the most letters of each, and the most bytes that are read for it.
+const LINES: usize = 10;
+const WIDEST: usize = 300;
+const LARGEST: u64 = 16 << 20;
 
 /// A piece of a run, as somebody calls it.
 pub struct PieceName<'t> {
@@ -55,8 +62,12 @@ impl<'t> PieceName<'t> {
         let item = &run.state.graph.item(at).id;
         let layout = run.state.layout();
         let blob = match selected.ok_or(Error::NotSaid)? {
-            "transcript" => return transcript(store, run, item),
+            "transcript" => return transcript(store, run, item, None),
             "manifest" => run.file(store, &layout.manifest(item))?,
+            product if let Some(attempt) = product.strip_prefix("transcript@") => {
+                let attempt = attempt.parse().map_err(|_| nothing())?;
+                return transcript(store, run, item, Some(attempt));
+            }
             product => match ProductKey::named(product) {
                 // A document in the tree is the highest revision; this item's own stands in its entry.
                 Ok(key @ ProductKey::Document(_)) => {
@@ -71,14 +82,12 @@ impl<'t> PieceName<'t> {
     }
 }
 
-/// Returns the blob of the latest transcript of an item; none where it is known to be empty.
-fn transcript(store: &Store, run: &Vetted, item: &ItemId) -> Result<Option<Blob>, Error> {
-    let latest: Option<(u32, Transcript)> = run.links.iter().rev().find_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if e.item == *item => Some((e.attempt, e.transcript?)),
-        Event::ItemRetried(e) | Event::ItemRequeued(e) if e.item == *item => Some((e.attempt, e.transcript?)),
-        _ => None,
-    });
-    let (attempt, transcript) = latest.ok_or_else(|| Error::NotEnded(item.clone()))?;
+/// Returns the blob of the transcript of an attempt, the latest one unless said otherwise; none where it is known to be empty.
+fn transcript(store: &Store, run: &Vetted, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, Error> {
+    let (attempt, transcript) = recorded(&run.links, item, of).ok_or_else(|| match of {
+        Some(attempt) => Error::NoAttempt { item: item.clone(), attempt },
+        None => Error::NotEnded(item.clone()),
+    })?;
     if transcript.size == 0 {
         return Ok(None);
     }
@@ -93,6 +102,48 @@ fn transcript(store: &Store, run: &Vetted, item: &ItemId) -> Result<Option<Blob>
     let not_here = || Error::NoTranscript { item: item.clone(), remote: remote.map(str::to_owned) };
     // No chain holds transcripts together, and they may come from elsewhere.
     Ok(Some(run.product(oid.ok_or_else(not_here)?).that_is(transcript.sha256)))
+}
+
+/// Finds what is recorded of the transcript of an attempt, the latest one unless said otherwise.
+fn recorded(links: &[Link], item: &ItemId, of: Option<u32>) -> Option<(u32, Transcript)> {
+    let mut all = links.iter().rev().filter_map(|link| match &link.entry.event {
+        Event::ItemReconciled(e) if e.item == *item => Some((e.attempt, e.transcript?)),
+        Event::ItemRetried(e) | Event::ItemRequeued(e) if e.item == *item => Some((e.attempt, e.transcript?)),
+        _ => None,
+    });
+    all.find(|(attempt, _)| of.is_none_or(|of| of == *attempt))
+}
+
+/// What an attempt said last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// The attempt.
+    pub attempt: u32,
+    /// Its last lines.
+    pub lines: Vec<String>,
+    /// Whether there are others before them.
+    pub is_cut: bool,
+}
+
+/// Returns the last lines of the latest transcript of an item of a run here; none where there are none, or it is very large.
+pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error> {
+    let item = &run.state.graph.item(at).id;
+    let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
+    let Some(tree) = refs::read(store, &format::transcripts_ref(&run.run))?.filter(|_| transcript.size <= LARGEST)
+    else {
+        return Ok(None);
+    };
+    let Some(oid) = store.blob_at(tree, &format::transcript_path(item, attempt))? else { return Ok(None) };
+    let bytes = store.read_blob_of(oid, LARGEST)?;
+    if Digest::of(&bytes) != transcript.sha256 {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    let short = |line: &&str| line.chars().take(WIDEST).collect();
+    let (lines, is_cut) = (last.iter().map(short).collect::<Vec<String>>(), lines.len() > last.len());
+    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut }))
 }
 
 /// Why a piece is not found.
@@ -112,6 +163,14 @@ pub enum Error {
     /// There is no transcript yet.
     #[error("no attempt of {:?} has ended yet", .0.as_str())]
     NotEnded(ItemId),
+    /// No attempt of that number has ended.
+    #[error("no attempt {attempt} of {:?} has ended with a transcript", item.as_str())]
+    NoAttempt {
+        /// The item.
+        item: ItemId,
+        /// The attempt.
+        attempt: u32,
+    },
     /// The transcript is elsewhere, or was removed.
     #[error("the transcript of {:?} is not here; only its hash is recorded", item.as_str())]
     NoTranscript {

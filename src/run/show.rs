@@ -132,12 +132,23 @@ pub struct Step<'a> {
     pub transcript: Option<Transcript>,
     /// What became of the blocks of its pipeline.
     pub blocks: &'a [BlockEnded],
+    /// What the worker says that it did.
+    pub summary: Option<&'a str>,
 }
 
 impl<'a> Step<'a> {
     fn of(link: &'a Link, id: &ItemId) -> Option<Self> {
         let (_, attempt) = link.entry.event.item().filter(|(item, _)| *item == id)?;
-        let plain = Self { link, attempt, said: None, exit: None, duration_ms: None, transcript: None, blocks: &[] };
+        let plain = Self {
+            link,
+            attempt,
+            said: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            blocks: &[],
+            summary: None,
+        };
         Some(match &link.entry.event {
             Event::ItemReconciled(e) => Self {
                 said: e.reason.clone().or_else(|| taken(e)).or_else(|| verified(e)),
@@ -145,6 +156,7 @@ impl<'a> Step<'a> {
                 duration_ms: Some(e.duration_ms),
                 transcript: e.transcript,
                 blocks: &e.blocks,
+                summary: e.summary.as_deref(),
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
@@ -314,6 +326,9 @@ pub struct StepShown<'a> {
     /// What became of the blocks of its pipeline; only said where it has one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [BlockEnded],
+    /// What the worker says that it did; only said where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<&'a str>,
     /// The hash of the entry.
     pub hash: Digest,
     /// Its commit.
@@ -360,6 +375,7 @@ impl<'a> StepShown<'a> {
             duration_ms: step.duration_ms,
             transcript: step.transcript,
             blocks: step.blocks,
+            summary: step.summary,
             hash: *hash,
             commit: *commit,
         }

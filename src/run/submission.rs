@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::git::refs;
-use crate::model::digest::Digest;
+use crate::git::store::Store;
+use crate::git::{refs, work_tree};
+use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::json::JsonPath;
 use crate::model::name::RunId;
@@ -20,6 +21,9 @@ use crate::repository::{self, Repository};
 use super::imports::Imports;
 use super::submit::{self, Request, Submitted, resolve_base};
 use super::{Denied, OpenRun};
+
+/// How many changed files are named.
+const NAMED: usize = 3;
 
 /// What is said against a plan before it says it itself.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +115,7 @@ pub struct Submission {
     pub run: RunId,
     /// Whether it was created now, and not by an earlier submission of the same plan.
     pub created: bool,
-    /// What in the plan nobody reads.
+    /// What in the plan nobody reads, and what is changed here and not committed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -160,8 +164,10 @@ impl Repository {
         if wanted.admit.get(&own).is_some_and(|roles| !roles.contains(&Role::Own)) {
             return Err(Error::NotOwned);
         }
+        let base = resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?;
+        let unseen = not_in(&self.store, base)?;
         let request = Request {
-            base: resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?,
+            base,
             queue: wanted.queue.clone(),
             folder,
             gate: self.gate(),
@@ -173,9 +179,22 @@ impl Repository {
             // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
             OpenRun::open(&writer, &run)?;
         }
-        let warnings = valid.warnings().iter().cloned().chain(imports.warnings).collect();
+        let mut warnings: Vec<String> = valid.warnings().iter().cloned().chain(imports.warnings).collect();
+        warnings.extend(unseen.filter(|_| created));
         Ok(Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings }))
     }
+}
+
+/// Says what is changed here and not in the commit that items start from, where that is the one checked out.
+fn not_in(store: &Store, base: Oid) -> Result<Option<String>, work_tree::Error> {
+    if work_tree::head(store)?.is_none_or(|(head, _)| head != base) {
+        return Ok(None);
+    }
+    let changed = work_tree::uncommitted(store)?;
+    let names: Vec<_> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+    let more = if changed.len() > NAMED { format!(" and {} more", changed.len() - NAMED) } else { String::new() };
+    Ok((!changed.is_empty())
+        .then(|| format!("not committed, so that no item sees it: the change to {}{more}", names.join(", "))))
 }
 
 /// A problem with what is registered is one of the plan that asks for it.
@@ -196,6 +215,9 @@ pub enum Error {
     /// The run could not be made.
     #[error(transparent)]
     Submit(#[from] submit::Error),
+    /// The work tree could not be compared with the commit.
+    #[error(transparent)]
+    WorkTree(#[from] work_tree::Error),
     /// What lies under the plan's id is no run of ours.
     #[error(transparent)]
     Denied(#[from] Denied),

@@ -8,6 +8,7 @@ pub(super) mod ahead;
 mod changed;
 mod outputs;
 mod patch;
+mod submodules;
 pub(super) mod tree;
 pub(super) mod walk;
 
@@ -68,6 +69,7 @@ pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Ca
 fn changes(workspace: &Workspace, host: &Host) -> Result<Option<File>, Error> {
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = walk::walk(workspace, host, &base)?;
+    submodules::check(workspace, host, &base)?;
     if walked.changed { patch::capture(workspace, host, &base, &walked) } else { Ok(None) }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`workspace`] makes the worktree, [`inputs`] puts the consumed bytes into it, [`agent`] runs one command in it,
 //! [`survivors`] ends whatever that command left running, [`capture`] takes the products, and [`salvage`] keeps the work of
-//! an attempt that has none. [`attendant`] are the processes of ours around the command. Everything that a worker wrote is hostile: no git command and no library call ever finds a
+//! an attempt that has none. [`live`] is what is seen of it meanwhile. [`attendant`] are the processes of ours around the command. Everything that a worker wrote is hostile: no git command and no library call ever finds a
 //! repository through the worktree.
 
 pub mod agent;
@@ -11,6 +11,7 @@ pub mod capture;
 mod folder;
 pub mod host;
 pub mod inputs;
+pub mod live;
 pub mod pipeline;
 pub mod redact;
 mod removal;

@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::live::Live;
 use super::redact::Redactor;
 use crate::model::digest::Hasher;
 use crate::model::entry::Transcript;
@@ -37,6 +39,8 @@ pub struct TranscriptWriter {
     dropped: u64,
     /// The end of what was written since it was followed, as redacted; beyond the limit, too.
     followed: Option<Vec<u8>>,
+    /// Whoever watches.
+    live: Option<Arc<Live>>,
 }
 
 impl TranscriptWriter {
@@ -52,11 +56,20 @@ impl TranscriptWriter {
             room: limit.saturating_sub(MARKER),
             dropped: 0,
             followed: None,
+            live: None,
         })
+    }
+
+    /// Shows what is written to whoever watches.
+    pub fn show(&mut self, live: Arc<Live>) {
+        self.live = Some(live);
     }
 
     /// Takes in bytes of a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), Error> {
+        if let Some(live) = &self.live {
+            live.stir();
+        }
         if self.dropped > 0 && self.followed.is_none() {
             // What will not be kept need not be redacted.
             self.dropped += bytes.len() as u64;
@@ -100,6 +113,9 @@ impl TranscriptWriter {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if let Some(live) = &self.live {
+            live.say(bytes);
+        }
         if let Some(followed) = &mut self.followed {
             followed.extend_from_slice(bytes);
             followed.drain(..followed.len().saturating_sub(FOLLOWED));

@@ -278,7 +278,7 @@ impl Workspace {
     }
 
     /// Returns what the worktree was like before anything ran in it, where that is known.
-    pub(super) fn recorded(&self) -> Option<&record::Recorded> {
+    pub(in crate::worker) fn recorded(&self) -> Option<&record::Recorded> {
         self.pristine.as_ref()?.tree()
     }
 

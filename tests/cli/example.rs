@@ -22,7 +22,7 @@ fn handoff_dag_from_plan_to_proof() {
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
     ▶ apply-patch  attempt 1
-    ✓ apply-patch  done in 0ms, 2 products
+    ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
     ");
     assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
     ✓ edit-a       done  1 attempt  patch
@@ -35,8 +35,8 @@ fn handoff_dag_from_plan_to_proof() {
     1  a6993fa5  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
     2  97804f0f  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
     3  9b39aa44  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
-    4  e2e10c5f  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done
-    5  ae6e9099  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
+    4  63ac7255  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done
+    5  738ff441  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
     assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));

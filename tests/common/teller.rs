@@ -269,6 +269,7 @@ impl<'a> Teller<'a> {
             transcript: None,
             reused: None,
             blocks: Vec::new(),
+            summary: None,
         };
         self.add(Event::ItemReconciled(event), edits);
     }

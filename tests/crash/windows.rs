@@ -58,6 +58,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             transcript: None,
             reused: None,
             blocks: Vec::new(),
+            summary: None,
         }),
         Event::ItemRequeued(ItemEnded {
             item: named("a"),

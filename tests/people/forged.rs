@@ -243,6 +243,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
             transcript: None,
             reused: None,
             blocks: Vec::new(),
+            summary: None,
         }),
         Vec::new(),
     );

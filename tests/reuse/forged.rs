@@ -112,6 +112,7 @@ fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff:
         transcript: None,
         reused: Some(story.reused),
         blocks: Vec::new(),
+        summary: None,
     };
     teller.add(Event::ItemReconciled(event), edits);
     lab.finish(teller);

@@ -117,20 +117,23 @@ fn conversions_of_the_repository_hold() {
 }
 
 #[test]
-fn submodules_are_left_as_they_are() {
+fn submodules_are_left_as_they_are_and_what_is_put_into_one_is_refused() {
     let repo = Repo::new("sha1");
     let head = repo.head().to_string();
     repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},sub")]);
     repo.git(&["commit", "-qm", "sub"]);
+    for script in [":", "rmdir sub"] {
+        assert_eq!(repo.patch(script), None, "{script}");
+        assert!(repo.patch(&format!("{script}\necho x >>a.txt")).is_some());
+    }
     for script in [
-        ":",
-        "rmdir sub",
         "touch a.txt; echo x >sub/x",
+        "git init -q sub",
         "touch a.txt; git init -q sub; git -C sub config core.fsmonitor 'touch $CANARY'; echo x >sub/x; git -C sub add x
          git -C sub -c user.name=x -c user.email=x commit -qm x",
     ] {
-        assert_eq!(repo.patch(script), None, "{script}");
-        assert!(repo.patch(&format!("{script}\necho x >>a.txt")).is_some());
+        let refused = repo.refused(script);
+        assert!(refused.starts_with("\"sub/") && refused.contains("a submodule's"), "{script}: {refused}");
     }
 }
 

@@ -173,7 +173,7 @@ fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
 }
 
 #[test]
-fn submodules_are_checked_out_from_what_is_here_and_are_no_part_of_a_change() {
+fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused() {
     let repo = Repo::new("sha1");
     let library = Repo::new("sha1");
     let url = library.path.to_str().unwrap();
@@ -190,12 +190,46 @@ fn submodules_are_checked_out_from_what_is_here_and_are_no_part_of_a_change() {
         assert!(!sub.join(".git").exists());
         assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
         assert!(capture(&workspace, &host).unwrap().patch.is_none());
-        repo.script(&workspace, "echo x >>libs/sub/a.txt; rm -r libs/sub/dir; echo x >libs/sub/new; echo y >>a.txt");
+        repo.script(&workspace, "echo y >>a.txt; touch libs/sub/a.txt; echo x >libs/sub/zero");
+        let refused = capture(&workspace, &host).unwrap_err().to_string();
+        assert!(refused.starts_with("\"libs/sub/zero\" was changed, which is a submodule's"), "{refused}");
+        repo.script(&workspace, "rm libs/sub/zero; echo '*.o' >>.gitignore; echo x >libs/sub/made.o");
+        for (script, named, back) in [
+            ("cp -p libs/sub/a.txt saved; echo x >>libs/sub/a.txt", "a.txt", "cat saved >libs/sub/a.txt; rm saved"),
+            ("mv libs/sub/dir dir.away", "dir/", "mv dir.away libs/sub/dir"),
+            ("mkdir libs/sub/more; echo x >libs/sub/more/new", "more/new", "rm -r libs/sub/more"),
+            ("mv libs/sub away; echo x >libs/sub", "\" was", "rm libs/sub; mv away libs/sub"),
+            ("mkfifo libs/sub/more.o", "", "rm libs/sub/more.o"),
+            ("mkdir libs/sub/new; mkfifo libs/sub/new/.gitignore", "new/.gitignore", "rm -r libs/sub/new"),
+        ] {
+            repo.script(&workspace, script);
+            match capture(&workspace, &host) {
+                Err(refused) => {
+                    let refused = refused.to_string();
+                    assert!(
+                        !named.is_empty() && refused.contains(&format!("libs/sub/{named}"))
+                            || named == "\" was" && refused.starts_with("\"libs/sub\" was"),
+                        "{script}: {refused}"
+                    );
+                }
+                Ok(_) => assert!(named.is_empty(), "{script}"),
+            }
+            repo.script(&workspace, back);
+        }
         let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
         let patch = String::from_utf8_lossy(&patch).into_owned();
         assert!(patch.contains("b/a.txt") && !patch.contains("libs"), "{patch}");
+        // A submodule that is gone as a whole has lost nothing.
+        repo.script(&workspace, "rm -r libs/sub");
+        capture(&workspace, &host).unwrap();
         workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
     }
+    // Nothing is checked out, and nothing can be handed over from there either.
+    host.submodules = false;
+    let workspace = create(&repo, &repo.host(), 9);
+    repo.script(&workspace, "echo x >libs/sub/new");
+    let refused = capture(&workspace, &repo.host()).unwrap_err().to_string();
+    assert!(refused.starts_with("\"libs/sub/new\" was changed"), "{refused}");
     fs::remove_dir_all(repo.path.join(".git/modules")).unwrap();
     let mut other = repo.host();
     other.submodules = true;

@@ -10,9 +10,9 @@ impl From<piece::Error> for Failure {
         match error {
             piece::Error::NotSaid => Self::usage(error.to_string()),
             piece::Error::NoSuchThing { ref run, .. } => Self::of("no-such-thing", &error).hint(hints::show(run)),
-            piece::Error::NotEnded(_) | piece::Error::NoTranscript { remote: None, .. } => {
-                Self::of("no-transcript", &error)
-            }
+            piece::Error::NoAttempt { .. }
+            | piece::Error::NotEnded(_)
+            | piece::Error::NoTranscript { remote: None, .. } => Self::of("no-transcript", &error),
             piece::Error::NoTranscript { remote: Some(ref remote), .. } => {
                 Self::of("no-transcript", &error).hint(hints::fetch_transcripts(remote))
             }

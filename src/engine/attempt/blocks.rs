@@ -119,8 +119,7 @@ impl Under<'_> {
         note(ended, &result);
         self.finished.exit = ended.exit;
         judge(&format!("blocks[{at}] (agent) "), &result, seconds)?;
-        claimed::take(workspace, job, self.transcript, self.finished);
-        Ok(())
+        claimed::take(workspace, self.finished)
     }
 
     /// Runs a command of the pipeline. A gate that does not pass ends the attempt; what only checks is noted.

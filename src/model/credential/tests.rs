@@ -83,6 +83,8 @@ fn what_only_looks_random_is_left_alone() {
         "\"integrity\": \"sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg==\"",
         "integrity sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
+        // The second line of a signature by a key that ends with these letters.
+        " 3q/EAAAA2dpdAAAAAAAAAAGc2hhNTEyAAAAUwAAAAtzc2gtZWQyNTUxOQAAAED1Vq",
         "password=${X}",
         "password = \"changeme\"",
         "password: <your password>",

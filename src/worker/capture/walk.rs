@@ -313,7 +313,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Returns whether a tracked file certainly is as it was checked out.
-    fn unchanged(&self, path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Metadata) -> bool {
+    fn unchanged(&self, path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
         let mode = match (meta.is_symlink(), meta.is_executable()) {
             (true, _) => Mode::SYMLINK,
             (false, true) => Mode::FILE_EXECUTABLE,
@@ -355,7 +355,7 @@ pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
 }
 
 /// Looks below a folder that is not compared with anything for what git would be held up by.
-fn traps(tree: &Path, folder: BString) -> Result<Vec<BString>, Error> {
+pub(super) fn traps(tree: &Path, folder: BString) -> Result<Vec<BString>, Error> {
     let (mut found, mut folders) = (Vec::new(), vec![folder]);
     while let Some(folder) = folders.pop() {
         // What cannot be read is not read by git either.
@@ -375,10 +375,12 @@ fn traps(tree: &Path, folder: BString) -> Result<Vec<BString>, Error> {
 }
 
 /// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.
-fn same_bytes(path: &Path, entry: &gix::index::Entry, meta: &gix::index::fs::Metadata) -> bool {
-    if meta.len() > REHASH_BELOW {
-        return false;
-    }
+fn same_bytes(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
+    meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
+}
+
+/// Returns whether a file has the bytes that an index names.
+pub(super) fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
     let bytes = if meta.is_symlink() {
         fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
     } else {

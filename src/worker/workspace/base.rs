@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
@@ -102,6 +102,11 @@ impl Base {
             gitlinks: gitlinks.into_iter().map(|(path, _)| path).collect(),
             files,
         })
+    }
+
+    /// Returns the files of a submodule that are checked out; none of one that stays empty.
+    pub(in crate::worker) fn submodule(&self, path: &BStr) -> Option<&gix::index::State> {
+        self.submodules.iter().find(|submodule| submodule.path == path).map(Submodule::index)
     }
 
     /// Checks the commit out into the empty folder `dir`, with the repository's own filters and the commit's attributes.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::Path;
 
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 
@@ -58,6 +59,15 @@ pub(in crate::worker) enum Node {
     File(Option<Seen>),
     /// A folder.
     Folder(Recorded),
+}
+
+impl Node {
+    /// Returns whether this is what is known of the file at a path, and that is as it was.
+    pub(in crate::worker) fn is_as_it_was(&self, path: &Path) -> bool {
+        let Self::File(Some(was)) = self else { return false };
+        let name = CString::new(path.as_os_str().as_encoded_bytes());
+        name.is_ok_and(|name| look(rustix::fs::CWD, &name).is_ok_and(|seen| seen == *was))
+    }
 }
 
 /// A folder with all that is in it.

@@ -14,7 +14,7 @@ use crate::worker::host::Host;
 
 /// A submodule at the commit that the base names.
 pub(super) struct Submodule {
-    path: BString,
+    pub(super) path: BString,
     store: Store,
     checkout: Checkout,
 }
@@ -35,6 +35,11 @@ impl Submodule {
             Ok(Self { path: path.clone(), store, checkout })
         };
         links.iter().map(find).collect()
+    }
+
+    /// Returns its files.
+    pub(super) fn index(&self) -> &gix::index::State {
+        &self.checkout.index
     }
 
     /// Checks it out in a worktree, where its folder is there and empty.

@@ -1,0 +1,153 @@
+//! What a worker did to the files of submodules, which no patch of the repository can carry.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use gix::bstr::{BString, ByteSlice as _};
+use gix::index::State;
+use gix::index::entry::Mode;
+
+use super::Error;
+use super::tree::{Scratch, ignored};
+use super::walk::{is_same_content, shown, traps};
+use crate::model::name::is_dot_git;
+use crate::worker::host::Host;
+use crate::worker::workspace::record::{Node, Recorded};
+use crate::worker::workspace::{Base, Workspace};
+
+/// Refuses a worktree in which the files of a submodule are not as they were checked out, or in which there are any where none was.
+///
+/// What the repository or the submodule ignores does not count. A folder of a submodule that is gone has lost nothing.
+pub(super) fn check(workspace: &Workspace, host: &Host, base: &Base) -> Result<(), Error> {
+    let mut new = Vec::new();
+    for path in &base.gitlinks {
+        let index = base.submodule(path.as_bstr());
+        let tree = workspace.tree();
+        let mut look = Look { tree: &tree, top: path, index, seen: BTreeSet::new(), new: Vec::new() };
+        look.at(path, find(workspace.recorded(), path))?;
+        look.missing()?;
+        if !look.new.is_empty()
+            && let Some(trap) = traps(&tree, path.clone())?.first()
+        {
+            return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(trap))));
+        }
+        new.extend(look.new);
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    let scratch = Scratch::of(workspace, host, base, &State::new(base.tree.0.kind()), &BTreeSet::new())?;
+    let ignored: BTreeSet<BString> = ignored(&scratch, &new)?.into_iter().collect();
+    match new.iter().find(|path| !ignored.contains(*path)) {
+        Some(path) => Err(refused(path)),
+        None => Ok(()),
+    }
+}
+
+fn refused(path: &BString) -> Error {
+    Error::refused(format!(
+        "{} was changed, which is a submodule's: no patch can carry that; hand it over below outputs/, or change the submodule in its own repository",
+        shown(path)
+    ))
+}
+
+/// Returns what was recorded of a folder of the worktree.
+fn find<'a>(recorded: Option<&'a Recorded>, path: &BString) -> Option<&'a Recorded> {
+    path.split(|byte| *byte == b'/').try_fold(recorded?, |folder, part| {
+        let (_, node) = folder.nodes.iter().find(|(name, _)| name.to_bytes() == part)?;
+        match node {
+            Node::Folder(folder) => Some(folder),
+            Node::File(_) => None,
+        }
+    })
+}
+
+/// A look at one submodule.
+struct Look<'a> {
+    tree: &'a Path,
+    top: &'a BString,
+    /// What was checked out; none where the submodule stayed empty.
+    index: Option<&'a State>,
+    /// The places in that of the files that are there.
+    seen: BTreeSet<usize>,
+    /// Files that nobody checked out.
+    new: Vec<BString>,
+}
+
+impl Look<'_> {
+    /// Looks at a folder, or at what is in its place, and at all below it; no link is followed.
+    fn at(&mut self, path: &BString, known: Option<&Recorded>) -> Result<(), Error> {
+        let mut left = vec![(path.clone(), known)];
+        while let Some((folder, known)) = left.pop() {
+            let dir = self.tree.join(OsStr::from_bytes(&folder));
+            let entries = match fs::symlink_metadata(&dir) {
+                Ok(meta) if meta.is_dir() => fs::read_dir(&dir).map_err(Error::at(&dir))?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::Io(dir, error)),
+                Ok(_) => return Err(refused(&folder)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(Error::at(&dir))?;
+                let name = entry.file_name();
+                let mut path = folder.clone();
+                path.push(b'/');
+                path.extend_from_slice(name.as_bytes());
+                // We check none out, and git is not to be asked about what lies beside one.
+                if is_dot_git(&name.to_string_lossy()) {
+                    return Err(refused(&path));
+                }
+                let node = known.and_then(|known| {
+                    known.nodes.iter().find(|(known, _)| known.to_bytes() == name.as_bytes()).map(|(_, node)| node)
+                });
+                let is_folder = entry.file_type().map_err(Error::at(&dir))?.is_dir();
+                match node {
+                    Some(Node::Folder(below)) if is_folder => left.push((path, Some(below))),
+                    _ if is_folder => left.push((path, None)),
+                    _ => self.file(path, node)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: BString, node: Option<&Node>) -> Result<(), Error> {
+        let below = path[self.top.len() + 1..].as_bstr();
+        let tracked = self.index.and_then(|index| Some((index, index.entry_index_by_path(below).ok()?)));
+        let Some((index, at)) = tracked else {
+            self.new.push(path);
+            return Ok(());
+        };
+        self.seen.insert(at);
+        let file = self.tree.join(OsStr::from_bytes(&path));
+        if node.is_some_and(|node| node.is_as_it_was(&file)) {
+            return Ok(());
+        }
+        let meta = gix::index::fs::Metadata::from_path_no_follow(&file).map_err(Error::at(&file))?;
+        if is_same_content(&file, &index.entries()[at], &meta) { Ok(()) } else { Err(refused(&path)) }
+    }
+
+    /// Refuses where some of the files are gone, and not all of them.
+    fn missing(&self) -> Result<(), Error> {
+        let Some(index) = self.index.filter(|_| self.tree.join(OsStr::from_bytes(self.top)).exists()) else {
+            return Ok(());
+        };
+        let gone = index
+            .entries()
+            .iter()
+            .enumerate()
+            .find(|(at, entry)| entry.mode != Mode::COMMIT && !self.seen.contains(at));
+        match gone {
+            Some((_, entry)) => {
+                let mut path = self.top.clone();
+                path.push(b'/');
+                path.extend_from_slice(entry.path(index));
+                Err(refused(&path))
+            }
+            None => Ok(()),
+        }
+    }
+}

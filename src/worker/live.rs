@@ -1,0 +1,101 @@
+//! What attempts said last, for whoever watches them; nothing of it is recorded.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::model::name::ItemId;
+
+/// The most bytes of a line that are kept.
+const LONGEST: usize = 400;
+
+/// The attempts of a run that are under way.
+#[derive(Debug, Default)]
+pub struct Lives(Mutex<BTreeMap<ItemId, Arc<Live>>>);
+
+/// What one attempt said last, and when.
+#[derive(Debug)]
+pub struct Live(Mutex<Said>);
+
+#[derive(Debug)]
+struct Said {
+    last: String,
+    at: Instant,
+}
+
+impl Lives {
+    /// Begins with an attempt of an item, in the place of an earlier one.
+    pub fn begin(&self, item: &ItemId) -> Arc<Live> {
+        let live = Arc::new(Live(Mutex::new(Said { last: String::new(), at: Instant::now() })));
+        locked(&self.0).insert(item.clone(), Arc::clone(&live));
+        live
+    }
+
+    /// Ends with an item.
+    pub fn end(&self, item: &ItemId) {
+        locked(&self.0).remove(item);
+    }
+
+    /// Returns the attempt of an item that is under way.
+    pub fn of(&self, item: &ItemId) -> Option<Arc<Live>> {
+        locked(&self.0).get(item).cloned()
+    }
+
+    /// Returns for how long each item has said nothing.
+    pub fn silent(&self) -> Vec<(ItemId, Duration)> {
+        locked(&self.0).iter().map(|(item, live)| (item.clone(), live.silent())).collect()
+    }
+}
+
+impl Live {
+    /// Takes note that something was said, of which nothing may be shown yet.
+    pub fn stir(&self) {
+        locked(&self.0).at = Instant::now();
+    }
+
+    /// Takes in what was said, without secrets.
+    pub fn say(&self, bytes: &[u8]) {
+        // What a progress bar writes over is one line after the other.
+        let lines = bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
+        let Some(line) = lines.map(<[u8]>::trim_ascii).find(|line| !line.is_empty()) else { return };
+        locked(&self.0).last = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]).into_owned();
+    }
+
+    /// Returns the last line that was said; empty where there was none.
+    pub fn last(&self) -> String {
+        locked(&self.0).last.clone()
+    }
+
+    /// Returns for how long nothing was said.
+    pub fn silent(&self) -> Duration {
+        locked(&self.0).at.elapsed()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_with_something_in_it_is_shown_in_bounds() {
+        let lives = Lives::default();
+        let item = ItemId::parse("a").expect("it is a name");
+        let live = lives.begin(&item);
+        assert_eq!(live.last(), "");
+        live.say(b"one\n  two \n\n \n");
+        assert_eq!(live.last(), "two");
+        live.say(b"\n");
+        assert_eq!(live.last(), "two");
+        live.say(b"10%\r20%\r");
+        assert_eq!(live.last(), "20%");
+        live.say("ä".repeat(1_000).as_bytes());
+        assert!(live.last().len() <= LONGEST + 3);
+        assert!(lives.silent()[0].1 < Duration::from_secs(60));
+        lives.end(&item);
+        assert!(lives.of(&item).is_none() && lives.silent().is_empty());
+    }
+}
