@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::common::{Environment, program_path};
+use crate::common::{Environment, answers, program_path};
 
 /// A client of a server that it started.
 struct Client {
@@ -55,6 +55,9 @@ impl Client {
         self.from.read_line(&mut line).expect("the server answers");
         let answer: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
         assert_eq!(answer["id"], id, "{answer}");
+        if answer["result"].get("structuredContent").is_some() {
+            answers::hold_tool(parameters["name"].as_str().unwrap_or_default(), &answer["result"]);
+        }
         answer
     }
 
