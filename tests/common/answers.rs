@@ -30,11 +30,12 @@ const PLAIN: [(&[&str], &str); 5] = [
 ];
 
 /// Commands that print what was recorded, or a format of others, whether they are asked for JSON or not.
-const BYTES: [&[&str]; 10] = [
+const BYTES: [&[&str]; 11] = [
     &["bundle"],
     &["cat"],
     &["complete"],
     &["completions"],
+    &["doc", "diff"],
     &["doc", "get"],
     &["export"],
     &["help"],
@@ -51,6 +52,9 @@ pub(crate) fn hold(command: &Command, output: &Output) {
     let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     // What was cut off by a signal says nothing.
     let whole = output.status.code().is_some();
+    if output.status.success() && command.get_program() == program_path() {
+        taken_plans(command.get_current_dir(), &words).iter().for_each(hold_plan);
+    }
     hold_printed(&command.get_program().to_string_lossy(), &words, [&texts[0], &texts[1]], whole);
 }
 
@@ -87,6 +91,16 @@ pub(crate) fn hold_tool(tool: &str, result: &Value) {
         "handoff_checkpoint" if result["isError"] == false => hold_to("descriptor", answer),
         _ => hold_answer(answer),
     }
+}
+
+/// Holds a plan that was taken, as it is or as the text of one, against the schema of plans: that refuses no good one.
+#[track_caller]
+pub(crate) fn hold_plan(plan: &Value) {
+    static PLAN: OnceLock<Validator> = OnceLock::new();
+    let read = plan.as_str().map(|text| serde_json::from_str(text).expect("a plan that was taken is JSON"));
+    let plan: &Value = read.as_ref().unwrap_or(plan);
+    let wrong: Vec<String> = PLAN.get_or_init(|| published("plan")).iter_errors(plan).map(|e| e.to_string()).collect();
+    assert!(wrong.is_empty(), "docs/schema/plan.json refuses {plan}\n{}", wrong.join("\n"));
 }
 
 /// Holds an answer against a schema of `docs/schema/`, by the name of its file.
@@ -130,6 +144,16 @@ fn hold_line(answer: &Value, words: Option<&[&str]>, asked: bool) {
         }
         (None, _, None) => assert!(!asked, "{words:?} printed what has no schema: {answer}"),
     }
+}
+
+/// Returns the plans that a command is given in files.
+fn taken_plans(dir: Option<&Path>, words: &[&str]) -> Vec<Value> {
+    if !["extend", "run", "submit", "validate"].iter().any(|command| is_of(words, &[command])) {
+        return Vec::new();
+    }
+    // Whatever is a file of JSON among the words is one.
+    let texts = words.iter().filter_map(|file| fs::read(dir.unwrap_or(Path::new("")).join(file)).ok());
+    texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect()
 }
 
 /// Returns whether a command answers in JSON, and with nothing else.
