@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use git_handoff::plan::validate::Code;
+use git_handoff::verify::{Rows, ThreadRows};
 use serde_json::{Value, json};
 
 use crate::common::answers;
@@ -70,6 +72,29 @@ fn the_schemas_are_schemas_and_let_fields_be_added() {
     assert!(answers::published("extend").is_valid(&answer));
     let held = std::panic::catch_unwind(|| answers::hold_answer(&answer));
     assert!(held.is_err(), "a field that nobody described is held against the schema");
+}
+
+#[test]
+fn the_schemas_have_the_words_of_the_program() {
+    let file = |name: &str| -> Value {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schema/{name}.json"));
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(file("common")["$defs"]["Code"]["enum"], json!(Code::ALL));
+    let verify = file("verify");
+    assert_eq!(keys(&verify["$defs"]["Checks"]["properties"]), words(Rows::<()>::NAMES));
+    let thread = file("thread-verify");
+    assert_eq!(keys(&thread["$defs"]["Checks"]["properties"]), words(ThreadRows::<()>::NAMES));
+    // Every kind of entry is named, and has a branch of its own.
+    let entry = file("entry");
+    let kinds = entry["$defs"]["Kind"]["enum"].as_array().unwrap().iter().map(|kind| kind.as_str().unwrap());
+    let branches = entry["oneOf"].as_array().unwrap().iter().map(|branch| {
+        let name = branch["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        entry["$defs"][name]["properties"]["kind"]["const"].as_str().unwrap()
+    });
+    assert!(kinds.eq(branches), "{}", entry["$defs"]["Kind"]);
 }
 
 /// Returns the names of forms that stand in quotes on a line.
