@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::common::{Environment, program_path};
+use crate::common::{Environment, answers, program_path};
 
 /// A client of a server that it started.
 struct Client {
@@ -19,6 +19,8 @@ struct Client {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     last: u64,
+    /// What it says its tools answer, once it was asked.
+    listed: Option<Value>,
 }
 
 impl Client {
@@ -33,7 +35,7 @@ impl Client {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program can be run");
         let to = child.stdin.take();
         let from = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let mut client = Self { child, to, from, last: 0 };
+        let mut client = Self { child, to, from, last: 0, listed: None };
         let greeting = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}});
         let answer = client.ask("initialize", &greeting);
         assert_eq!(answer["result"]["serverInfo"]["name"], "git-handoff", "{answer}");
@@ -55,7 +57,23 @@ impl Client {
         self.from.read_line(&mut line).expect("the server answers");
         let answer: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
         assert_eq!(answer["id"], id, "{answer}");
+        if answer["result"].get("structuredContent").is_some() {
+            answers::hold_tool(parameters["name"].as_str().unwrap_or_default(), &answer["result"]);
+        }
         answer
+    }
+
+    /// Holds what a tool answered against what the server says of it, as clients do; nothing else is at hand then.
+    #[track_caller]
+    fn hold(&mut self, tool: &str, answer: &Value) {
+        if self.listed.is_none() {
+            self.listed = Some(self.ask("tools/list", &json!({})));
+        }
+        let tools = self.listed.as_ref().expect("it was asked")["result"]["tools"].as_array().expect("there are tools");
+        let shown = tools.iter().find(|shown| shown["name"] == tool).expect("it is a tool");
+        let schema = jsonschema::validator_for(&shown["outputSchema"]).expect("it is a schema");
+        let wrong: Vec<_> = schema.iter_errors(answer).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{tool}: {answer} {wrong:?}");
     }
 
     /// Calls a tool that must succeed; returns its structured answer.
@@ -64,8 +82,12 @@ impl Client {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         assert_eq!(result["isError"], false, "{tool}: {answer}");
+        if tool == "submit" {
+            answers::hold_plan(&arguments["plan"]);
+        }
         let text = result["content"][0]["text"].as_str().expect("the answer is there as text, too");
         assert_eq!(serde_json::from_str::<Value>(text).ok().as_ref(), Some(&result["structuredContent"]));
+        self.hold(tool, &result["structuredContent"]);
         result["structuredContent"].clone()
     }
 
@@ -77,6 +99,7 @@ impl Client {
         assert_eq!(result["isError"], true, "{tool}: {answer}");
         let error = &result["structuredContent"];
         assert_eq!((&error["schema"], &error["code"]), (&"git-handoff.error/1".into(), &code.into()), "{answer}");
+        self.hold(tool, error);
         (result["content"][0]["text"].as_str().expect("there is a text").to_owned(), error.clone())
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
     };
     let plan = Plan {
         id: RunId::parse("r").unwrap(),
+        schema: None,
         queue: "default".into(),
         base: None,
         pattern: None,

@@ -6,6 +6,7 @@ mod codes;
 mod graphs;
 mod json;
 mod names;
+mod schema;
 
 use git_handoff::model::catalog::{Catalog, Shape};
 use git_handoff::model::digest::Digest;

@@ -70,7 +70,9 @@ fn with_input(env: &Environment, dir: &str, args: &[&str], input: &[u8]) -> Raw 
     let mut child = command.spawn().expect("the program can be run");
     // A program that refuses may not read to the end.
     let _ = child.stdin.take().expect("stdin is piped").write_all(input);
-    child.wait_with_output().expect("the program ends")
+    let output = child.wait_with_output().expect("the program ends");
+    crate::common::answers::hold(&command, &output);
+    output
 }
 
 /// Fails the test unless a command ends with this exit code.

@@ -14,15 +14,28 @@ use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
     vec![
-        tool("doc_put", "Put a document on an open run as its next revision.", Effect::Appends, put),
+        tool("doc_put", "Put a document on an open run as its next revision.", Effect::Appends, &["document"], put),
         tool(
             "doc_get",
             "Return a document of a run. With `expect`, one of another schema is refused, and the change that introduced it named.",
             Effect::Reads,
+            &["document-content"],
             get,
         ),
-        tool("doc_list", "List the documents of a run, each at its highest revision.", Effect::Reads, list),
-        tool("doc_log", "Show the revisions of a document, newest first, each with its author.", Effect::Reads, log),
+        tool(
+            "doc_list",
+            "List the documents of a run, each at its highest revision.",
+            Effect::Reads,
+            &["documents"],
+            list,
+        ),
+        tool(
+            "doc_log",
+            "Show the revisions of a document, newest first, each with its author.",
+            Effect::Reads,
+            &["document-log"],
+            log,
+        ),
     ]
 }
 

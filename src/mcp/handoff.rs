@@ -23,6 +23,7 @@ pub(super) fn tools() -> Vec<Entry> {
             "handoff_checkpoint",
             "Offer a checkpoint to another agent: returns the signed descriptor to pass on as it is.",
             Effect::Appends,
+            &["descriptor"],
             handoff_checkpoint,
         ),
         tool(
@@ -30,6 +31,7 @@ pub(super) fn tools() -> Vec<Entry> {
             "Adopt a checkpoint that was offered as the beginning of a new thread: fetches it itself, and refuses it unless its \
              bytes, its chain and every signature are what the descriptor says.",
             Effect::Appends,
+            &["adopt"],
             adopt_checkpoint,
         ),
     ]

@@ -11,6 +11,7 @@ mod lines;
 mod packets;
 mod registered;
 mod runs;
+mod schemas;
 mod server;
 mod threads;
 mod tools;

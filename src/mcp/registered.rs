@@ -16,12 +16,14 @@ pub(super) fn tools() -> Vec<Entry> {
             "subagents_list",
             "List what items of a plan can be run by here: the subagents of the executor `dispatch`, and the executors that a plan may name.",
             Effect::Reads,
+            &["subagents"],
             subagents,
         ),
         tool(
             "schemas_list",
             "List the schemas, shapes and pipelines that are registered here, by the names that plans and documents give them.",
             Effect::Reads,
+            &["schemas"],
             schemas,
         ),
     ]

@@ -21,24 +21,28 @@ pub(super) fn tools() -> Vec<Entry> {
             "Validate a plan (a DAG of work items) and create its run. Nothing is executed: whoever operates the repository \
              does that with `git handoff run`.",
             Effect::Appends,
+            &["submit"],
             submit_plan,
         ),
         tool(
             "plan_validate",
             "Say whether a plan can be submitted here, with every problem that it has. Nothing is changed.",
             Effect::Reads,
+            &["validate"],
             validate_plan,
         ),
         tool(
             "status",
             "Show where each item of a run stands; without a run, list all runs.",
             Effect::Reads,
+            &["status", "runs"],
             show_status,
         ),
         tool(
             "verify",
             "Prove that a run or a thread is intact: recompute every hash, signature and transition from the objects.",
             Effect::Reads,
+            &["verify", "thread-verify"],
             verify,
         ),
     ]

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::cli::{Failure, Output};
 
 use super::ending::Ending;
+use super::schemas;
 use super::watched::Watches;
 
 /// The most bytes of a text in an answer.
@@ -86,15 +87,16 @@ pub(super) enum Effect {
     Appends,
 }
 
-/// Makes a tool of a function; what it takes is read strictly, and described by the type.
+/// Makes a tool of a function; what it takes is read strictly, and described by the type. What it answers is one of these forms.
 pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 'static>(
     name: &'static str,
     about: &'static str,
     effect: Effect,
+    forms: &[&str],
     run: fn(&Call, &P) -> Result<R, Failure>,
 ) -> Entry {
     let run = move |call: &Call, arguments: JsonObject| answer(&run(call, &read(name, arguments)?)?);
-    Entry { tool: shown::<P>(name, about, effect), run: Run::Work(Arc::new(run)) }
+    Entry { tool: shown::<P>(name, about, effect, forms), run: Run::Work(Arc::new(run)) }
 }
 
 /// Returns what was found or done as clients read it.
@@ -103,10 +105,15 @@ pub(super) fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
 }
 
 /// Returns a tool as it is shown to clients.
-pub(super) fn shown<P: JsonSchema + 'static>(name: &'static str, about: &'static str, effect: Effect) -> Tool {
+pub(super) fn shown<P: JsonSchema + 'static>(
+    name: &'static str,
+    about: &'static str,
+    effect: Effect,
+    forms: &[&str],
+) -> Tool {
     let schema = schema_for_input::<P>().expect("the parameters of every tool are an object");
     let annotations = ToolAnnotations::new().read_only(effect == Effect::Reads).destructive(false).open_world(false);
-    Tool::new(name, about, schema).with_annotations(annotations)
+    Tool::new(name, about, schema).with_raw_output_schema(Arc::new(schemas::of(forms))).with_annotations(annotations)
 }
 
 /// Reads what a tool is called with.

@@ -29,7 +29,7 @@ const ABOUT: &str = "Wait until something new is recorded in a run, it has come 
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
-    vec![Entry { tool: shown::<Watch>("watch", ABOUT, Effect::Reads), run: Run::Wait(begin) }]
+    vec![Entry { tool: shown::<Watch>("watch", ABOUT, Effect::Reads, &["watch"]), run: Run::Wait(begin) }]
 }
 
 #[derive(Deserialize, JsonSchema)]

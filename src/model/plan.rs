@@ -33,6 +33,8 @@ macro_rules! plan_fields {
             /// The id of the run that it becomes.
             id: RunId
         ) {
+            /// What an editor holds the file against; it means nothing.
+            schema: Option<String> = "$schema", optional, read::string;
             /// The queue that the run is placed on.
             queue: String = "queue", optional, read::text_or("default");
             /// How it grows, where its queue does not say so: see [`crate::plan`].

@@ -9,7 +9,7 @@ use crate::common::{Environment, assert_output};
 pub(super) fn anchored() -> Environment {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
-    env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
+    env.handoff(["anchor", "add", "vault", "git", "../vault.git", "--json"]).success();
     env.handoff(["anchor", "push"]).success();
     env
 }

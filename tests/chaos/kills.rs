@@ -11,7 +11,7 @@ use super::dice::Dice;
 use super::losses::{FIRST, VICTIMS, Victim};
 use super::scene::{Kind, Scene};
 use super::{KILLS, SEED, number, rounds};
-use crate::common::{Output, program_path};
+use crate::common::{Output, answers, program_path};
 
 /// How many rounds there are in each kind of repository where nothing is said: all of them together give every command its turn.
 const ROUNDS: u64 = 6;
@@ -178,6 +178,7 @@ fn succeeds(scene: &Scene, victim: &Victim, done: usize, tally: &mut Tally) -> O
 fn again(scene: &Scene, victim: &Victim) -> Output {
     let mut command = scene.ground.env.command(program_path(), victim.place(scene));
     let output = command.args(arguments(scene, victim)).output().unwrap();
+    answers::hold(&command, &output);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     Output { raw: output.stdout, stdout, stderr, status: output.status.code() }

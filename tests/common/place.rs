@@ -66,7 +66,9 @@ impl Place {
 
     /// Runs the built binary in a folder.
     pub(crate) fn handoff_in(&self, folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-        let output = self.command(env!("CARGO_BIN_EXE_git-handoff"), folder, arguments).output().unwrap();
+        let mut command = self.command(env!("CARGO_BIN_EXE_git-handoff"), folder, arguments);
+        let output = command.output().unwrap();
+        super::answers::hold(&command, &output);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }

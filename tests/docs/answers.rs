@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use git_handoff::plan::validate::Code;
+use git_handoff::verify::{Rows, ThreadRows};
+use serde_json::{Value, json};
+
+use crate::common::answers;
 use crate::layers::sources;
 
 /// What the name of every form begins with.
@@ -21,7 +26,7 @@ fn every_answer_is_in_the_list_and_where_it_says() {
     assert!(made.len() > 30, "{made:?}");
 
     let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/answers.md")).unwrap();
-    let rows: Vec<&str> = list.lines().filter(|line| line.starts_with(&format!("| `{PREFIX}"))).collect();
+    let rows: Vec<&str> = list.lines().filter(|line| line.starts_with(&format!("| [`{PREFIX}"))).collect();
     assert!(rows.is_sorted(), "{rows:?}");
     let listed: Vec<(String, String)> =
         rows.iter().map(|row| (between(row, "`", "`"), between(row, "(../src/", ")"))).collect();
@@ -31,6 +36,65 @@ fn every_answer_is_in_the_list_and_where_it_says() {
     let names =
         |all: &mut dyn Iterator<Item = &(String, String)>| all.map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
     assert_eq!(names(&mut listed.iter()), names(&mut made.iter()));
+}
+
+#[test]
+fn every_answer_in_the_list_has_a_schema_and_every_schema_is_in_it() {
+    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/answers.md")).unwrap();
+    let mut listed = BTreeSet::from(["common", "entry", "plan"].map(str::to_owned));
+    for row in list.lines().filter(|line| line.starts_with("| [")) {
+        let file = between(row, "](schema/", ".json)");
+        let form = between(row, "[", "]");
+        match form.strip_suffix(".json") {
+            Some(plain) => {
+                assert_eq!(plain, file);
+                let prints = answers::plain().remove(plain).unwrap_or_else(|| panic!("{row}: nobody prints it"));
+                assert!(prints.iter().all(|command| row.contains(&format!("`{command}`"))), "{row}: {prints:?}");
+            }
+            None => assert_eq!(form, format!("`{PREFIX}{file}/1`")),
+        }
+        assert!(listed.insert(file), "{row}");
+    }
+    assert_eq!(listed, answers::schemas());
+}
+
+#[test]
+fn the_schemas_are_schemas_and_let_fields_be_added() {
+    for name in answers::schemas() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schema/{name}.json"));
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.starts_with("{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\""), "{name}");
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        assert!(jsonschema::meta::is_valid(&schema), "{name}");
+        assert!(name == "plan" || !text.contains("\"additionalProperties\": false"), "{name} lets no field be added");
+    }
+    let answer = json!({"schema": "git-handoff.extend/1", "run": "r", "items": [], "more": {"yet": 1}});
+    assert!(answers::published("extend").is_valid(&answer));
+    let held = std::panic::catch_unwind(|| answers::hold_answer(&answer));
+    assert!(held.is_err(), "a field that nobody described is held against the schema");
+}
+
+#[test]
+fn the_schemas_have_the_words_of_the_program() {
+    let file = |name: &str| -> Value {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schema/{name}.json"));
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(file("common")["$defs"]["Code"]["enum"], json!(Code::ALL));
+    let verify = file("verify");
+    assert_eq!(keys(&verify["$defs"]["Checks"]["properties"]), words(Rows::<()>::NAMES));
+    let thread = file("thread-verify");
+    assert_eq!(keys(&thread["$defs"]["Checks"]["properties"]), words(ThreadRows::<()>::NAMES));
+    // Every kind of entry is named, and has a branch of its own.
+    let entry = file("entry");
+    let kinds = entry["$defs"]["Kind"]["enum"].as_array().unwrap().iter().map(|kind| kind.as_str().unwrap());
+    let branches = entry["oneOf"].as_array().unwrap().iter().map(|branch| {
+        let name = branch["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        entry["$defs"][name]["properties"]["kind"]["const"].as_str().unwrap()
+    });
+    assert!(kinds.eq(branches), "{}", entry["$defs"]["Kind"]);
 }
 
 /// Returns the names of forms that stand in quotes on a line.

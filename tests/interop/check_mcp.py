@@ -28,8 +28,11 @@ def answer(result):
 
 async def main(program, repository, clone):
     async with Client(server(program, repository)) as sender:
-        listed = {tool.name for tool in (await sender.list_tools()).tools}
+        tools = (await sender.list_tools()).tools
+        listed = {tool.name for tool in tools}
         assert listed == TOOLS, listed ^ TOOLS
+        # By these the client checks every answer itself.
+        assert all(tool.output_schema for tool in tools), tools
         saved = answer(await sender.call_tool("checkpoint", {"thread_id": "run-42", "state": "gathered 3 sources"}))
         offered = {"thread_id": "run-42", "checkpoint_id": saved["checkpoint_id"], "to_agent": "writer"}
         descriptor = answer(await sender.call_tool("handoff_checkpoint", offered))

@@ -44,6 +44,9 @@ fn these_are_the_tools_and_no_others() {
     for tool in &tools {
         let schema = &tool["inputSchema"];
         assert_eq!((&schema["type"], &schema["additionalProperties"]), (&"object".into(), &false.into()), "{tool}");
+        // It needs nothing that a client does not have.
+        assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
+        assert!(jsonschema::validator_for(&tool["outputSchema"]).is_ok(), "{tool}");
         // Nobody but whoever starts the server says in whose name it acts, and what it accepts.
         for reserved in ["actor", "me", "accept", "accept_unknown_signer", "signers"] {
             assert_eq!(schema["properties"][reserved], Value::Null, "{tool}");

@@ -35,7 +35,11 @@ fn watch(client: &mut Client, id: u64, run: &str, timeout: u64) {
 fn next(client: &mut Client) -> Value {
     let mut line = String::new();
     client.from.read_line(&mut line).expect("the server answers");
-    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+    let answer: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+    if answer["result"].get("structuredContent").is_some() {
+        crate::common::answers::hold_answer(&answer["result"]["structuredContent"]);
+    }
+    answer
 }
 
 /// Returns how many threads a process has.

@@ -130,3 +130,20 @@ fn the_words_of_somebody_without_the_role_are_not_taken_in() {
     // A run that says otherwise has another entry 0, and is another run.
     ground.env.handoff(["cancel", "r"]).success();
 }
+
+#[test]
+fn what_is_said_of_a_run_that_was_fetched_is_answered_in_json() {
+    let ground = shared(&items(), &[]);
+    ground.env.write("clone/notes.md", "Notes.\n");
+    let ask = |args: &[&str]| -> Value {
+        let output = bob_says(&ground, &[args, &["--json"]].concat()).success();
+        serde_json::from_str(&output).unwrap()
+    };
+    let bob = super::signer(&ground.env, "bob").fingerprint();
+    let written = ask(&["doc", "put", "origin/r", "notes", "notes.md"]);
+    assert_eq!((&written["schema"], &written["by"]), (&"git-handoff.document-said/1".into(), &bob.as_str().into()));
+    let decided = ask(&["approve", "origin/r/sign-off"]);
+    assert_eq!((&decided["decision"], &decided["recorded"]), (&"approved".into(), &false.into()));
+    let waits = ask(&["waiting", "--all"]);
+    assert_eq!(waits["items"][0]["decided"], "approved");
+}

@@ -178,3 +178,25 @@ fn nothing_of_a_run_is_executed_to_which_a_revoked_key_may_add() {
     // It can be ended.
     ground.env.handoff(["cancel", "r"]).success();
 }
+
+#[test]
+fn what_people_do_is_answered_in_json() {
+    let ground = waiting("approve");
+    let bob = super::signer(&ground.env, "bob").fingerprint();
+    let ask = |args: &[&str]| -> serde_json::Value {
+        let output = ground.env.handoff(args.iter().chain(&["--json"])).success();
+        serde_json::from_str(&output).unwrap()
+    };
+    let waits = ask(&["waiting"]);
+    assert_eq!((&waits["items"][0]["target"], &waits["items"][0]["mine"]), (&json!("r/sign-off"), &json!(true)));
+    let admitted = ask(&["admit", "r", &bob, "--as", "document"]);
+    assert_eq!(admitted, json!({"schema": "git-handoff.admit/1", "run": "r", "key": bob, "role": "document"}));
+    let decided = ask(&["reject", "r/sign-off", "-m", "not yet"]);
+    assert_eq!((&decided["decision"], &decided["recorded"]), (&json!("rejected"), &json!(true)));
+    assert_eq!(decided["about"], waits["items"][0]["about"]);
+    let steered = |entries: u64, sealed: bool| json!({"schema": "git-handoff.steer/1", "run": "r", "entries": entries, "sealed": sealed});
+    // What waited for it was skipped with it.
+    assert_eq!(ask(&["retry", "r/sign-off"])["sealed"], false);
+    assert_eq!(ask(&["cancel", "r/ship"]), steered(1, false));
+    assert_eq!(ask(&["abandon", "r"])["sealed"], true);
+}

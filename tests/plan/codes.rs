@@ -8,7 +8,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// One plan, and all that is wrong with it.
-struct Case(Value, &'static [&'static str]);
+pub(super) struct Case(pub(super) Value, pub(super) &'static [&'static str]);
+
+/// Returns all of them.
+pub(super) fn all() -> impl Iterator<Item = Case> {
+    form().into_iter().chain(needs()).chain(registered())
+}
 
 fn one(more: &Value) -> Value {
     plan_of(&[item("a", more)])
@@ -200,7 +205,7 @@ fn elsewhere() -> Vec<String> {
 #[test]
 fn every_code_is_reported_where_it_belongs() {
     let mut seen = BTreeSet::new();
-    for Case(plan, expected) in form().into_iter().chain(needs()).chain(registered()) {
+    for Case(plan, expected) in all() {
         let problems = check(&plan).expect_err(&plan.to_string());
         assert_eq!(lines(&problems), expected, "{plan}");
         seen.extend(problems.iter().map(|problem| problem.code.as_str().to_owned()));

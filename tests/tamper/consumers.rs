@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::run::{End, RUN, Scene};
 use super::table;
 use crate::common::lab::key;
-use crate::common::{Environment, Output, program_path};
+use crate::common::{Environment, Output, answers, program_path};
 
 const REF: &str = "refs/handoff/runs/r";
 
@@ -190,6 +190,7 @@ impl Copy<'_> {
         drop(to);
         let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         let answer: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        answers::hold_tool(tool, &answer["result"]);
         let content = &answer["result"]["structuredContent"];
         match (answer["result"]["isError"].as_bool(), tool) {
             (Some(true), _) => format!("✗ {}", content["code"].as_str().unwrap()),

@@ -482,9 +482,15 @@ fn of_two_adopters_one_wins() {
             env.write(&format!("race-{n}.json"), &descriptor.to_string());
             let mut command = env.command(program_path(), "other");
             command.args(["adopt", &format!("../race-{n}.json"), "--as", &name, "--json"]);
-            children.push(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs"));
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+            children.push((command, child));
         }
-        let ended: Vec<_> = children.into_iter().map(|child| child.wait_with_output().expect("it ends")).collect();
+        let ended = children.into_iter().map(|(command, child)| {
+            let output = child.wait_with_output().expect("it ends");
+            crate::common::answers::hold(&command, &output);
+            output
+        });
+        let ended: Vec<_> = ended.collect();
         let won = ended.iter().filter(|output| output.status.success()).count();
         assert_eq!(won, 1, "{ended:?}");
         assert!(ended.iter().all(|output| matches!(output.status.code(), Some(0 | 1))), "{ended:?}");

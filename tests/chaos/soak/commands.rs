@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::Soak;
 use crate::chaos::dice::Dice;
-use crate::common::program_path;
+use crate::common::{answers, program_path};
 
 /// How long a command is let be before it is asked to end.
 const LET_BE: Duration = Duration::from_secs(20);
@@ -165,7 +165,9 @@ impl Soak {
     /// Gives a command in fine weather.
     #[track_caller]
     pub(super) fn calmly(&self, program: &str, place: &str, args: &[&str]) -> Ended {
-        let output = self.plain(program, place).args(args).output().unwrap();
+        let mut command = self.plain(program, place);
+        let output = command.args(args).output().unwrap();
+        answers::hold(&command, &output);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ended { code: output.status.code(), printed: text(&output.stdout), said: text(&output.stderr) }
     }
