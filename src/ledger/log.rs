@@ -30,31 +30,37 @@ pub fn own(store: &Store, fingerprint: &str) -> Result<LogName, Error> {
 
 /// Returns the name under which our log can stand beside one that has the same name elsewhere and goes on from it no more.
 ///
-/// `theirs` is the head of that one, whose commits must be here. None where it is not by the same key, or says of a run or thread
-/// what ours does not: that is no other clone's log, but one of two stories.
+/// `theirs` is the head of that one, whose commits must be here. None where it is not by the same key, or where each says of a run or
+/// thread what the other does not: that is no other clone's log, but one of two stories. One that knows less of it tells no other.
 pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName>, Error> {
     let Some(ours) = chain::tip(store, &log.reference())?.commit else { return Ok(None) };
     let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
     let known: BTreeSet<&Oid> = other.iter().collect();
     let fork = own.iter().find(|commit| known.contains(commit)).copied();
-    let mut said = BTreeMap::new();
+    let mut said: BTreeMap<Subject, Vec<Event>> = BTreeMap::new();
     for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
         let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
         if !is_signed_by(&entry, log.key()) {
             return Ok(None);
         }
         if !is_statement(&entry.entry.event) {
-            said.entry(entry.entry.about).or_insert(entry.entry.event);
+            said.entry(entry.entry.about).or_default().push(entry.entry.event);
         }
     }
-    let mut first = None;
+    let (mut first, mut own_words) = (None, BTreeMap::<Subject, Vec<Event>>::new());
     for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
         let entry = chain::decode(store, *commit)?;
-        let ours = &entry.entry;
-        if !is_statement(&ours.event) && said.get(&ours.about).is_some_and(|theirs| *theirs != ours.event) {
-            return Ok(None);
-        }
         first = Some(entry.hash);
+        if !is_statement(&entry.entry.event) {
+            own_words.entry(entry.entry.about).or_default().push(entry.entry.event);
+        }
+    }
+    let within = |some: &[Event], all: &[Event]| some.iter().all(|event| all.contains(event));
+    let agree = |(about, ours): (&Subject, &Vec<Event>)| {
+        said.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
+    };
+    if !own_words.iter().all(agree) {
+        return Ok(None);
     }
     Ok(first.map(|first| LogName::apart(log.key(), first)))
 }

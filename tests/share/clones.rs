@@ -104,3 +104,25 @@ fn one_name_for_two_runs_is_found_out() {
     let said = env.handoff(["verify", "same"]).exit(3).stdout;
     assert!(said.contains("holds another run by this name"), "{said}");
 }
+
+#[test]
+fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
+    let env = shared();
+    env.handoff(["push"]).success();
+    let plan = r#"{"id": "more", "items": [{"id": "a", "executor": "command", "inputs": {"command": "true"}}]}"#;
+    env.write("repo/more.json", plan);
+    env.handoff(["submit", "more.json"]).success();
+    // A push that broke off left the run and not the log, and somebody mended the other repository with the same key.
+    env.git(["push", "--quiet", "origin", "refs/handoff/runs/more:refs/handoff/runs/more"]).success();
+    env.handoff_in("hub", ["doctor", "--fix"]).success();
+    let [(_, length)] = &logs(&env, "hub", "refs/handoff/logs")[..] else { panic!("{}", refs(&env, "hub")) };
+    assert_eq!(*length, 3, "the hub's says that it was submitted");
+    env.handoff(["run", "more"]).success();
+    env.handoff(["push"]).success();
+    let lengths: Vec<_> = logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect();
+    assert_eq!(lengths, [3, 4]);
+    env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
+    env.handoff_in("clone", ["fetch"]).success();
+    env.handoff_in("clone", ["verify", "origin/more"]).success();
+    env.handoff(["verify", "more"]).success();
+}
