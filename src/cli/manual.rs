@@ -1,4 +1,4 @@
-//! The manual page, which is `docs/git-handoff.1`: the commands as clap knows them, the settings as their table has them.
+//! The manual pages, which are below `docs/man`, one of the program and one of each command: the commands as clap knows them, the settings as their table has them.
 //!
 //! Only the test below makes it; the program does not carry it about.
 
@@ -45,9 +45,36 @@ fn page() -> String {
     text += &configuration();
     text += &list("FILES", FILES);
     text += &list("EXIT STATUS", &exit_status());
-    let also = "git-config(1). `git handoff help <command>` prints the help of one command.";
+    let also = "git-config(1). `git handoff help <command>` prints the help of one command; git-handoff-<command>(1) is its page.";
     text += &Roff::new().control("SH", ["SEE ALSO"]).text([roman(also)]).to_roff();
     spans(&text)
+}
+
+/// Returns the page of a command.
+fn page_of(command: &Command) -> String {
+    let name = format!("git-handoff-{}", command.get_name());
+    let named = command.clone().name(name.clone()).disable_help_flag(true).disable_help_subcommand(true);
+    let man = Man::new(named).manual("Git Manual").title(name);
+    let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
+        let mut out = Vec::new();
+        render(&man, &mut out).expect("memory takes it");
+        String::from_utf8(out).expect("the page is text")
+    };
+    let mut text = part(Man::render_title) + &part(Man::render_name_section);
+    text += &Roff::new().control("SH", ["SYNOPSIS AND DESCRIPTION"]).to_roff();
+    add_command(&mut text, "git handoff", command);
+    text += &list("EXIT STATUS", &exit_status());
+    text += &Roff::new().control("SH", ["SEE ALSO"]).text([roman("git-handoff(1), git-config(1).")]).to_roff();
+    spans(&text)
+}
+
+/// Returns every page, by the name of its file.
+#[cfg(test)]
+fn pages() -> std::collections::BTreeMap<String, String> {
+    let whole = Arguments::command();
+    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set());
+    let of = |command: &Command| (format!("git-handoff-{}.1", command.get_name()), page_of(command));
+    std::iter::once(("git-handoff.1".to_owned(), page())).chain(commands.map(of)).collect()
 }
 
 /// Adds what there is to know of a command, and of those below it.
@@ -129,17 +156,33 @@ fn spans(page: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::Path;
 
     #[test]
-    fn the_manual_page_says_what_the_program_knows() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/git-handoff.1");
-        let page = super::page();
+    fn the_manual_pages_say_what_the_program_knows() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man");
+        let pages = super::pages();
+        let read = || -> BTreeMap<String, String> {
+            let files =
+                std::fs::read_dir(&folder).expect("there are manual pages").map(|file| file.expect("a file").path());
+            let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            files.map(|path| (name(&path).expect("a name"), std::fs::read_to_string(&path).expect("a page"))).collect()
+        };
         if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
-            std::fs::write(&path, &page).expect("the page can be written");
+            for left in read().keys().filter(|name| !pages.contains_key(*name)) {
+                std::fs::remove_file(folder.join(left)).expect("a page can be removed");
+            }
+            for (name, page) in &pages {
+                std::fs::write(folder.join(name), page).expect("a page can be written");
+            }
         }
-        let kept = std::fs::read_to_string(&path).expect("there is a manual page");
-        assert!(page.matches("\n.SH ").count() == 9 && page.contains("\\fB130\\fR\n"), "a section is missing");
-        assert!(kept == page, "docs/git-handoff.1 is not what the program knows: HANDOFF_UPDATE_DOCS=1 writes it");
+        let whole = &pages["git-handoff.1"];
+        assert!(whole.matches("\n.SH ").count() == 9 && whole.contains("\\fB130\\fR\n"), "a section is missing");
+        let kept = read();
+        for name in pages.keys().chain(kept.keys()) {
+            let is_same = pages.get(name) == kept.get(name);
+            assert!(is_same, "docs/man/{name} is not what the program knows: HANDOFF_UPDATE_DOCS=1 writes it");
+        }
     }
 }

@@ -33,6 +33,7 @@ mod overview;
 mod packet;
 mod people;
 mod pipeline;
+mod plan;
 mod prove;
 mod push;
 mod resume;
@@ -81,6 +82,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Plan(plan::Arguments),
     Validate(validate::Arguments),
     Submit(submit::Arguments),
     Run(run::Arguments),
@@ -215,6 +217,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             None => overview::run(&context::open(environment, false)?, &mut output),
             Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
+            Some(Command::Plan(arguments)) => plan::run(&arguments, &mut output),
             Some(Command::Completions(arguments)) => Ok(completions::run(&arguments, &mut output)),
             Some(Command::Complete(words)) => {
                 let repository = context::open(environment, false).ok();
@@ -278,7 +281,8 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Bundle(arguments) => bundle::run(&arguments, repository, output),
         Command::Pipeline(arguments) => pipeline::run(&arguments, repository, output),
         // These are dispatched before a repository is opened.
-        Command::Check(_)
+        Command::Plan(_)
+        | Command::Check(_)
         | Command::CheckSchema
         | Command::Packet(_)
         | Command::Mcp(_)

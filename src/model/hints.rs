@@ -149,6 +149,10 @@ hints! {
     retry(item) => "git handoff retry {item}";
     /// An item failed.
     retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
+    /// There is a plan to run.
+    run_plan(path) => "git handoff run {path}";
+    /// The file of a plan to start from is there already.
+    plan_new() => "git handoff plan new other.json";
     /// An agent failed whose login lies where workers see nothing.
     login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
     /// Who got there first has changed what this was decided by.

@@ -35,6 +35,8 @@ macro_rules! plan_fields {
         ) {
             /// What an editor holds the file against; it means nothing.
             schema: Option<String> = "$schema", optional, read::string;
+            /// What its author says to whoever reads the file; it means nothing.
+            comment: Option<String> = "$comment", optional, read::string;
             /// The queue that the run is placed on.
             queue: String = "queue", optional, read::text_or("default");
             /// How it grows, where its queue does not say so: see [`crate::plan`].
@@ -62,6 +64,8 @@ macro_rules! item_fields {
             /// The id, unique in the run.
             id: ItemId
         ) {
+            /// What its author says to whoever reads the file; it means nothing.
+            comment: Option<String> = "$comment", optional, read::string;
             /// What the executor is given, as written.
             inputs: Map<String, Value> = "inputs", optional, read::object;
             /// The products it declares.

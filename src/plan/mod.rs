@@ -5,6 +5,7 @@
 
 #[cfg(feature = "full")]
 pub mod schemas;
+pub mod start;
 #[cfg(feature = "full")]
 pub mod validate;
 

@@ -104,3 +104,24 @@ fn fetched_runs_are_listed_with_their_remote() {
     let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
     assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
 }
+
+#[test]
+fn a_plan_to_start_from_is_valid_and_runs() {
+    let ground = Ground::new();
+    assert_output!(ground.env.handoff(["plan", "new"]), @r"
+    plan.json
+    ------- stderr -------
+    hint: git handoff run plan.json
+    ");
+    ground.env.handoff(["validate", "plan.json"]).success();
+    ground.env.handoff(["run", "plan.json"]).success();
+    ground.ends_intact("first-plan");
+    assert_output!(ground.env.handoff(["plan", "new"]), @"");
+    let answer = ground.env.handoff(["plan", "new", "weekly.json", "--json"]).success();
+    assert_eq!(answer, "{\"file\":\"weekly.json\",\"id\":\"weekly\",\"schema\":\"git-handoff.plan-new/1\"}\n");
+    let shown = ground.env.handoff(["plan", "new", "-", "--id", "other"]).success();
+    assert_eq!(shown, ground.env.handoff(["plan", "new", "-"]).success().replace("first-plan", "other"));
+    ground.env.handoff(["plan", "new", "x.json", "--id", "no id"]).ends(2);
+    ground.env.handoff(["plan", "new", "no/such/folder.json"]).ends(1);
+    assert!(!ground.path("repo/x.json").exists());
+}

@@ -132,6 +132,16 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
     let (checkpoint, document) = (format!("{ODD}:ckpt-0"), format!("{ODD}:documents/{ODD}"));
     let dotted = format!("handoff.anchor.{ODD}");
     vec![
+        (
+            "plan new",
+            all(&[
+                &["../started.json", "--id", ODD],
+                &["../started.json"],
+                &["-"],
+                &["../plan.json"],
+                &[STEERS, "--id", "a"],
+            ]),
+        ),
         ("validate", all(&[&["../plan.json"], &["../packet.json"], &["../text"], &[ODD]])),
         ("submit", all(&[&["../plan.json"], &["../packet.json"], &["../open.json", "--queue", STEERS]])),
         ("run", all(&[&[ODD], &[STEERS], &["../packet.json"]])),

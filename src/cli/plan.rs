@@ -1,0 +1,24 @@
+//! `git handoff plan`
+
+mod new;
+
+use super::{Ending, Failure, Output};
+
+/// Write plans
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    New(new::Arguments),
+}
+
+/// Writes one.
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+    match &arguments.command {
+        Command::New(arguments) => new::run(arguments, output),
+    }
+}

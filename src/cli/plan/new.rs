@@ -1,0 +1,61 @@
+//! `git handoff plan new`
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use git_handoff::model::hints;
+use git_handoff::model::name::RunId;
+use git_handoff::plan::start::{PlanStarted, start};
+
+use super::{Ending, Failure, Output};
+
+/// What a plan is called whose file's name is no run's.
+const NAME: &str = "first-plan";
+
+/// Write a plan to start from
+///
+/// It has two items, of which the second is given what the first made, with a comment on each.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The file, which must not be there, or - for standard output
+    #[arg(default_value = "plan.json")]
+    file: PathBuf,
+    /// What the run is called, instead of as the file
+    #[arg(long, value_name = "RUN")]
+    id: Option<String>,
+}
+
+/// Writes it.
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+    let id = match &arguments.id {
+        Some(id) => RunId::parse(id).map_err(|error| Failure::usage(format!("--id {id:?}: {error}")))?,
+        None => named(&arguments.file),
+    };
+    let text = start(&id);
+    if arguments.file == Path::new("-") {
+        text.lines().for_each(|line| output.line(line));
+        return Ok(Ending::Done);
+    }
+    let shown = arguments.file.display().to_string();
+    let written = File::create_new(&arguments.file).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let failure = Failure::io(&format!("{shown} could not be written"), &error);
+        let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+        if is_there { failure.hint(hints::plan_new()) } else { failure }
+    })?;
+    if output.json {
+        output.value(&PlanStarted::of(&shown, &id));
+    } else {
+        output.line(&shown);
+    }
+    output.hint(&hints::run_plan(&shown));
+    Ok(Ending::Done)
+}
+
+/// Returns the run's name that a file's suggests.
+fn named(file: &Path) -> RunId {
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| !matches!(*stem, "plan" | "-"));
+    let given = stem.and_then(|stem| RunId::parse(stem).ok());
+    given.unwrap_or_else(|| RunId::parse(NAME).expect("it is a name"))
+}

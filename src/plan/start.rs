@@ -1,0 +1,49 @@
+//! A plan to start from.
+
+use serde::Serialize;
+
+use crate::model::name::RunId;
+
+/// Two items, of which the second is given what the first made. What stands in the place of the id is no id.
+const PLAN: &str = r#"{
+  "$comment": "A plan for git handoff. Everything called $comment means nothing, and may go. `git handoff validate` says what is wrong with it.",
+  "id": "<id>",
+  "items": [
+    {
+      "$comment": "Each item runs in a worktree of its own, at the commit that the run starts from. What it changes there is its patch; what it writes below outputs/ is handed over by its path.",
+      "id": "write",
+      "executor": "command",
+      "inputs": {"command": "mkdir -p outputs; git log --oneline -5 > outputs/latest.txt"}
+    },
+    {
+      "$comment": "What it needs lies below inputs/, by the name that it is given here, and the item waits for it. For an agent, register one (git config handoff.subagent.NAME.command 'CMD') and write: executor dispatch, inputs {subagent: NAME, prompt: ...}.",
+      "id": "read",
+      "executor": "command",
+      "inputs": {"command": "wc -l < inputs/latest.txt"},
+      "needs": {"latest.txt": {"from": "write", "select": {"kind": "output", "path": "latest.txt"}}}
+    }
+  ]
+}
+"#;
+
+/// Returns a plan that is valid and can be run as it is, of a run by this name.
+pub fn start(id: &RunId) -> String {
+    PLAN.replacen("<id>", id.as_str(), 1)
+}
+
+/// A plan that was written to start from: what `plan new --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanStarted<'a> {
+    schema: &'static str,
+    /// The file.
+    pub file: &'a str,
+    /// What its run is called.
+    pub id: &'a RunId,
+}
+
+impl<'a> PlanStarted<'a> {
+    /// Answers that a file was written.
+    pub fn of(file: &'a str, id: &'a RunId) -> Self {
+        Self { schema: "git-handoff.plan-new/1", file, id }
+    }
+}
