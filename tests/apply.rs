@@ -35,6 +35,49 @@ fn a_branch_gets_a_commit_for_each_item_and_the_work_tree_stays() {
 }
 
 #[test]
+fn a_message_is_the_persons_and_the_trailers_stay_ours() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    let arguments = ["apply", "r/edit", "--commit", "-m", "Shout \n", "-m", "Because.\n\nAcked-by: Eve"];
+    let (code, answer) = place.answer(&arguments);
+    assert_eq!(code, 0, "{answer}");
+    let product = answer["items"][0]["product"].as_str().unwrap();
+    let trailers = format!("Handoff-Run: r\nHandoff-Item: edit\nHandoff-Product: {product}\n");
+    assert_eq!(
+        place.git(&["log", "-1", "--format=%B"]).trim_end(),
+        format!("Shout\n\nBecause.\n\nAcked-by: Eve\n{trailers}").trim_end()
+    );
+    assert_eq!(place.git(&["log", "-1", "--format=%(trailers)"]).trim(), format!("Acked-by: Eve\n{trailers}").trim());
+    let (code, whence) = place.answer(&["whence", "HEAD"]);
+    assert_eq!((code, &whence["commits"][0]["verdict"]), (0, &json!("product")), "{whence}");
+    let (code, answer) = place.answer(&["apply", "r/build", "--commit", "-m", "Build"]);
+    assert_eq!((code, answer["commits"].as_array().unwrap().len()), (0, 1), "{answer}");
+    assert_eq!(place.git(&["log", "-2", "--format=%s"]), "Build\nShout\n");
+}
+
+#[test]
+fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    for (arguments, wanted) in [
+        (&["apply", "r", "--commit", "-m", "Both"][..], (1, "several-commits")),
+        (&["apply", "r", "--branch", "result", "-m", "Both"], (1, "several-commits")),
+        (&["apply", "r/edit", "--commit", "-m", "x\n\nhandoff-run: other"], (1, "bad-message")),
+        (&["apply", "r/edit", "--commit", "-m", " \n"], (1, "bad-message")),
+        (&["apply", "r/edit", "-m", "Nothing is committed"], (2, "usage")),
+    ] {
+        let (code, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
+        assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
+    }
+    let (_, _, stderr) = place.handoff(&["apply", "r", "--commit", "-m", "Both"]);
+    assert!(stderr.contains("2 commits would be made") && stderr.contains("apply RUN/ITEM"), "{stderr}");
+    assert_eq!(place.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
+    assert_eq!(place.git(&["branch", "--list", "result"]), "");
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn the_index_takes_the_changes_and_keeps_what_else_is_there() {
     let place = Place::new();
     place.done("r", &[EDIT, BUILD]);

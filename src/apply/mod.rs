@@ -6,9 +6,9 @@
 
 pub mod answer;
 pub mod compose;
+pub mod message;
 mod parts;
-
-use std::fmt::Write as _;
+mod target;
 
 use crate::git::checked;
 use crate::git::merge::{self, Scratch};
@@ -17,8 +17,11 @@ use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::ItemId;
 use crate::run::{Vetted, View};
+
+use message::Message;
+use target::Target;
 
 /// The trailer by which a commit names a run.
 pub const RUN: &str = "Handoff-Run";
@@ -38,6 +41,8 @@ pub struct Request {
     pub onto: Onto,
     /// Whether it may be an item whose check did not pass.
     pub allow_red: bool,
+    /// What the commit says, where one is made; without it, which item it is of. Its trailers are ours in either case.
+    pub message: Option<Message>,
 }
 
 /// Where changes go.
@@ -116,103 +121,10 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
     if applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed) {
-        target.finish(store, &view.run, &mut applied)?;
+        target.takes(request.message.as_ref(), &applied.steps)?;
+        target.finish(store, &view.run, request.message.as_ref(), &mut applied)?;
     }
     Ok(applied)
-}
-
-/// The place that the changes go to, as it was when it was looked at.
-enum Target {
-    Branch { name: String, tip: Option<Oid> },
-    WorkTree { head: Oid, branch: Option<String>, commit: bool },
-}
-
-struct Found {
-    onto: Oid,
-    target: Target,
-}
-
-impl Target {
-    fn find(store: &Store, onto: &Onto, base: Oid) -> Result<Found, Error> {
-        match onto {
-            Onto::Branch(short) => {
-                let name = work_tree::branch_ref(store, short)?.ok_or_else(|| Error::BadBranch(short.clone()))?;
-                if let Some(place) = work_tree::checked_out(store, &name)? {
-                    return Err(Error::CheckedOut(short.clone(), place));
-                }
-                let tip = refs::read(store, &name)?;
-                Ok(Found { onto: tip.unwrap_or(base), target: Self::Branch { name, tip } })
-            }
-            Onto::WorkTree { commit } => {
-                if store.work_dir().is_none() {
-                    return Err(Error::Bare);
-                }
-                let (head, branch) = work_tree::head(store)?.ok_or(Error::Unborn)?;
-                Ok(Found { onto: head, target: Self::WorkTree { head, branch, commit: *commit } })
-            }
-        }
-    }
-}
-
-impl Found {
-    fn finish(&self, store: &Store, run: &RunId, applied: &mut Applied) -> Result<(), Error> {
-        let last = applied.steps.last().expect("something changed").tree;
-        match &self.target {
-            Target::Branch { name, tip } => {
-                let tip_now = commits(store, run, &mut applied.steps, self.onto)?;
-                store.sync()?;
-                // A crash here leaves commits that nothing points at, and the branch as it was.
-                refs::move_branch(store, name, *tip, tip_now, &format!("handoff: apply {run}"))?;
-                applied.moved = name.strip_prefix("refs/heads/").map(str::to_owned);
-            }
-            Target::WorkTree { head, branch, commit } => {
-                let tip = if *commit { Some(commits(store, run, &mut applied.steps, *head)?) } else { None };
-                work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
-                let Some(tip) = tip else { return Ok(()) };
-                store.sync()?;
-                // A crash here leaves the changes in the index, for the user to commit.
-                let name = branch.as_deref().unwrap_or("HEAD");
-                if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &format!("handoff: apply {run}")) {
-                    // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
-                    let _ = work_tree::switch(store, last, *head);
-                    return Err(error.into());
-                }
-                applied.moved = Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Makes a commit for each item that changed something; returns the last.
-///
-/// An item whose result has no place of its own on the target shares the commit of the one after it.
-fn commits(store: &Store, run: &RunId, steps: &mut [Step], onto: Oid) -> Result<Oid, Error> {
-    let mut tip = onto;
-    let mut first = 0;
-    for last in 0..steps.len() {
-        if steps[last].folded {
-            continue;
-        }
-        let together = &mut steps[first..=last];
-        first = last + 1;
-        if let Some(Step { tree, changed: true, .. }) = together.last() {
-            tip = merge::commit(store, *tree, tip, &message(run, together)).map_err(Error::Commit)?;
-            together.iter_mut().for_each(|step| step.commit = Some(tip));
-        }
-    }
-    Ok(tip)
-}
-
-fn message(run: &RunId, steps: &[Step]) -> String {
-    let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
-    let patches = if steps.len() == 1 { "patch" } else { "patches" };
-    let mut message = format!("{}: apply the {patches} of {run}\n\n{RUN}: {run}\n", items.join(", "));
-    for step in steps {
-        writeln!(message, "{ITEM}: {}\n{PRODUCT}: {}", step.item, step.product)
-            .expect("writing to a string does not fail");
-    }
-    message
 }
 
 /// Names items, as what a sentence is about.
@@ -257,6 +169,12 @@ pub enum Error {
     /// Local changes are in the way.
     #[error("local changes are in the way; nothing was changed")]
     LocalChanges(#[source] work_tree::Error),
+    /// One message was given for several commits.
+    #[error("{0} commits would be made, and the message is for one; nothing was changed")]
+    Commits(usize),
+    /// The message cannot be a commit's.
+    #[error(transparent)]
+    Message(#[from] message::Error),
     /// A commit could not be made.
     #[error("the commit could not be made")]
     Commit(#[source] program::Error),

@@ -1,6 +1,7 @@
 //! `git handoff apply`
 
 use git_handoff::apply::answer::Answer;
+use git_handoff::apply::message::Message;
 use git_handoff::apply::{self as stage, Applied, Onto, Request};
 use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
@@ -15,16 +16,21 @@ use super::{Ending, Failure, Output, gate};
 /// If any of it conflicts, nothing is changed. Local changes are never touched. The run is verified first, as far as its integrity
 /// and its keys go, and every patch is hashed again.
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("commits").multiple(true))]
 pub(crate) struct Arguments {
     /// The run, or one item of it
     #[arg(value_name = "RUN[/ITEM]")]
     target: String,
     /// Commit onto this branch instead, one commit for each item; it is made at the run's base if it is not there
-    #[arg(long, value_name = "BRANCH")]
+    #[arg(long, value_name = "BRANCH", group = "commits")]
     branch: Option<String>,
     /// Commit onto HEAD as well, one commit for each item
-    #[arg(long)]
+    #[arg(long, group = "commits")]
     commit: bool,
+    /// What the commit says, instead of which items it is of; the lines that name them stand below it in any case. More than one is a
+    /// paragraph each. Only where one commit is made
+    #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
+    message: Vec<String>,
     /// Apply items that are red as well: done, and their check did not pass
     #[arg(long)]
     allow_red: bool,
@@ -34,6 +40,10 @@ pub(crate) struct Arguments {
 
 /// Applies.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let message = match &*arguments.message {
+        [] => None,
+        paragraphs => Some(Message::new(paragraphs).map_err(stage::Error::from)?),
+    };
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
@@ -41,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let applied = stage::apply(&repository.store, &view, &Request { item, onto, allow_red: arguments.allow_red })?;
+    let request = Request { item, onto, allow_red: arguments.allow_red, message };
+    let applied = stage::apply(&repository.store, &view, &request)?;
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
     } else {

@@ -195,6 +195,8 @@ hints! {
     first_commit() => "git commit --allow-empty -m 'Start'";
     /// Which branch is meant cannot be told.
     branch() => "say which branch: --branch NAME";
+    /// What is applied would be several commits, and there is one message.
+    one_item() => "git handoff apply RUN/ITEM --commit -m MESSAGE   # one item after the other";
     /// The branch is checked out elsewhere.
     apply_there(place) => "run `git handoff apply` without --branch in {place}";
     /// Changes are in the way of what is applied.
