@@ -1,5 +1,7 @@
 //! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
 
+mod dry;
+
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 

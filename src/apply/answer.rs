@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::{ItemId, RunId};
 
-use super::{Applied, Conflict, Step};
+use super::{Applied, Conflict, Planned, Step};
 
 /// What was applied, or why nothing was: what `apply --json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -13,9 +13,12 @@ pub struct Answer<'a> {
     schema: &'static str,
     /// The run.
     pub run: &'a RunId,
-    /// Whether anything could be applied.
+    /// Whether anything could be applied; with `planned`, whether it could be.
     pub applied: bool,
-    /// The branch that moved.
+    /// What would be changed, where nothing was to be: the commits, or without any what each item changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<&'a [Planned]>,
+    /// The branch that moved, or would.
     pub branch: Option<&'a str>,
     /// The items, in the order in which they were applied; none where something conflicts.
     pub items: Vec<AppliedItem<'a>>,
@@ -56,6 +59,7 @@ impl<'a> Answer<'a> {
             schema: "git-handoff.apply/1",
             run,
             applied: !refused,
+            planned: applied.planned.as_deref(),
             branch: applied.moved.as_deref(),
             items: applied.steps.iter().filter(|_| !refused).map(item).collect(),
             commits: applied.steps.iter().filter_map(|step| step.commit).collect(),

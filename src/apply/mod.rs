@@ -43,6 +43,8 @@ pub struct Request {
     pub allow_red: bool,
     /// What the commit says, where one is made; without it, which item it is of. Its trailers are ours in either case.
     pub message: Option<Message>,
+    /// Whether to say what would be done and to change nothing.
+    pub dry_run: bool,
 }
 
 /// Where changes go.
@@ -87,6 +89,26 @@ pub struct Conflict {
     pub with: Vec<ItemId>,
 }
 
+/// Items that would be applied together, and what that would change.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Planned {
+    /// The items.
+    pub items: Vec<ItemId>,
+    /// What their commit would say; none where none would be made.
+    pub message: Option<String>,
+    /// The files that would change.
+    pub files: Vec<Change>,
+}
+
+/// A file that would change.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// How, by git's letter for it.
+    pub change: char,
+    /// The path.
+    pub path: String,
+}
+
 /// What came of it.
 #[derive(Clone, Debug)]
 pub struct Applied {
@@ -96,9 +118,11 @@ pub struct Applied {
     pub conflicts: Vec<Conflict>,
     /// The branch that moved, if one did, by its short name; `HEAD` where it is detached.
     pub moved: Option<String>,
+    /// What would be changed, where nothing was to be.
+    pub planned: Option<Vec<Planned>>,
 }
 
-/// Applies a run's patches. After an error or a conflict, nothing has changed.
+/// Applies a run's patches, or says what that would do. After an error or a conflict, nothing has changed.
 pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
     let chosen = parts::chosen(view, request.item)?;
@@ -113,16 +137,26 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         return Err(Error::NoBase(base));
     }
     let target = Target::find(store, &request.onto, base)?;
-    let scratch = Scratch::new(store, base)?;
+    let scratch = if request.dry_run { Scratch::apart(store, base)? } else { Scratch::new(store, base)? };
     let parts = parts::read(store, &scratch, run, &chosen)?;
     let mut applied = parts::join(&scratch, view, &parts)?;
     if applied.conflicts.is_empty() {
         let onto = scratch.tree_of(target.onto)?;
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
-    if applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed) {
-        target.takes(request.message.as_ref(), &applied.steps)?;
-        target.finish(store, &view.run, request.message.as_ref(), &mut applied)?;
+    let message = request.message.as_ref();
+    let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
+    if changed {
+        target.takes(message, &applied.steps)?;
+    }
+    if request.dry_run {
+        if changed {
+            target.rehearse(store, &scratch, &mut applied)?;
+        }
+        applied.planned =
+            Some(if changed { target.plan(&scratch, &view.run, message, &applied.steps)? } else { Vec::new() });
+    } else if changed {
+        target.finish(store, &view.run, message, &mut applied)?;
     }
     Ok(applied)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::git::merge;
+use crate::git::merge::{self, Scratch};
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::git::work_tree;
@@ -10,7 +10,7 @@ use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
 use super::message::{self, Message};
-use super::{Applied, Error, Onto, Step};
+use super::{Applied, Change, Error, Onto, Planned, Step};
 
 /// The place that the changes go to, as it was when it was looked at.
 pub(super) enum Target {
@@ -59,6 +59,49 @@ impl Found {
         if message.is_some() && self.commits() && count > 1 { Err(Error::Commits(count)) } else { Ok(()) }
     }
 
+    /// Fails where [`Found::finish`] would for want of anything that can be told beforehand; changes nothing.
+    pub(super) fn rehearse(&self, store: &Store, scratch: &Scratch, applied: &mut Applied) -> Result<(), Error> {
+        let last = applied.steps.last().expect("something changed").tree;
+        if self.commits() {
+            merge::identified(store).map_err(Error::Commit)?;
+        }
+        let moved = match &self.target {
+            Target::Branch { name, tip } => {
+                if tip.is_none() {
+                    refs::may_make_branch(store, name, self.onto)?;
+                }
+                Some(name.as_str())
+            }
+            Target::WorkTree { head, branch, commit } => {
+                work_tree::may_switch(store, scratch, *head, last).map_err(Error::LocalChanges)?;
+                commit.then_some(branch.as_deref().unwrap_or("HEAD"))
+            }
+        };
+        applied.moved = moved.map(short);
+        Ok(())
+    }
+
+    /// Says what [`Found::finish`] would make of steps.
+    pub(super) fn plan(
+        &self,
+        scratch: &Scratch,
+        run: &RunId,
+        message: Option<&Message>,
+        steps: &[Step],
+    ) -> Result<Vec<Planned>, Error> {
+        let mut before = scratch.tree_of(self.onto)?;
+        let planned = commits(steps).into_iter().map(|range| {
+            let together = &steps[range];
+            let after = together.last().expect("a commit is of some item").tree;
+            let files = scratch.changes(std::mem::replace(&mut before, after), after)?;
+            let message = self.commits().then(|| message::of(run, together, message));
+            let items = together.iter().map(|step| step.item.clone()).collect();
+            let files = files.into_iter().map(|(change, path)| Change { change, path }).collect();
+            Ok(Planned { items, message, files })
+        });
+        planned.collect()
+    }
+
     /// Makes the commits and moves what is to be moved.
     pub(super) fn finish(
         &self,
@@ -74,7 +117,7 @@ impl Found {
                 store.sync()?;
                 // A crash here leaves commits that nothing points at, and the branch as it was.
                 refs::move_branch(store, name, *tip, tip_now, &format!("handoff: apply {run}"))?;
-                applied.moved = name.strip_prefix("refs/heads/").map(str::to_owned);
+                applied.moved = Some(short(name));
             }
             Target::WorkTree { head, branch, commit } => {
                 let tip = if *commit { Some(make(store, run, message, &mut applied.steps, *head)?) } else { None };
@@ -88,11 +131,16 @@ impl Found {
                     let _ = work_tree::switch(store, last, *head);
                     return Err(error.into());
                 }
-                applied.moved = Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
+                applied.moved = Some(short(name));
             }
         }
         Ok(())
     }
+}
+
+/// Returns what people call a branch.
+fn short(name: &str) -> String {
+    name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
 }
 
 /// Returns which steps share a commit, for each commit that is made.

@@ -2,7 +2,7 @@
 
 use git_handoff::apply::answer::Answer;
 use git_handoff::apply::message::Message;
-use git_handoff::apply::{self as stage, Applied, Onto, Request};
+use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request};
 use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// paragraph each. Only where one commit is made
     #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
     message: Vec<String>,
+    /// Change nothing, and say which commits would be made, which files would change, and whether it would be refused
+    #[arg(short = 'n', long)]
+    dry_run: bool,
     /// Apply items that are red as well: done, and their check did not pass
     #[arg(long)]
     allow_red: bool,
@@ -51,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let request = Request { item, onto, allow_red: arguments.allow_red, message };
+    let request = Request { item, onto, allow_red: arguments.allow_red, message, dry_run: arguments.dry_run };
     let applied = stage::apply(&repository.store, &view, &request)?;
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
@@ -86,21 +89,40 @@ fn print(view: &View, applied: &Applied, output: &mut Output) {
                 output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));
             }
         }
-        output.note("nothing was changed");
+        output.note(if applied.planned.is_some() { "nothing would be changed" } else { "nothing was changed" });
         let item = &applied.conflicts[0].item;
         output.hint(&hints::cat(format_args!("{}/{item}:patch", view.run)));
         return;
     }
     for step in &applied.steps {
         let what = match (step.changed, step.commit) {
+            (false, _) if applied.planned.is_some() => "is there already".to_owned(),
             (false, _) => "was there already".to_owned(),
             (true, Some(commit)) => format!("committed as {commit}"),
+            (true, None) if applied.planned.is_some() => "would be applied".to_owned(),
             (true, None) => "applied".to_owned(),
         };
         let red = if step.red { ", red" } else { "" };
         output.line(&format!("{}: {what}{red}", step.item));
     }
+    for planned in applied.planned.iter().flatten() {
+        print_planned(planned, applied.moved.as_deref(), output);
+    }
     if applied.steps.is_empty() {
         output.note("no item that is done has a patch; there is nothing to apply");
+    }
+}
+
+fn print_planned(planned: &Planned, onto: Option<&str>, output: &mut Output) {
+    let items: Vec<_> = planned.items.iter().map(ItemId::as_str).collect();
+    match (&planned.message, onto) {
+        (Some(message), Some(onto)) => {
+            let subject = message.lines().next().unwrap_or_default();
+            output.line(&format!("would commit onto {onto}: {subject}"));
+        }
+        _ => output.line(&format!("would change, by {}:", items.join(", "))),
+    }
+    for file in &planned.files {
+        output.line(&format!("  {} {}", file.change, file.path));
     }
 }
