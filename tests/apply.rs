@@ -1,9 +1,7 @@
 //! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
 
 mod dry;
-
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
+mod hooks;
 
 use serde_json::json;
 
@@ -184,21 +182,6 @@ fn local_changes_and_ignored_files_are_never_written_over() {
     assert_eq!(place.read("new.txt"), "precious\n");
     assert_eq!(place.git(&["log", "--format=%s"]), "Start\n");
     assert_eq!(place.git(&["status", "--porcelain"]), "");
-}
-
-#[test]
-fn hooks_do_not_run() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let names = ["pre-commit", "post-checkout", "post-index-change", "reference-transaction", "applypatch-msg"];
-    for name in names {
-        let hook = place.root().join(".git/hooks").join(name);
-        std::fs::write(&hook, "#!/bin/sh\ntouch \"$HOME/ran\"\nexit 1\n").unwrap();
-        std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
-    }
-    let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
-    assert_eq!(code, 0, "{stderr}");
-    assert!(!place.home().join("ran").exists());
 }
 
 #[test]

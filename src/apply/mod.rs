@@ -6,13 +6,19 @@
 
 pub mod answer;
 pub mod compose;
+mod hooked;
 pub mod message;
 mod parts;
 mod target;
 
+use std::io;
+use std::path::PathBuf;
+
 use crate::git::checked;
+use crate::git::hook;
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
+use crate::git::put_back;
 use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::git::work_tree;
@@ -43,6 +49,8 @@ pub struct Request {
     pub allow_red: bool,
     /// What the commit says, where one is made; without it, which item it is of. Its trailers are ours in either case.
     pub message: Option<Message>,
+    /// Whether the person's hooks are run before a commit onto `HEAD`, and told of it.
+    pub hooks: bool,
     /// Whether to say what would be done and to change nothing.
     pub dry_run: bool,
 }
@@ -118,6 +126,8 @@ pub struct Applied {
     pub conflicts: Vec<Conflict>,
     /// The branch that moved, if one did, by its short name; `HEAD` where it is detached.
     pub moved: Option<String>,
+    /// What hooks printed.
+    pub said: Vec<String>,
     /// What would be changed, where nothing was to be.
     pub planned: Option<Vec<Planned>>,
 }
@@ -156,7 +166,7 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         applied.planned =
             Some(if changed { target.plan(&scratch, &view.run, message, &applied.steps)? } else { Vec::new() });
     } else if changed {
-        target.finish(store, &view.run, message, &mut applied)?;
+        target.finish(store, &view.run, request, &mut applied)?;
     }
     Ok(applied)
 }
@@ -203,6 +213,29 @@ pub enum Error {
     /// Local changes are in the way.
     #[error("local changes are in the way; nothing was changed")]
     LocalChanges(#[source] work_tree::Error),
+    /// A hook did not let it pass.
+    #[error("a hook refused the commit; nothing was changed")]
+    Hook(#[from] hook::Error),
+    /// A hook changed what is committed.
+    #[error(
+        "the hook {0} changed what would be committed, and a commit that names a product has just its bytes; nothing was changed"
+    )]
+    HookIndex(&'static str),
+    /// A hook changed the lines that say which item a commit is of.
+    #[error("a hook changed the lines that name the run, the item and the product; nothing was changed")]
+    HookTrailers,
+    /// The hooks that would run are what is applied.
+    #[error("{0:?} is one of the hooks that would be run, and what is applied changes it; nothing was changed")]
+    OwnHooks(PathBuf),
+    /// The message could not be written for the hooks, or read.
+    #[error("the message of the commit could not be written or read")]
+    MessageFile(#[source] io::Error),
+    /// It failed, and what was changed could not be put back.
+    #[error("{0}; but index and work tree could not be put back: {1}")]
+    Left(Box<Error>, put_back::Error),
+    /// The index could not be looked at.
+    #[error(transparent)]
+    PutBack(#[from] put_back::Error),
     /// One message was given for several commits.
     #[error("{0} commits would be made, and the message is for one; nothing was changed")]
     Commits(usize),

@@ -93,7 +93,8 @@ pub(super) fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, ch
 
 /// Merges the chosen results over the base, one after the other.
 pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Applied, Error> {
-    let mut applied = Applied { steps: Vec::new(), conflicts: Vec::new(), moved: None, planned: None };
+    let mut applied =
+        Applied { steps: Vec::new(), conflicts: Vec::new(), moved: None, said: Vec::new(), planned: None };
     let mut tree = scratch.base();
     let mut lost = BTreeSet::new();
     for (at, part) in parts.iter().filter(|(_, part)| part.chosen) {

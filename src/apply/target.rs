@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::git::hook::Hooks;
 use crate::git::merge::{self, Scratch};
 use crate::git::refs;
 use crate::git::store::Store;
@@ -9,8 +10,9 @@ use crate::git::work_tree;
 use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
+use super::hooked::Hooked;
 use super::message::{self, Message};
-use super::{Applied, Change, Error, Onto, Planned, Step};
+use super::{Applied, Change, Error, Onto, Planned, Request, Step};
 
 /// The place that the changes go to, as it was when it was looked at.
 pub(super) enum Target {
@@ -107,35 +109,48 @@ impl Found {
         &self,
         store: &Store,
         run: &RunId,
-        message: Option<&Message>,
+        request: &Request,
         applied: &mut Applied,
     ) -> Result<(), Error> {
         let last = applied.steps.last().expect("something changed").tree;
+        let own = request.message.as_ref();
         match &self.target {
             Target::Branch { name, tip } => {
-                let tip_now = make(store, run, message, &mut applied.steps, self.onto)?;
+                let tip_now = make(store, run, own, &mut applied.steps, self.onto)?;
                 store.sync()?;
                 // A crash here leaves commits that nothing points at, and the branch as it was.
-                refs::move_branch(store, name, *tip, tip_now, &format!("handoff: apply {run}"))?;
+                refs::move_branch(store, name, *tip, tip_now, &reason(run))?;
                 applied.moved = Some(short(name));
             }
-            Target::WorkTree { head, branch, commit } => {
-                let tip = if *commit { Some(make(store, run, message, &mut applied.steps, *head)?) } else { None };
+            Target::WorkTree { head, commit: false, .. } => {
                 work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
-                let Some(tip) = tip else { return Ok(()) };
-                store.sync()?;
-                // A crash here leaves the changes in the index, for the user to commit.
+            }
+            Target::WorkTree { head, branch, commit: true } => {
                 let name = branch.as_deref().unwrap_or("HEAD");
-                if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &format!("handoff: apply {run}")) {
-                    // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
-                    let _ = work_tree::switch(store, last, *head);
-                    return Err(error.into());
+                let hooks = if request.hooks { Hooks::find(store)? } else { None };
+                if let Some(hooks) = hooks {
+                    Hooked { store, hooks: &hooks, run, own, head: *head }.finish(name, applied)?;
+                } else {
+                    let tip = make(store, run, own, &mut applied.steps, *head)?;
+                    work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
+                    store.sync()?;
+                    // A crash here leaves the changes in the index, for the user to commit.
+                    if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &reason(run)) {
+                        // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
+                        let _ = work_tree::switch(store, last, *head);
+                        return Err(error.into());
+                    }
                 }
                 applied.moved = Some(short(name));
             }
         }
         Ok(())
     }
+}
+
+/// Returns what the reflog of a branch says.
+pub(super) fn reason(run: &RunId) -> String {
+    format!("handoff: apply {run}")
 }
 
 /// Returns what people call a branch.

@@ -13,10 +13,12 @@ use super::{Ending, Failure, Output, gate};
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///
 /// Items are applied in the order of their dependencies and merged, so that an item which built on another's patch fits.
-/// If any of it conflicts, nothing is changed. Local changes are never touched. The run is verified first, as far as its integrity
+/// If any of it conflicts, nothing is changed. Local changes are never touched. The hooks of a commit run where one
+/// is made onto HEAD. The run is verified first, as far as its integrity
 /// and its keys go, and every patch is hashed again.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("commits").multiple(true))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The run, or one item of it
     #[arg(value_name = "RUN[/ITEM]")]
@@ -31,6 +33,9 @@ pub(crate) struct Arguments {
     /// paragraph each. Only where one commit is made
     #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
     message: Vec<String>,
+    /// Commit without running the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
+    #[arg(long)]
+    no_verify: bool,
     /// Change nothing, and say which commits would be made, which files would change, and whether it would be refused
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -54,8 +59,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let request = Request { item, onto, allow_red: arguments.allow_red, message, dry_run: arguments.dry_run };
+    let request = Request {
+        item,
+        onto,
+        allow_red: arguments.allow_red,
+        message,
+        hooks: !arguments.no_verify,
+        dry_run: arguments.dry_run,
+    };
     let applied = stage::apply(&repository.store, &view, &request)?;
+    applied
+        .said
+        .iter()
+        .filter(|said| !said.is_empty())
+        .for_each(|said| said.lines().for_each(|line| output.note(line)));
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
     } else {

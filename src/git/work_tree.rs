@@ -8,6 +8,9 @@ use super::program::{self, Git};
 use super::store::Store;
 use crate::model::digest::Oid;
 
+/// What a copy of the user's index is called.
+pub(super) const COPY: &str = "index-now";
+
 /// Returns the ref of a branch name; none where it is no branch's.
 pub fn branch_ref(store: &Store, short: &str) -> Result<Option<String>, Error> {
     match store.git().args(["check-ref-format", "--branch", short]).line() {
@@ -77,8 +80,8 @@ pub fn may_switch(store: &Store, scratch: &Scratch, from: Oid, to: Oid) -> Resul
 }
 
 /// Copies the user's index, if there is one, and keeps its time: by that, git tells entries that were written in the same moment.
-fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
-    let (from, to) = (store.git_dir().join("index"), folder.join("now"));
+pub(super) fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
+    let (from, to) = (store.git_dir().join("index"), folder.join(COPY));
     match std::fs::copy(&from, &to) {
         Ok(_) => std::fs::File::options().write(true).open(&to)?.set_modified(std::fs::metadata(&from)?.modified()?)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -109,7 +112,7 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
     Ok(taken)
 }
 
-fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+pub(super) fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| {
         #[cfg(unix)]

@@ -197,6 +197,8 @@ hints! {
     branch() => "say which branch: --branch NAME";
     /// What is applied would be several commits, and there is one message.
     one_item() => "git handoff apply RUN/ITEM --commit -m MESSAGE   # one item after the other";
+    /// A hook is in the way of a commit.
+    no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
     /// The branch is checked out elsewhere.
     apply_there(place) => "run `git handoff apply` without --branch in {place}";
     /// Changes are in the way of what is applied.

@@ -1,7 +1,7 @@
 //! What applying a run can fail of.
 
 use git_handoff::apply::Error;
-use git_handoff::git::{program, refs};
+use git_handoff::git::{hook, program, refs};
 use git_handoff::model::hints;
 
 use super::Failure;
@@ -20,6 +20,11 @@ impl From<Error> for Failure {
             Error::Bare => Self { code: "bare", ..failure }.hint(hints::branch()),
             Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::branch()),
             Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
+            Error::Hook(hook::Error::Refused { .. }) => Self { code: "hook", ..failure }.hint(hints::no_verify()),
+            Error::HookIndex(_) | Error::HookTrailers => {
+                Self { code: "hook-changed", ..failure }.hint(hints::no_verify())
+            }
+            Error::OwnHooks(_) => Self { code: "own-hooks", ..failure }.hint(hints::no_verify()),
             Error::Commits(_) => Self { code: "several-commits", ..failure }.hint(hints::one_item()),
             Error::Message(_) => Self { code: "bad-message", ..failure },
             Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
