@@ -2,6 +2,7 @@
 
 mod dry;
 mod hooks;
+mod threeway;
 
 use serde_json::json;
 

@@ -26,6 +26,12 @@ pub struct Answer<'a> {
     pub commits: Vec<Oid>,
     /// What conflicts.
     pub conflicts: Vec<&'a Conflict>,
+    /// Whether what conflicts is in the work tree, to be resolved; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+    /// Whether what was begun was given up, and everything is as it was; only said where it is given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<bool>,
 }
 
 /// An item that was applied.
@@ -42,9 +48,17 @@ pub struct AppliedItem<'a> {
     /// Whether its check did not pass; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// Whether the commit rests on what a person resolved, and is not just what the item handed over; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resolved: bool,
 }
 
 impl<'a> Answer<'a> {
+    /// Answers that what was begun of a run was given up.
+    pub fn aborted(run: &'a RunId, nothing: &'a Applied, is_back: bool) -> Self {
+        Self { applied: false, aborted: Some(is_back), ..Self::of(run, nothing) }
+    }
+
     /// Answers what came of a run.
     pub fn of(run: &'a RunId, applied: &'a Applied) -> Self {
         let refused = !applied.conflicts.is_empty();
@@ -54,6 +68,7 @@ impl<'a> Answer<'a> {
             changed: step.changed,
             commit: step.commit,
             red: step.red,
+            resolved: step.resolved,
         };
         Self {
             schema: "git-handoff.apply/1",
@@ -61,9 +76,11 @@ impl<'a> Answer<'a> {
             applied: !refused,
             planned: applied.planned.as_deref(),
             branch: applied.moved.as_deref(),
-            items: applied.steps.iter().filter(|_| !refused).map(item).collect(),
+            items: applied.steps.iter().filter(|_| !refused || applied.stopped).map(item).collect(),
             commits: applied.steps.iter().filter_map(|step| step.commit).collect(),
             conflicts: applied.conflicts.iter().collect(),
+            stopped: applied.stopped,
+            aborted: None,
         }
     }
 }

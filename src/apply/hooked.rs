@@ -80,10 +80,7 @@ impl Hooked<'_> {
         let ranges = commits(steps);
         for range in &ranges {
             let tree = steps[range.end - 1].tree;
-            let differing = changed.before.between(self.head, tree)?;
-            if let Some(path) = differing.iter().find(|path| self.hooks.is_own(path)) {
-                return Err(Error::OwnHooks(path.clone()));
-            }
+            check(Some(self.hooks), &changed.before.between(self.head, tree)?)?;
         }
         for range in ranges {
             let together = &mut steps[range];
@@ -91,35 +88,47 @@ impl Hooked<'_> {
             work_tree::switch(self.store, at, tree).map_err(Error::LocalChanges)?;
             changed.touched.extend(changed.before.between(at, tree)?);
             at = tree;
-            let message = self.passed(tree, &message::of(self.run, together, self.own), said)?;
+            let message = passed(self.store, self.hooks, tree, &message::of(self.run, together, self.own), said)?;
             tip = merge::commit(self.store, tree, tip, &message).map_err(Error::Commit)?;
             together.iter_mut().for_each(|step| step.commit = Some(tip));
         }
         Ok(tip)
     }
+}
 
-    /// Shows the hooks a tree and a message; returns the message as they leave it.
-    fn passed(&self, tree: Oid, message: &str, said: &mut Vec<String>) -> Result<String, Error> {
-        let path = self.store.git_dir().join(MESSAGE_FILE);
-        fs::write(&path, message).map_err(Error::MessageFile)?;
-        self.hooks.show(tree)?;
-        let file = path.as_os_str();
-        for (name, arguments) in [
-            (hook::PRE_COMMIT, &[][..]),
-            (hook::PREPARE_MESSAGE, &[file, OsStr::new("message")]),
-            (hook::MESSAGE, &[file]),
-        ] {
-            said.push(self.hooks.run(name, arguments)?);
-            // A commit that names a product has that product's bytes, and no others.
-            if self.hooks.shown()? != tree.to_string() {
-                return Err(Error::HookIndex(name));
-            }
-        }
-        let left = fs::read(&path).map_err(Error::MessageFile)?;
-        if left == message.as_bytes() {
-            return Ok(message.to_owned());
-        }
-        let left = message::stripped(&String::from_utf8_lossy(&left));
-        if message::claims(&left) == message::claims(message) { Ok(left + "\n") } else { Err(Error::HookTrailers) }
+/// Refuses to run hooks that some of these paths are.
+pub(super) fn check(hooks: Option<&Hooks>, changed: &BTreeSet<PathBuf>) -> Result<(), Error> {
+    match hooks.and_then(|hooks| changed.iter().find(|path| hooks.is_own(path))) {
+        Some(path) => Err(Error::OwnHooks(path.clone())),
+        None => Ok(()),
     }
+}
+
+/// Shows the hooks a tree and a message; returns the message as they leave it.
+pub(super) fn passed(
+    store: &Store,
+    hooks: &Hooks,
+    tree: Oid,
+    message: &str,
+    said: &mut Vec<String>,
+) -> Result<String, Error> {
+    let path = store.git_dir().join(MESSAGE_FILE);
+    fs::write(&path, message).map_err(Error::MessageFile)?;
+    hooks.show(tree)?;
+    let file = path.as_os_str();
+    for (name, arguments) in
+        [(hook::PRE_COMMIT, &[][..]), (hook::PREPARE_MESSAGE, &[file, OsStr::new("message")]), (hook::MESSAGE, &[file])]
+    {
+        said.push(hooks.run(name, arguments)?);
+        // A commit that names a product has that product's bytes, and no others.
+        if hooks.shown()? != tree.to_string() {
+            return Err(Error::HookIndex(name));
+        }
+    }
+    let left = fs::read(&path).map_err(Error::MessageFile)?;
+    if left == message.as_bytes() {
+        return Ok(message.to_owned());
+    }
+    let left = message::stripped(&String::from_utf8_lossy(&left));
+    if message::claims(&left) == message::claims(message) { Ok(left + "\n") } else { Err(Error::HookTrailers) }
 }

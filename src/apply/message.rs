@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::model::name::RunId;
 
-use super::{ITEM, PRODUCT, RUN, Step};
+use super::{ITEM, PRODUCT, RESOLVED, RUN, Step};
 
 /// What the names of all our trailers begin with.
 const OURS: &str = "handoff-";
@@ -35,8 +35,16 @@ impl Message {
 
 /// Returns the message of the commit that some items share.
 pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
-    let mut trailers = format!("{RUN}: {run}\n");
-    for step in steps {
+    let mut trailers = String::new();
+    // What rests on a resolution is not what the item handed over: it is named in a line that nobody takes for a claim to be that.
+    for step in steps.iter().filter(|step| step.resolved) {
+        writeln!(trailers, "{RESOLVED}: {run}/{} {}", step.item, step.product)
+            .expect("writing to a string does not fail");
+    }
+    for (nth, step) in steps.iter().filter(|step| !step.resolved).enumerate() {
+        if nth == 0 {
+            writeln!(trailers, "{RUN}: {run}").expect("writing to a string does not fail");
+        }
         writeln!(trailers, "{ITEM}: {}\n{PRODUCT}: {}", step.item, step.product)
             .expect("writing to a string does not fail");
     }

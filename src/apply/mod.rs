@@ -10,6 +10,8 @@ mod hooked;
 pub mod message;
 mod parts;
 mod target;
+pub mod threeway;
+pub mod underway;
 
 use std::io;
 use std::path::PathBuf;
@@ -28,6 +30,8 @@ use crate::run::{Vetted, View};
 
 use message::Message;
 use target::Target;
+use threeway::ThreeWay;
+use underway::Underway;
 
 /// The trailer by which a commit names a run.
 pub const RUN: &str = "Handoff-Run";
@@ -37,6 +41,9 @@ pub const ITEM: &str = "Handoff-Item";
 
 /// The trailer by which it names the digest of that item's patch.
 pub const PRODUCT: &str = "Handoff-Product";
+
+/// The trailer by which a commit names an item, and its patch, that a person resolved conflicts of: its bytes are the person's.
+pub const RESOLVED: &str = "Handoff-Resolved";
 
 /// What to apply, and onto what.
 #[derive(Clone, Debug)]
@@ -51,6 +58,8 @@ pub struct Request {
     pub message: Option<Message>,
     /// Whether the person's hooks are run before a commit onto `HEAD`, and told of it.
     pub hooks: bool,
+    /// What the run is called, where items that conflict are to be left for a person to resolve.
+    pub three_way: Option<String>,
     /// Whether to say what would be done and to change nothing.
     pub dry_run: bool,
 }
@@ -69,6 +78,7 @@ pub enum Onto {
 
 /// One item that was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Step {
     /// The item.
     pub item: ItemId,
@@ -84,6 +94,8 @@ pub struct Step {
     pub commit: Option<Oid>,
     /// Whether its check did not pass.
     pub red: bool,
+    /// Whether it rests on what a person resolved.
+    pub resolved: bool,
 }
 
 /// An item that could not be merged.
@@ -118,12 +130,14 @@ pub struct Change {
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// The items, in the order in which they were applied.
     pub steps: Vec<Step>,
-    /// Those that could not be; if there are any, nothing was changed.
+    /// Those that could not be; if there are any, nothing was changed, unless it stopped there.
     pub conflicts: Vec<Conflict>,
+    /// Whether it stopped for a person to resolve a conflict.
+    pub stopped: bool,
     /// The branch that moved, if one did, by its short name; `HEAD` where it is detached.
     pub moved: Option<String>,
     /// What hooks printed.
@@ -135,6 +149,9 @@ pub struct Applied {
 /// Applies a run's patches, or says what that would do. After an error or a conflict, nothing has changed.
 pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
+    if let Some(underway) = Underway::read(store)? {
+        return Err(underway::Error::Underway(underway.run).into());
+    }
     let chosen = parts::chosen(view, request.item)?;
     if !request.allow_red {
         let red = parts::red(view, &chosen);
@@ -155,6 +172,18 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
     let message = request.message.as_ref();
+    if let (false, false, Some(name), Some(at)) =
+        (applied.conflicts.is_empty(), request.dry_run, &request.three_way, target.head())
+    {
+        let items: Vec<ItemId> = parts::names(&parts);
+        if message.is_some() && items.len() > 1 {
+            return Err(Error::Commits(items.len()));
+        }
+        let message = message.map(|message| message.as_str().to_owned());
+        let state = Underway::new(view.run.clone(), name.clone(), items, at);
+        let state = state.with(message, request.hooks);
+        return ThreeWay::new((store, &scratch), (run, &parts), state)?.begin();
+    }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
     if changed {
         target.takes(message, &applied.steps)?;
@@ -169,6 +198,18 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         target.finish(store, &view.run, request, &mut applied)?;
     }
     Ok(applied)
+}
+
+/// Goes on with what stopped for a person to resolve a conflict; `hooks` says whether hooks are run, where they were to be.
+pub fn resume(store: &Store, run: &Vetted, state: Underway, hooks: bool) -> Result<Applied, Error> {
+    let base = run.state.submitted.base;
+    let position = |item: &ItemId| run.state.graph.position(item).ok_or_else(|| Error::NoPatch(item.clone()));
+    let chosen = state.items.iter().map(position).collect::<Result<Vec<_>, _>>()?;
+    let scratch = Scratch::new(store, base)?;
+    let parts = parts::read(store, &scratch, run, &chosen)?;
+    let (message, hooks) = (state.message.clone(), state.hooks && hooks);
+    let state = state.with(message, hooks);
+    ThreeWay::new((store, &scratch), (run, &parts), state)?.resume()
 }
 
 /// Names items, as what a sentence is about.
@@ -239,6 +280,12 @@ pub enum Error {
     /// One message was given for several commits.
     #[error("{0} commits would be made, and the message is for one; nothing was changed")]
     Commits(usize),
+    /// Items cannot be applied one after the other.
+    #[error(transparent)]
+    ThreeWay(#[from] threeway::Error),
+    /// Something is underway, or it cannot be said whether it is.
+    #[error(transparent)]
+    Underway(#[from] underway::Error),
     /// The message cannot be a commit's.
     #[error(transparent)]
     Message(#[from] message::Error),

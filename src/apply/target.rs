@@ -55,6 +55,14 @@ impl Found {
         !matches!(self.target, Target::WorkTree { commit: false, .. })
     }
 
+    /// Returns the commit and the branch that commits are made onto with files to look at; none elsewhere.
+    pub(super) fn head(&self) -> Option<(Oid, Option<String>)> {
+        match &self.target {
+            Target::WorkTree { head, branch, commit: true } => Some((*head, branch.clone())),
+            _ => None,
+        }
+    }
+
     /// Refuses a message for one commit where several would be made.
     pub(super) fn takes(&self, message: Option<&Message>, steps: &[Step]) -> Result<(), Error> {
         let count = commits(steps).len();
@@ -154,7 +162,7 @@ pub(super) fn reason(run: &RunId) -> String {
 }
 
 /// Returns what people call a branch.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
 }
 

@@ -2,7 +2,8 @@
 
 use git_handoff::apply::answer::Answer;
 use git_handoff::apply::message::Message;
-use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request};
+use git_handoff::apply::underway::Underway;
+use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threeway};
 use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
@@ -21,8 +22,8 @@ use super::{Ending, Failure, Output, gate};
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The run, or one item of it
-    #[arg(value_name = "RUN[/ITEM]")]
-    target: String,
+    #[arg(value_name = "RUN[/ITEM]", required_unless_present_any = ["go_on", "abort"])]
+    target: Option<String>,
     /// Commit onto this branch instead, one commit for each item; it is made at the run's base if it is not there
     #[arg(long, value_name = "BRANCH", group = "commits")]
     branch: Option<String>,
@@ -33,6 +34,15 @@ pub(crate) struct Arguments {
     /// paragraph each. Only where one commit is made
     #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
     message: Vec<String>,
+    /// Where an item conflicts with HEAD, write the conflict into the work tree, to be resolved, and stop there
+    #[arg(long = "3way", requires = "commit", conflicts_with = "branch")]
+    three_way: bool,
+    /// Commit what was resolved and added to the index, and go on with the other items
+    #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "abort"])]
+    go_on: bool,
+    /// Give up, and go back to where it began
+    #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "no_verify"])]
+    abort: bool,
     /// Commit without running the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
     #[arg(long)]
     no_verify: bool,
@@ -52,31 +62,46 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         [] => None,
         paragraphs => Some(Message::new(paragraphs).map_err(stage::Error::from)?),
     };
-    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+    let underway = if arguments.go_on || arguments.abort {
+        Some(
+            Underway::read(&repository.store)
+                .map_err(stage::Error::from)?
+                .ok_or(threeway::Error::Nothing)
+                .map_err(stage::Error::from)?,
+        )
+    } else {
+        None
+    };
+    if let (true, Some(underway)) = (arguments.abort, &underway) {
+        return abort(underway, repository, output);
+    }
+    let named = underway.as_ref().map_or_else(|| arguments.target.as_deref().unwrap_or_default(), |one| &one.name);
+    let (target, rest) = Target::with_rest(&repository.store, named)?;
     let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let onto = match &arguments.branch {
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let request = Request {
-        item,
-        onto,
-        allow_red: arguments.allow_red,
-        message,
-        hooks: !arguments.no_verify,
-        dry_run: arguments.dry_run,
+    let hooks = !arguments.no_verify;
+    let applied = if let Some(underway) = underway {
+        stage::resume(&repository.store, &view, underway, hooks)?
+    } else {
+        let three_way = arguments.three_way.then(|| target.name());
+        let (allow_red, dry_run) = (arguments.allow_red, arguments.dry_run);
+        let request = Request { item, onto, allow_red, message, hooks, three_way, dry_run };
+        stage::apply(&repository.store, &view, &request)?
     };
-    let applied = stage::apply(&repository.store, &view, &request)?;
-    applied
-        .said
-        .iter()
-        .filter(|said| !said.is_empty())
-        .for_each(|said| said.lines().for_each(|line| output.note(line)));
+    for line in applied.said.iter().flat_map(|said| said.lines()) {
+        output.note(line);
+    }
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
     } else {
         print(&view, &applied, output);
+        if applied.steps.is_empty() && applied.conflicts.is_empty() && !arguments.go_on {
+            output.note("no item that is done has a patch; there is nothing to apply");
+        }
     }
     if !applied.conflicts.is_empty() {
         return Ok(Ending::Refused);
@@ -97,15 +122,23 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
+/// Gives up what stopped for a conflict.
+fn abort(underway: &Underway, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let is_back = threeway::abort(&repository.store, underway.clone())?;
+    if output.json {
+        output.value(&Answer::aborted(&underway.run, &Applied::default(), is_back));
+    } else if is_back {
+        output.note(&format!("given up: everything is as it was before {} was applied", underway.name));
+    }
+    if !is_back {
+        output.warn("HEAD was moved since it stopped; it stays there, and index and files stay as they are");
+    }
+    Ok(Ending::Done)
+}
+
 fn print(view: &View, applied: &Applied, output: &mut Output) {
-    if !applied.conflicts.is_empty() {
-        for conflict in &applied.conflicts {
-            let with: Vec<_> = conflict.with.iter().map(ItemId::as_str).collect();
-            let with = if with.is_empty() { "what is there".into() } else { with.join(", ") };
-            for path in &conflict.paths {
-                output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));
-            }
-        }
+    if !applied.stopped && !applied.conflicts.is_empty() {
+        print_conflicts(applied, output);
         output.note(if applied.planned.is_some() { "nothing would be changed" } else { "nothing was changed" });
         let item = &applied.conflicts[0].item;
         output.hint(&hints::cat(format_args!("{}/{item}:patch", view.run)));
@@ -120,13 +153,17 @@ fn print(view: &View, applied: &Applied, output: &mut Output) {
             (true, None) => "applied".to_owned(),
         };
         let red = if step.red { ", red" } else { "" };
-        output.line(&format!("{}: {what}{red}", step.item));
+        let resolved = if step.resolved { ", with conflicts resolved by hand" } else { "" };
+        output.line(&format!("{}: {what}{red}{resolved}", step.item));
+    }
+    if applied.stopped {
+        print_conflicts(applied, output);
+        output.note("the conflicts are in the work tree");
+        output.hint(&hints::resolve());
+        return;
     }
     for planned in applied.planned.iter().flatten() {
         print_planned(planned, applied.moved.as_deref(), output);
-    }
-    if applied.steps.is_empty() {
-        output.note("no item that is done has a patch; there is nothing to apply");
     }
 }
 
@@ -141,5 +178,15 @@ fn print_planned(planned: &Planned, onto: Option<&str>, output: &mut Output) {
     }
     for file in &planned.files {
         output.line(&format!("  {} {}", file.change, file.path));
+    }
+}
+
+fn print_conflicts(applied: &Applied, output: &mut Output) {
+    for conflict in &applied.conflicts {
+        let with: Vec<_> = conflict.with.iter().map(ItemId::as_str).collect();
+        let with = if with.is_empty() { "what is there".into() } else { with.join(", ") };
+        for path in &conflict.paths {
+            output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));
+        }
     }
 }

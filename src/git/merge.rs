@@ -127,7 +127,8 @@ impl Scratch {
         Ok(fields.chunks_exact(2).map(change).collect())
     }
 
-    fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
+    /// Writes a commit of a tree, to merge it.
+    pub(super) fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
         if self.objects.is_none() {
             return Ok(bare_commit(&self.store, tree, parent)?);
         }
@@ -158,7 +159,7 @@ impl Scratch {
     }
 
     /// Attributes are the base's: neither the caller's folder nor what an item wrote has a say in how things merge.
-    fn git(&self) -> Git {
+    pub(super) fn git(&self) -> Git {
         let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
         self.seen_by(git.env("GIT_ATTR_SOURCE", self.base.to_string()))
     }
@@ -194,7 +195,8 @@ pub fn commit(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oi
     id.parse().map_err(|_| program::Error::Spawn(std::io::Error::other("git commit-tree names no commit")))
 }
 
-fn oid(text: &str) -> Result<Oid, Error> {
+/// Reads an object name that git printed.
+pub fn oid(text: &str) -> Result<Oid, Error> {
     text.parse().map_err(|_| Error::Answer(text.to_owned()))
 }
 

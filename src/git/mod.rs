@@ -7,6 +7,7 @@ pub mod aside;
 pub mod batch;
 pub mod checked;
 pub mod codec;
+pub mod conflict;
 pub mod edit;
 pub mod folder;
 mod gather;

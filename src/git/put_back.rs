@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::program::{self, Git};
 use super::store::Store;
@@ -46,47 +46,66 @@ impl Before {
         Ok(paths(&listed).collect())
     }
 
+    /// Returns the tracked files that are neither as they were nor as in another tree.
+    pub fn neither(&self, other: Oid) -> Result<BTreeSet<PathBuf>, Error> {
+        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        let differing = |tree: &str| -> Result<BTreeSet<PathBuf>, Error> {
+            let listed = self.git().args(["diff-index", "-z", "--no-renames", "--name-only", tree]).run()?;
+            Ok(paths(&listed).collect())
+        };
+        Ok(differing(&self.index)?.intersection(&differing(&other.to_string())?).cloned().collect())
+    }
+
     /// Puts files back that were as they are in the index when they were changed; whatever was done to them since is lost.
     ///
     /// What the person had staged before in just the form that it would be given was not touched, and is not.
     pub fn put_back(&self, touched: &BTreeSet<PathBuf>) -> Result<(), Error> {
         let differing = self.differing(&self.index)?;
-        let again = touched.iter().filter(|path| !self.staged.contains(*path) || differing.contains(*path));
-        let listed = self.git().args(["ls-files", "-z", "--cached"]).run()?;
-        let mut known: BTreeSet<PathBuf> = paths(&listed).collect();
-        let listed = self.git().args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &self.index]).run()?;
-        known.extend(paths(&listed));
-        let (restored, gone): (Vec<&PathBuf>, Vec<&PathBuf>) = again.partition(|path| known.contains(*path));
-        for path in gone {
-            match fs::remove_file(self.root.join(path)) {
-                Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                    return Err(Error::Remove(path.clone(), error));
-                }
-                _ => {}
-            }
+        let again = |path: &&PathBuf| !self.staged.contains(*path) || differing.contains(*path);
+        let again: BTreeSet<PathBuf> = touched.iter().filter(again).cloned().collect();
+        let held = self.reset_index(&again)?;
+        for path in again.difference(&held) {
+            remove(&self.root, path).map_err(|error| Error::Remove(path.clone(), error))?;
         }
-        self.restore(&["--staged", "--worktree"], &restored)
+        let call = self.git().args(["checkout-index", "--force", "--index", "-q", "-z", "--stdin"]);
+        if !held.is_empty() {
+            call.input(listed(&held)).run()?;
+        }
+        Ok(())
     }
 
     /// Puts the index back whatever was staged since, and leaves the files.
     pub fn unstage(&self) -> Result<(), Error> {
-        let differing = self.differing(&self.index)?;
-        self.restore(&["--staged"], &differing.iter().collect::<Vec<_>>())
+        self.reset_index(&self.differing(&self.index)?)?;
+        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        Ok(())
     }
 
-    fn restore(&self, what: &[&str], files: &[&PathBuf]) -> Result<(), Error> {
+    /// Makes the index say of some files what it said; returns those that it held.
+    fn reset_index(&self, files: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
+        let mut held = BTreeSet::new();
         if files.is_empty() {
-            return Ok(());
+            return Ok(held);
         }
-        let mut listed = Vec::new();
+        // A file may stand where there is a folder now: what is not to be there goes first.
+        let nothing = "0".repeat(self.index.len());
+        let mut told = Vec::new();
         for file in files {
-            listed.extend_from_slice(file.as_os_str().as_encoded_bytes());
-            listed.push(0);
+            told.extend_from_slice(format!("0 {nothing}\t").as_bytes());
+            told.extend_from_slice(file.as_os_str().as_encoded_bytes());
+            told.push(0);
         }
-        let call = self.git().env("GIT_LITERAL_PATHSPECS", "1").arg("restore").arg(format!("--source={}", self.index));
-        let call = call.args(what).args(["--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"]);
-        call.input(listed).run()?;
-        Ok(())
+        let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", &self.index]).run()?;
+        for entry in all.split(|byte| *byte == 0) {
+            let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
+            if let Some(path) = paths(path).find(|path| files.contains(path)) {
+                told.extend_from_slice(entry);
+                told.push(0);
+                held.insert(path);
+            }
+        }
+        self.git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
+        Ok(held)
     }
 
     /// Returns the paths in which the index differs from a tree.
@@ -98,6 +117,36 @@ impl Before {
     fn git(&self) -> Git {
         self.store.git().work_tree(&self.root)
     }
+}
+
+/// Lists paths as git reads them.
+fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
+    files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
+}
+
+/// Removes a file of the work tree, and the folders that it leaves empty; what lies behind a link is no file of the work tree.
+fn remove(root: &Path, path: &Path) -> io::Result<()> {
+    let folders = || path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    let is_folder = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
+    if !folders().all(is_folder) || is_folder(path) {
+        return Ok(());
+    }
+    match fs::remove_file(root.join(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // The first that is not empty ends it.
+    folders().try_for_each(|folder| fs::remove_dir(root.join(folder))).unwrap_or_default();
+    Ok(())
+}
+
+/// Returns which of some files have changes that are not in the index.
+pub fn modified(store: &Store, among: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
+    let root = store.work_dir().ok_or(Error::Bare)?;
+    let git = || store.git().work_tree(&root);
+    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+    Ok(paths(&listed).filter(|path| among.contains(path)).collect())
 }
 
 /// Why index and work tree are not as they were.

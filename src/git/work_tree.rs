@@ -112,7 +112,8 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
     Ok(taken)
 }
 
-pub(super) fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+/// Reads a list of paths that git printed.
+pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| {
         #[cfg(unix)]

@@ -199,6 +199,10 @@ hints! {
     one_item() => "git handoff apply RUN/ITEM --commit -m MESSAGE   # one item after the other";
     /// A hook is in the way of a commit.
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
+    /// Conflicts are to be resolved before anything else is applied.
+    resolve() => "edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort";
+    /// What was begun can only be given up.
+    give_up() => "git handoff apply --abort";
     /// The branch is checked out elsewhere.
     apply_there(place) => "run `git handoff apply` without --branch in {place}";
     /// Changes are in the way of what is applied.

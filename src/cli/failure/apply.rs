@@ -1,6 +1,6 @@
 //! What applying a run can fail of.
 
-use git_handoff::apply::Error;
+use git_handoff::apply::{Error, threeway, underway};
 use git_handoff::git::{hook, program, refs};
 use git_handoff::model::hints;
 
@@ -25,6 +25,22 @@ impl From<Error> for Failure {
                 Self { code: "hook-changed", ..failure }.hint(hints::no_verify())
             }
             Error::OwnHooks(_) => Self { code: "own-hooks", ..failure }.hint(hints::no_verify()),
+            Error::ThreeWay(inner) => {
+                let code = match inner {
+                    threeway::Error::Staged => {
+                        return Self { code: "staged", ..failure }.hint(hints::stash_or_branch());
+                    }
+                    threeway::Error::Unmerged(_) => return Self { code: "unmerged", ..failure }.hint(hints::resolve()),
+                    threeway::Error::Modified(_) => "local-changes",
+                    threeway::Error::Moved => "moved",
+                    threeway::Error::Nothing => return Self { code: "nothing-underway", ..failure },
+                    threeway::Error::Aborting | threeway::Error::Half(_) => "underway",
+                };
+                Self { code, ..failure }.hint(hints::give_up())
+            }
+            Error::Underway(underway::Error::Underway(_)) => {
+                Self { code: "underway", ..failure }.hint(hints::resolve())
+            }
             Error::Commits(_) => Self { code: "several-commits", ..failure }.hint(hints::one_item()),
             Error::Message(_) => Self { code: "bad-message", ..failure },
             Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
