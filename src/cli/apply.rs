@@ -14,9 +14,9 @@ use super::{Ending, Failure, Output, gate};
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///
 /// Items are applied in the order of their dependencies and merged, so that an item which built on another's patch fits.
-/// If any of it conflicts, nothing is changed. Local changes are never touched. The hooks of a commit run where one
-/// is made onto HEAD. The run is verified first, as far as its integrity
-/// and its keys go, and every patch is hashed again.
+/// If any of it conflicts, nothing is changed, or with --3way the conflict is left to be resolved. Local changes are never touched.
+/// The hooks of a commit run where one is made onto HEAD. The run is verified first, as far as its integrity and its keys go, and
+/// every patch is hashed again.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("commits").multiple(true))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]

@@ -28,7 +28,7 @@ impl From<Error> for Failure {
             Error::ThreeWay(inner) => {
                 let code = match inner {
                     threeway::Error::Staged => {
-                        return Self { code: "staged", ..failure }.hint(hints::stash_or_branch());
+                        return Self { code: "staged", ..failure }.hint(hints::stash());
                     }
                     threeway::Error::Unmerged(_) => return Self { code: "unmerged", ..failure }.hint(hints::resolve()),
                     threeway::Error::Modified(_) => "local-changes",
