@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::git::hook::{self, Hooks};
 use crate::git::merge;
-use crate::git::put_back::Before;
+use crate::git::put_back::{self, Before};
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::git::work_tree;
@@ -67,7 +67,11 @@ impl Hooked<'_> {
     ///
     /// After an error, everything is as it was.
     fn make(&self, steps: &mut [Step], said: &mut Vec<String>) -> Result<(Oid, Changed), Error> {
-        let before = Before::look(self.store, self.head)?;
+        // Where conflicts are left, the index is no tree.
+        let before = Before::look(self.store, self.head).map_err(|error| match error {
+            put_back::Error::Git(inner) => Error::LocalChanges(inner.into()),
+            other => other.into(),
+        })?;
         let mut changed = Changed { before, touched: BTreeSet::new() };
         match self.make_all(steps, &mut changed, said) {
             Ok(tip) => Ok((tip, changed)),

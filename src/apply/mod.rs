@@ -182,7 +182,7 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         let message = message.map(|message| message.as_str().to_owned());
         let state = Underway::new(view.run.clone(), name.clone(), items, at);
         let state = state.with(message, request.hooks);
-        return ThreeWay::new((store, &scratch), (run, &parts), state)?.begin();
+        return ThreeWay::new((store, &scratch), (run, &parts), state, request.hooks)?.begin();
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
     if changed {
@@ -207,9 +207,8 @@ pub fn resume(store: &Store, run: &Vetted, state: Underway, hooks: bool) -> Resu
     let chosen = state.items.iter().map(position).collect::<Result<Vec<_>, _>>()?;
     let scratch = Scratch::new(store, base)?;
     let parts = parts::read(store, &scratch, run, &chosen)?;
-    let (message, hooks) = (state.message.clone(), state.hooks && hooks);
-    let state = state.with(message, hooks);
-    ThreeWay::new((store, &scratch), (run, &parts), state)?.resume()
+    let hooks = state.hooks && hooks;
+    ThreeWay::new((store, &scratch), (run, &parts), state, hooks)?.resume()
 }
 
 /// Names items, as what a sentence is about.

@@ -41,8 +41,9 @@ impl<'a> ThreeWay<'a> {
         (store, scratch): (&'a Store, &'a Scratch),
         (run, parts): (&'a Vetted, &'a Parts),
         state: Underway,
+        hooks: bool,
     ) -> Result<Self, ApplyError> {
-        let hooks = if state.hooks { Hooks::find(store)? } else { None };
+        let hooks = if hooks { Hooks::find(store)? } else { None };
         Ok(Self { store, run, scratch, parts, hooks, state, applied: Applied::default() })
     }
 
@@ -74,6 +75,9 @@ impl<'a> ThreeWay<'a> {
             Some(now) if now.shown || !conflict::unmerged(self.store)?.is_empty() => self.resolved()?,
             Some(now) => self.again(&now)?,
             None => {}
+        }
+        if Before::look(self.store, self.state.tip)?.is_staged() {
+            return Err(Error::Staged.into());
         }
         self.go_on()?;
         Ok(self.applied)
@@ -117,15 +121,18 @@ impl<'a> ThreeWay<'a> {
         self.intend(Now { to: tree, shown: false, paths: Vec::new(), commit: None })?;
         let made = match work_tree::switch(self.store, self.state.tip, tree) {
             Err(error) => Err(ApplyError::LocalChanges(error)),
-            Ok(()) => self.commit(&mut step).map_err(|error| match before.put_back(&touched) {
-                Ok(()) => error,
-                Err(left) => ApplyError::Left(Box::new(error), left),
-            }),
+            Ok(()) => self.commit(&mut step),
         };
         match made {
             Ok(()) => self.applied.steps.push(step),
-            Err(left @ ApplyError::Left(..)) => return Err(left),
+            // The branch has moved: what is left to be done is written down.
+            Err(error) if step.commit.is_some() => return Err(error),
             Err(error) => {
+                if !matches!(error, ApplyError::LocalChanges(_))
+                    && let Err(left) = before.put_back(&touched)
+                {
+                    return Err(ApplyError::Left(Box::new(error), left));
+                }
                 self.state.now = None;
                 self.state.save(self.store)?;
                 return Err(error);

@@ -103,7 +103,7 @@ impl Underway {
     pub(super) fn begin(&self, store: &Store) -> Result<(), Error> {
         let path = path(store);
         match self.written(store)?.persist_noclobber(&path) {
-            Ok(_) => Ok(()),
+            Ok(_) => settle(store),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(Error::Underway(self.run.clone())),
             Err(error) => Err(Error::Io(path, error.error)),
         }
@@ -112,7 +112,8 @@ impl Underway {
     /// Writes it anew.
     pub(super) fn save(&self, store: &Store) -> Result<(), Error> {
         let path = path(store);
-        self.written(store)?.persist(&path).map(drop).map_err(|error| Error::Io(path, error.error))
+        self.written(store)?.persist(&path).map_err(|error| Error::Io(path, error.error))?;
+        settle(store)
     }
 
     /// Removes it: nothing is underway any more.
@@ -130,6 +131,12 @@ impl Underway {
         file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
         Ok(file)
     }
+}
+
+/// Forces the file's new name to disk: what it speaks of comes later.
+fn settle(store: &Store) -> Result<(), Error> {
+    let dir = store.git_dir();
+    fs::File::open(&dir).and_then(|dir| dir.sync_all()).map_err(|error| Error::Io(dir, error))
 }
 
 fn path(store: &Store) -> PathBuf {

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
     message: Vec<String>,
     /// Where an item conflicts with HEAD, write the conflict into the work tree, to be resolved, and stop there
-    #[arg(long = "3way", requires = "commit", conflicts_with = "branch")]
+    #[arg(long = "3way", requires = "commit", conflicts_with_all = ["branch", "dry_run"])]
     three_way: bool,
     /// Commit what was resolved and added to the index, and go on with the other items
     #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "abort"])]
