@@ -1,7 +1,8 @@
 //! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
+mod dry;
+mod hooks;
+mod threeway;
 
 use serde_json::json;
 
@@ -32,6 +33,49 @@ fn a_branch_gets_a_commit_for_each_item_and_the_work_tree_stays() {
     let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
     assert_eq!((code, &answer["commits"]), (0, &json!([])), "{answer}");
     assert_eq!(place.git(&["rev-parse", "result"]), tip);
+}
+
+#[test]
+fn a_message_is_the_persons_and_the_trailers_stay_ours() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    let arguments = ["apply", "r/edit", "--commit", "-m", "Shout \n", "-m", "Because.\n\nAcked-by: Eve"];
+    let (code, answer) = place.answer(&arguments);
+    assert_eq!(code, 0, "{answer}");
+    let product = answer["items"][0]["product"].as_str().unwrap();
+    let trailers = format!("Handoff-Run: r\nHandoff-Item: edit\nHandoff-Product: {product}\n");
+    assert_eq!(
+        place.git(&["log", "-1", "--format=%B"]).trim_end(),
+        format!("Shout\n\nBecause.\n\nAcked-by: Eve\n{trailers}").trim_end()
+    );
+    assert_eq!(place.git(&["log", "-1", "--format=%(trailers)"]).trim(), format!("Acked-by: Eve\n{trailers}").trim());
+    let (code, whence) = place.answer(&["whence", "HEAD"]);
+    assert_eq!((code, &whence["commits"][0]["verdict"]), (0, &json!("product")), "{whence}");
+    let (code, answer) = place.answer(&["apply", "r/build", "--commit", "-m", "Build"]);
+    assert_eq!((code, answer["commits"].as_array().unwrap().len()), (0, 1), "{answer}");
+    assert_eq!(place.git(&["log", "-2", "--format=%s"]), "Build\nShout\n");
+}
+
+#[test]
+fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    for (arguments, wanted) in [
+        (&["apply", "r", "--commit", "-m", "Both"][..], (1, "several-commits")),
+        (&["apply", "r", "--branch", "result", "-m", "Both"], (1, "several-commits")),
+        (&["apply", "r/edit", "--commit", "-m", "x\n\nhandoff-run: other"], (1, "bad-message")),
+        (&["apply", "r/edit", "--commit", "-m", " \n"], (1, "bad-message")),
+        (&["apply", "r/edit", "-m", "Nothing is committed"], (2, "usage")),
+    ] {
+        let (code, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
+        assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
+    }
+    let (_, _, stderr) = place.handoff(&["apply", "r", "--commit", "-m", "Both"]);
+    assert!(stderr.contains("2 commits would be made") && stderr.contains("apply RUN/ITEM"), "{stderr}");
+    assert_eq!(place.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
+    assert_eq!(place.git(&["branch", "--list", "result"]), "");
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -139,21 +183,6 @@ fn local_changes_and_ignored_files_are_never_written_over() {
     assert_eq!(place.read("new.txt"), "precious\n");
     assert_eq!(place.git(&["log", "--format=%s"]), "Start\n");
     assert_eq!(place.git(&["status", "--porcelain"]), "");
-}
-
-#[test]
-fn hooks_do_not_run() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let names = ["pre-commit", "post-checkout", "post-index-change", "reference-transaction", "applypatch-msg"];
-    for name in names {
-        let hook = place.root().join(".git/hooks").join(name);
-        std::fs::write(&hook, "#!/bin/sh\ntouch \"$HOME/ran\"\nexit 1\n").unwrap();
-        std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
-    }
-    let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
-    assert_eq!(code, 0, "{stderr}");
-    assert!(!place.home().join("ran").exists());
 }
 
 #[test]

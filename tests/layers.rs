@@ -67,6 +67,8 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             "worker/supervisor/serving.rs",
             "engine/secrets.rs",
             "git/program.rs",
+            // As the person runs it, hooks and all.
+            "git/hook.rs",
             "plan/schemas/apart.rs",
             "ledger/sign.rs",
         ],

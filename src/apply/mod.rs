@@ -6,19 +6,32 @@
 
 pub mod answer;
 pub mod compose;
+mod hooked;
+pub mod message;
 mod parts;
+mod target;
+pub mod threeway;
+pub mod underway;
 
-use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
 
 use crate::git::checked;
+use crate::git::hook;
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
+use crate::git::put_back;
 use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::ItemId;
 use crate::run::{Vetted, View};
+
+use message::Message;
+use target::Target;
+use threeway::ThreeWay;
+use underway::Underway;
 
 /// The trailer by which a commit names a run.
 pub const RUN: &str = "Handoff-Run";
@@ -29,6 +42,9 @@ pub const ITEM: &str = "Handoff-Item";
 /// The trailer by which it names the digest of that item's patch.
 pub const PRODUCT: &str = "Handoff-Product";
 
+/// The trailer by which a commit names an item, and its patch, that a person resolved conflicts of: its bytes are the person's.
+pub const RESOLVED: &str = "Handoff-Resolved";
+
 /// What to apply, and onto what.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -38,6 +54,14 @@ pub struct Request {
     pub onto: Onto,
     /// Whether it may be an item whose check did not pass.
     pub allow_red: bool,
+    /// What the commit says, where one is made; without it, which item it is of. Its trailers are ours in either case.
+    pub message: Option<Message>,
+    /// Whether the person's hooks are run before a commit onto `HEAD`, and told of it.
+    pub hooks: bool,
+    /// What the run is called, where items that conflict are to be left for a person to resolve.
+    pub three_way: Option<String>,
+    /// Whether to say what would be done and to change nothing.
+    pub dry_run: bool,
 }
 
 /// Where changes go.
@@ -54,6 +78,7 @@ pub enum Onto {
 
 /// One item that was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Step {
     /// The item.
     pub item: ItemId,
@@ -69,6 +94,8 @@ pub struct Step {
     pub commit: Option<Oid>,
     /// Whether its check did not pass.
     pub red: bool,
+    /// Whether it rests on what a person resolved.
+    pub resolved: bool,
 }
 
 /// An item that could not be merged.
@@ -82,20 +109,49 @@ pub struct Conflict {
     pub with: Vec<ItemId>,
 }
 
+/// Items that would be applied together, and what that would change.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Planned {
+    /// The items.
+    pub items: Vec<ItemId>,
+    /// What their commit would say; none where none would be made.
+    pub message: Option<String>,
+    /// The files that would change.
+    pub files: Vec<Change>,
+}
+
+/// A file that would change.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// How, by git's letter for it.
+    pub change: char,
+    /// The path.
+    pub path: String,
+}
+
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// The items, in the order in which they were applied.
     pub steps: Vec<Step>,
-    /// Those that could not be; if there are any, nothing was changed.
+    /// Those that could not be; if there are any, nothing was changed, unless it stopped there.
     pub conflicts: Vec<Conflict>,
+    /// Whether it stopped for a person to resolve a conflict.
+    pub stopped: bool,
     /// The branch that moved, if one did, by its short name; `HEAD` where it is detached.
     pub moved: Option<String>,
+    /// What hooks printed.
+    pub said: Vec<String>,
+    /// What would be changed, where nothing was to be.
+    pub planned: Option<Vec<Planned>>,
 }
 
-/// Applies a run's patches. After an error or a conflict, nothing has changed.
+/// Applies a run's patches, or says what that would do. After an error or a conflict, nothing has changed.
 pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
+    if let Some(underway) = Underway::read(store)? {
+        return Err(underway::Error::Underway(underway.run).into());
+    }
     let chosen = parts::chosen(view, request.item)?;
     if !request.allow_red {
         let red = parts::red(view, &chosen);
@@ -108,111 +164,51 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         return Err(Error::NoBase(base));
     }
     let target = Target::find(store, &request.onto, base)?;
-    let scratch = Scratch::new(store, base)?;
+    let scratch = if request.dry_run { Scratch::apart(store, base)? } else { Scratch::new(store, base)? };
     let parts = parts::read(store, &scratch, run, &chosen)?;
     let mut applied = parts::join(&scratch, view, &parts)?;
     if applied.conflicts.is_empty() {
         let onto = scratch.tree_of(target.onto)?;
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
-    if applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed) {
-        target.finish(store, &view.run, &mut applied)?;
+    let message = request.message.as_ref();
+    if let (false, false, Some(name), Some(at)) =
+        (applied.conflicts.is_empty(), request.dry_run, &request.three_way, target.head())
+    {
+        let items: Vec<ItemId> = parts::names(&parts);
+        if message.is_some() && items.len() > 1 {
+            return Err(Error::Commits(items.len()));
+        }
+        let message = message.map(|message| message.as_str().to_owned());
+        let state = Underway::new(view.run.clone(), name.clone(), items, at);
+        let state = state.with(message, request.hooks);
+        return ThreeWay::new((store, &scratch), (run, &parts), state, request.hooks)?.begin();
+    }
+    let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
+    if changed {
+        target.takes(message, &applied.steps)?;
+    }
+    if request.dry_run {
+        if changed {
+            target.rehearse(store, &scratch, &mut applied)?;
+        }
+        applied.planned =
+            Some(if changed { target.plan(&scratch, &view.run, message, &applied.steps)? } else { Vec::new() });
+    } else if changed {
+        target.finish(store, &view.run, request, &mut applied)?;
     }
     Ok(applied)
 }
 
-/// The place that the changes go to, as it was when it was looked at.
-enum Target {
-    Branch { name: String, tip: Option<Oid> },
-    WorkTree { head: Oid, branch: Option<String>, commit: bool },
-}
-
-struct Found {
-    onto: Oid,
-    target: Target,
-}
-
-impl Target {
-    fn find(store: &Store, onto: &Onto, base: Oid) -> Result<Found, Error> {
-        match onto {
-            Onto::Branch(short) => {
-                let name = work_tree::branch_ref(store, short)?.ok_or_else(|| Error::BadBranch(short.clone()))?;
-                if let Some(place) = work_tree::checked_out(store, &name)? {
-                    return Err(Error::CheckedOut(short.clone(), place));
-                }
-                let tip = refs::read(store, &name)?;
-                Ok(Found { onto: tip.unwrap_or(base), target: Self::Branch { name, tip } })
-            }
-            Onto::WorkTree { commit } => {
-                if store.work_dir().is_none() {
-                    return Err(Error::Bare);
-                }
-                let (head, branch) = work_tree::head(store)?.ok_or(Error::Unborn)?;
-                Ok(Found { onto: head, target: Self::WorkTree { head, branch, commit: *commit } })
-            }
-        }
-    }
-}
-
-impl Found {
-    fn finish(&self, store: &Store, run: &RunId, applied: &mut Applied) -> Result<(), Error> {
-        let last = applied.steps.last().expect("something changed").tree;
-        match &self.target {
-            Target::Branch { name, tip } => {
-                let tip_now = commits(store, run, &mut applied.steps, self.onto)?;
-                store.sync()?;
-                // A crash here leaves commits that nothing points at, and the branch as it was.
-                refs::move_branch(store, name, *tip, tip_now, &format!("handoff: apply {run}"))?;
-                applied.moved = name.strip_prefix("refs/heads/").map(str::to_owned);
-            }
-            Target::WorkTree { head, branch, commit } => {
-                let tip = if *commit { Some(commits(store, run, &mut applied.steps, *head)?) } else { None };
-                work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
-                let Some(tip) = tip else { return Ok(()) };
-                store.sync()?;
-                // A crash here leaves the changes in the index, for the user to commit.
-                let name = branch.as_deref().unwrap_or("HEAD");
-                if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &format!("handoff: apply {run}")) {
-                    // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
-                    let _ = work_tree::switch(store, last, *head);
-                    return Err(error.into());
-                }
-                applied.moved = Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Makes a commit for each item that changed something; returns the last.
-///
-/// An item whose result has no place of its own on the target shares the commit of the one after it.
-fn commits(store: &Store, run: &RunId, steps: &mut [Step], onto: Oid) -> Result<Oid, Error> {
-    let mut tip = onto;
-    let mut first = 0;
-    for last in 0..steps.len() {
-        if steps[last].folded {
-            continue;
-        }
-        let together = &mut steps[first..=last];
-        first = last + 1;
-        if let Some(Step { tree, changed: true, .. }) = together.last() {
-            tip = merge::commit(store, *tree, tip, &message(run, together)).map_err(Error::Commit)?;
-            together.iter_mut().for_each(|step| step.commit = Some(tip));
-        }
-    }
-    Ok(tip)
-}
-
-fn message(run: &RunId, steps: &[Step]) -> String {
-    let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
-    let patches = if steps.len() == 1 { "patch" } else { "patches" };
-    let mut message = format!("{}: apply the {patches} of {run}\n\n{RUN}: {run}\n", items.join(", "));
-    for step in steps {
-        writeln!(message, "{ITEM}: {}\n{PRODUCT}: {}", step.item, step.product)
-            .expect("writing to a string does not fail");
-    }
-    message
+/// Goes on with what stopped for a person to resolve a conflict; `hooks` says whether hooks are run, where they were to be.
+pub fn resume(store: &Store, run: &Vetted, state: Underway, hooks: bool) -> Result<Applied, Error> {
+    let base = run.state.submitted.base;
+    let position = |item: &ItemId| run.state.graph.position(item).ok_or_else(|| Error::NoPatch(item.clone()));
+    let chosen = state.items.iter().map(position).collect::<Result<Vec<_>, _>>()?;
+    let scratch = Scratch::new(store, base)?;
+    let parts = parts::read(store, &scratch, run, &chosen)?;
+    let hooks = state.hooks && hooks;
+    ThreeWay::new((store, &scratch), (run, &parts), state, hooks)?.resume()
 }
 
 /// Names items, as what a sentence is about.
@@ -257,6 +253,41 @@ pub enum Error {
     /// Local changes are in the way.
     #[error("local changes are in the way; nothing was changed")]
     LocalChanges(#[source] work_tree::Error),
+    /// A hook did not let it pass.
+    #[error("a hook refused the commit; nothing was changed")]
+    Hook(#[from] hook::Error),
+    /// A hook changed what is committed.
+    #[error(
+        "the hook {0} changed what would be committed, and a commit that names a product has just its bytes; nothing was changed"
+    )]
+    HookIndex(&'static str),
+    /// A hook changed the lines that say which item a commit is of.
+    #[error("a hook changed the lines that name the run, the item and the product; nothing was changed")]
+    HookTrailers,
+    /// The hooks that would run are what is applied.
+    #[error("{0:?} is one of the hooks that would be run, and what is applied changes it; nothing was changed")]
+    OwnHooks(PathBuf),
+    /// The message could not be written for the hooks, or read.
+    #[error("the message of the commit could not be written or read")]
+    MessageFile(#[source] io::Error),
+    /// It failed, and what was changed could not be put back.
+    #[error("{0}; but index and work tree could not be put back: {1}")]
+    Left(Box<Error>, put_back::Error),
+    /// The index could not be looked at.
+    #[error(transparent)]
+    PutBack(#[from] put_back::Error),
+    /// One message was given for several commits.
+    #[error("{0} commits would be made, and the message is for one; nothing was changed")]
+    Commits(usize),
+    /// Items cannot be applied one after the other.
+    #[error(transparent)]
+    ThreeWay(#[from] threeway::Error),
+    /// Something is underway, or it cannot be said whether it is.
+    #[error(transparent)]
+    Underway(#[from] underway::Error),
+    /// The message cannot be a commit's.
+    #[error(transparent)]
+    Message(#[from] message::Error),
     /// A commit could not be made.
     #[error("the commit could not be made")]
     Commit(#[source] program::Error),

@@ -28,6 +28,29 @@ impl Part {
     pub(super) fn chosen(self, chosen: bool) -> Self {
         Self { chosen, ..self }
     }
+
+    /// Returns the item.
+    pub(super) fn item(&self) -> &ItemId {
+        &self.item
+    }
+
+    /// Returns the digest of its patch.
+    pub(super) fn product(&self) -> Digest {
+        self.product
+    }
+
+    /// Returns the base with its patch.
+    pub(super) fn result(&self) -> Oid {
+        self.result
+    }
+}
+
+/// How an item goes onto a tree.
+pub(super) enum Place {
+    /// It fits: the tree that it makes.
+    Fits(Oid),
+    /// It conflicts: what it is to be merged over, so that no more of it does than what it changed itself.
+    Over(Oid),
 }
 
 /// The parts by position, in the order in which they are applied.
@@ -57,6 +80,11 @@ pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
     let all: BTreeSet<usize> = given.chain(chosen.iter().copied()).collect();
     let red = all.into_iter().filter(|at| view.state.items[*at].red);
     red.map(|at| view.state.graph.item(at).id.clone()).collect()
+}
+
+/// Names the items that are to be applied, in their order.
+pub(super) fn names(parts: &Parts) -> Vec<ItemId> {
+    parts.iter().filter(|(_, part)| part.chosen).map(|(_, part)| part.item.clone()).collect()
 }
 
 /// Reads the patches of the chosen items, and of those whose patches they were given.
@@ -93,7 +121,7 @@ pub(super) fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, ch
 
 /// Merges the chosen results over the base, one after the other.
 pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Applied, Error> {
-    let mut applied = Applied { steps: Vec::new(), conflicts: Vec::new(), moved: None };
+    let mut applied = Applied::default();
     let mut tree = scratch.base();
     let mut lost = BTreeSet::new();
     for (at, part) in parts.iter().filter(|(_, part)| part.chosen) {
@@ -107,7 +135,16 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
                 let (item, product) = (part.item.clone(), part.product);
                 let changed = merged != tree;
                 let red = view.state.items[*at].red;
-                applied.steps.push(Step { item, product, tree: merged, changed, folded: false, commit: None, red });
+                applied.steps.push(Step {
+                    item,
+                    product,
+                    tree: merged,
+                    changed,
+                    folded: false,
+                    commit: None,
+                    red,
+                    resolved: false,
+                });
                 tree = merged;
             }
             Err(paths) => {
@@ -118,6 +155,34 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
         }
     }
     Ok(applied)
+}
+
+/// Puts one item onto a tree, by its place among the parts.
+pub(super) fn place(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, tree: Oid) -> Result<Place, Error> {
+    let (at, part) = &parts[nth];
+    if let Ok(tree) = merge_one(scratch, view, parts, *at, part, tree)? {
+        return Ok(Place::Fits(tree));
+    }
+    // Where it kept what it was given, only what it changed of that is its own.
+    let before = together(scratch, parts, &given(view, *at))?;
+    if let Some(before) = before.filter(|before| *before != scratch.base())
+        && merge_one(scratch, view, parts, *at, part, before)? == Ok(part.result)
+    {
+        return Ok(Place::Over(before));
+    }
+    Ok(Place::Over(scratch.base()))
+}
+
+/// Merges the results of some items over the base; none where they conflict.
+fn together(scratch: &Scratch, parts: &Parts, items: &[usize]) -> Result<Option<Oid>, Error> {
+    let mut all = scratch.base();
+    for (_, part) in parts.iter().filter(|(at, _)| items.contains(at)) {
+        match scratch.merge(scratch.base(), all, part.result)? {
+            Ok(both) => all = both,
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(all))
 }
 
 /// Merges one item's result into a tree; the paths in conflict if that cannot be done.
@@ -136,14 +201,7 @@ fn merge_one(
         Ok(merged) => return Ok(Ok(merged)),
         Err(paths) => paths,
     };
-    let producers = given(view, at);
-    let mut before = scratch.base();
-    for (_, producer) in parts.iter().filter(|(at, _)| producers.contains(at)) {
-        match scratch.merge(scratch.base(), before, producer.result)? {
-            Ok(both) => before = both,
-            Err(_) => return Ok(Err(paths)),
-        }
-    }
+    let Some(before) = together(scratch, parts, &given(view, at))? else { return Ok(Err(paths)) };
     if before == scratch.base() {
         return Ok(Err(paths));
     }

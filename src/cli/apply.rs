@@ -1,7 +1,9 @@
 //! `git handoff apply`
 
 use git_handoff::apply::answer::Answer;
-use git_handoff::apply::{self as stage, Applied, Onto, Request};
+use git_handoff::apply::message::Message;
+use git_handoff::apply::underway::Underway;
+use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threeway};
 use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
@@ -12,19 +14,41 @@ use super::{Ending, Failure, Output, gate};
 /// Put what a run's items changed into the index and the work tree, or onto a branch
 ///
 /// Items are applied in the order of their dependencies and merged, so that an item which built on another's patch fits.
-/// If any of it conflicts, nothing is changed. Local changes are never touched. The run is verified first, as far as its integrity
-/// and its keys go, and every patch is hashed again.
+/// If any of it conflicts, nothing is changed, or with --3way the conflict is left to be resolved. Local changes are never touched.
+/// The hooks of a commit run where one is made onto HEAD. The run is verified first, as far as its integrity and its keys go, and
+/// every patch is hashed again.
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("commits").multiple(true))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The run, or one item of it
-    #[arg(value_name = "RUN[/ITEM]")]
-    target: String,
+    #[arg(value_name = "RUN[/ITEM]", required_unless_present_any = ["go_on", "abort"])]
+    target: Option<String>,
     /// Commit onto this branch instead, one commit for each item; it is made at the run's base if it is not there
-    #[arg(long, value_name = "BRANCH")]
+    #[arg(long, value_name = "BRANCH", group = "commits")]
     branch: Option<String>,
     /// Commit onto HEAD as well, one commit for each item
-    #[arg(long)]
+    #[arg(long, group = "commits")]
     commit: bool,
+    /// What the commit says, instead of which items it is of; the lines that name them stand below it in any case. More than one is a
+    /// paragraph each. Only where one commit is made
+    #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
+    message: Vec<String>,
+    /// Where an item conflicts with HEAD, write the conflict into the work tree, to be resolved, and stop there
+    #[arg(long = "3way", requires = "commit", conflicts_with_all = ["branch", "dry_run"])]
+    three_way: bool,
+    /// Commit what was resolved and added to the index, and go on with the other items
+    #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "abort"])]
+    go_on: bool,
+    /// Give up, and go back to where it began
+    #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "no_verify"])]
+    abort: bool,
+    /// Commit without running the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
+    #[arg(long)]
+    no_verify: bool,
+    /// Change nothing, and say which commits would be made, which files would change, and whether it would be refused
+    #[arg(short = 'n', long)]
+    dry_run: bool,
     /// Apply items that are red as well: done, and their check did not pass
     #[arg(long)]
     allow_red: bool,
@@ -34,18 +58,50 @@ pub(crate) struct Arguments {
 
 /// Applies.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+    let message = match &*arguments.message {
+        [] => None,
+        paragraphs => Some(Message::new(paragraphs).map_err(stage::Error::from)?),
+    };
+    let underway = if arguments.go_on || arguments.abort {
+        Some(
+            Underway::read(&repository.store)
+                .map_err(stage::Error::from)?
+                .ok_or(threeway::Error::Nothing)
+                .map_err(stage::Error::from)?,
+        )
+    } else {
+        None
+    };
+    if let (true, Some(underway)) = (arguments.abort, &underway) {
+        return abort(underway, repository, output);
+    }
+    let named = underway.as_ref().map_or_else(|| arguments.target.as_deref().unwrap_or_default(), |one| &one.name);
+    let (target, rest) = Target::with_rest(&repository.store, named)?;
     let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let onto = match &arguments.branch {
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let applied = stage::apply(&repository.store, &view, &Request { item, onto, allow_red: arguments.allow_red })?;
+    let hooks = !arguments.no_verify;
+    let applied = if let Some(underway) = underway {
+        stage::resume(&repository.store, &view, underway, hooks)?
+    } else {
+        let three_way = arguments.three_way.then(|| target.name());
+        let (allow_red, dry_run) = (arguments.allow_red, arguments.dry_run);
+        let request = Request { item, onto, allow_red, message, hooks, three_way, dry_run };
+        stage::apply(&repository.store, &view, &request)?
+    };
+    for line in applied.said.iter().flat_map(|said| said.lines()) {
+        output.note(line);
+    }
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
     } else {
         print(&view, &applied, output);
+        if applied.steps.is_empty() && applied.conflicts.is_empty() && !arguments.go_on {
+            output.note("no item that is done has a patch; there is nothing to apply");
+        }
     }
     if !applied.conflicts.is_empty() {
         return Ok(Ending::Refused);
@@ -66,30 +122,71 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
+/// Gives up what stopped for a conflict.
+fn abort(underway: &Underway, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let is_back = threeway::abort(&repository.store, underway.clone())?;
+    if output.json {
+        output.value(&Answer::aborted(&underway.run, &Applied::default(), is_back));
+    } else if is_back {
+        output.note(&format!("given up: everything is as it was before {} was applied", underway.name));
+    }
+    if !is_back {
+        output.warn("HEAD was moved since it stopped; it stays there, and index and files stay as they are");
+    }
+    Ok(Ending::Done)
+}
+
 fn print(view: &View, applied: &Applied, output: &mut Output) {
-    if !applied.conflicts.is_empty() {
-        for conflict in &applied.conflicts {
-            let with: Vec<_> = conflict.with.iter().map(ItemId::as_str).collect();
-            let with = if with.is_empty() { "what is there".into() } else { with.join(", ") };
-            for path in &conflict.paths {
-                output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));
-            }
-        }
-        output.note("nothing was changed");
+    if !applied.stopped && !applied.conflicts.is_empty() {
+        print_conflicts(applied, output);
+        output.note(if applied.planned.is_some() { "nothing would be changed" } else { "nothing was changed" });
         let item = &applied.conflicts[0].item;
         output.hint(&hints::cat(format_args!("{}/{item}:patch", view.run)));
         return;
     }
     for step in &applied.steps {
         let what = match (step.changed, step.commit) {
+            (false, _) if applied.planned.is_some() => "is there already".to_owned(),
             (false, _) => "was there already".to_owned(),
             (true, Some(commit)) => format!("committed as {commit}"),
+            (true, None) if applied.planned.is_some() => "would be applied".to_owned(),
             (true, None) => "applied".to_owned(),
         };
         let red = if step.red { ", red" } else { "" };
-        output.line(&format!("{}: {what}{red}", step.item));
+        let resolved = if step.resolved { ", with conflicts resolved by hand" } else { "" };
+        output.line(&format!("{}: {what}{red}{resolved}", step.item));
     }
-    if applied.steps.is_empty() {
-        output.note("no item that is done has a patch; there is nothing to apply");
+    if applied.stopped {
+        print_conflicts(applied, output);
+        output.note("the conflicts are in the work tree");
+        output.hint(&hints::resolve());
+        return;
+    }
+    for planned in applied.planned.iter().flatten() {
+        print_planned(planned, applied.moved.as_deref(), output);
+    }
+}
+
+fn print_planned(planned: &Planned, onto: Option<&str>, output: &mut Output) {
+    let items: Vec<_> = planned.items.iter().map(ItemId::as_str).collect();
+    match (&planned.message, onto) {
+        (Some(message), Some(onto)) => {
+            let subject = message.lines().next().unwrap_or_default();
+            output.line(&format!("would commit onto {onto}: {subject}"));
+        }
+        _ => output.line(&format!("would change, by {}:", items.join(", "))),
+    }
+    for file in &planned.files {
+        output.line(&format!("  {} {}", file.change, file.path));
+    }
+}
+
+fn print_conflicts(applied: &Applied, output: &mut Output) {
+    for conflict in &applied.conflicts {
+        let with: Vec<_> = conflict.with.iter().map(ItemId::as_str).collect();
+        let with = if with.is_empty() { "what is there".into() } else { with.join(", ") };
+        for path in &conflict.paths {
+            output.line(&format!("conflict: {}: {path}: changed differently by {with}", conflict.item));
+        }
     }
 }

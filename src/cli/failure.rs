@@ -1,6 +1,7 @@
 //! Turns errors into what people read: a message, its causes, a hint, an exit code.
 
 mod anchor;
+mod apply;
 mod checking;
 mod config;
 mod document;
@@ -28,7 +29,7 @@ use git_handoff::model::printable::cut;
 use git_handoff::packet::Report;
 use git_handoff::run::{coordinate, growth, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor, operations};
-use git_handoff::{apply, interop, run, verify};
+use git_handoff::{interop, run, verify};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -321,32 +322,6 @@ impl From<prove::Error> for Failure {
             prove::Error::Chain(inner) => inner.into(),
             prove::Error::Store(inner) => inner.into(),
             prove::Error::Nothing(_) | prove::Error::NoEntry { .. } | prove::Error::NotARun => failure,
-        }
-    }
-}
-
-impl From<apply::Error> for Failure {
-    fn from(error: apply::Error) -> Self {
-        let failure = Self::of("apply", &error);
-        match &error {
-            apply::Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
-            apply::Error::NoPatch(_) => Self { code: "no-patch", ..failure },
-            apply::Error::Red(_) => Self { code: "red", ..failure }.hint(hints::allow_red()),
-            apply::Error::NotDone(..) => Self { code: "not-done", ..failure },
-            apply::Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
-            apply::Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
-            apply::Error::CheckedOut(_, place) => {
-                Self { code: "checked-out", ..failure }.hint(hints::apply_there(place))
-            }
-            apply::Error::Bare => Self { code: "bare", ..failure }.hint(hints::branch()),
-            apply::Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::branch()),
-            apply::Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
-            apply::Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
-                failure.hint(hints::identity())
-            }
-            apply::Error::Ref(refs::Error::LostRace(_)) => failure.race(),
-            apply::Error::Ref(refs::Error::Locked { .. }) => failure.locked(),
-            _ => failure,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Merging trees with no work tree and no index of anybody's.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use super::program::{self, Git};
 use super::store::{self, Store};
@@ -13,13 +14,28 @@ pub struct Scratch {
     store: Store,
     base: Oid,
     folder: Temporary,
+    /// Where objects are written, if that is not the repository.
+    objects: Option<PathBuf>,
 }
 
 impl Scratch {
     /// Makes one for patches against a commit.
     pub fn new(store: &Store, commit: Oid) -> Result<Self, Error> {
+        Self::with(store, commit, false)
+    }
+
+    /// Makes one that writes nothing into the repository: its objects are gone with it.
+    pub fn apart(store: &Store, commit: Oid) -> Result<Self, Error> {
+        Self::with(store, commit, true)
+    }
+
+    fn with(store: &Store, commit: Oid, apart: bool) -> Result<Self, Error> {
         let folder = Temporary::new().map_err(Error::Folder)?;
-        let mut scratch = Self { store: store.clone(), base: commit, folder };
+        let objects = apart.then(|| folder.path().join("objects"));
+        if let Some(objects) = &objects {
+            std::fs::create_dir(objects).map_err(Error::Folder)?;
+        }
+        let mut scratch = Self { store: store.clone(), base: commit, folder, objects };
         // A commit serves as well as its tree until the tree is known.
         scratch.base = scratch.tree_of(commit)?;
         let index = scratch.folder.path().join("base");
@@ -102,24 +118,71 @@ impl Scratch {
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
-        Ok(bare_commit(&self.store, tree, parent)?)
+    /// Returns the paths in which two trees differ, each with the letter by which git says how.
+    pub fn changes(&self, from: Oid, to: Oid) -> Result<Vec<(char, String)>, Error> {
+        let listed = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-status"]);
+        let listed = listed.args([from.to_string(), to.to_string()]).run()?;
+        let fields: Vec<_> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
+        let change = |pair: &[&[u8]]| (char::from(pair[0][0]), String::from_utf8_lossy(pair[1]).into_owned());
+        Ok(fields.chunks_exact(2).map(change).collect())
+    }
+
+    /// Writes a commit of a tree, to merge it.
+    pub(super) fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
+        if self.objects.is_none() {
+            return Ok(bare_commit(&self.store, tree, parent)?);
+        }
+        let call = self.git().args(["hash-object", "-t", "commit", "-w", "--stdin"]);
+        oid(&call.input(bare_commit_bytes(tree, parent)).line()?)
+    }
+
+    /// Returns the folder, for files that go with it.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Has a call of git see what was written here.
+    pub(super) fn seen_by(&self, git: Git) -> Git {
+        let Some(objects) = &self.objects else { return git };
+        // As git reads the list, a quoted path may have any letter in it.
+        let theirs = self.store.objects_dir();
+        let mut quoted = vec![b'"'];
+        for byte in theirs.as_os_str().as_encoded_bytes() {
+            quoted.extend(matches!(byte, b'"' | b'\\').then_some(b'\\').into_iter().chain([*byte]));
+        }
+        quoted.push(b'"');
+        #[cfg(unix)]
+        let quoted: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec(quoted);
+        #[cfg(not(unix))]
+        let quoted = String::from_utf8_lossy(&quoted).into_owned();
+        git.env("GIT_OBJECT_DIRECTORY", objects).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted)
     }
 
     /// Attributes are the base's: neither the caller's folder nor what an item wrote has a say in how things merge.
-    fn git(&self) -> Git {
+    pub(super) fn git(&self) -> Git {
         let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
-        git.env("GIT_ATTR_SOURCE", self.base.to_string())
+        self.seen_by(git.env("GIT_ATTR_SOURCE", self.base.to_string()))
     }
 }
 
 /// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged, and before 2.40 only over
 /// what they both come from.
 pub(super) fn bare_commit(store: &Store, tree: Oid, parent: Option<Oid>) -> Result<Oid, store::Error> {
+    store.write(gix::objs::Kind::Commit, bare_commit_bytes(tree, parent).as_bytes())
+}
+
+fn bare_commit_bytes(tree: Oid, parent: Option<Oid>) -> String {
     let who = format!("{} <{}> 0 +0000", format::COMMITTER, format::EMAIL);
     let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
-    let bytes = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
-    store.write(gix::objs::Kind::Commit, bytes.as_bytes())
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n")
+}
+
+/// Fails where git would not say who commits.
+pub fn identified(store: &Store) -> Result<(), program::Error> {
+    for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        store.git().args(["var", who]).run()?;
+    }
+    Ok(())
 }
 
 /// Makes a commit as the user would, by git's own configuration, signed where that says so. Nothing points at it yet.
@@ -132,7 +195,8 @@ pub fn commit(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oi
     id.parse().map_err(|_| program::Error::Spawn(std::io::Error::other("git commit-tree names no commit")))
 }
 
-fn oid(text: &str) -> Result<Oid, Error> {
+/// Reads an object name that git printed.
+pub fn oid(text: &str) -> Result<Oid, Error> {
     text.parse().map_err(|_| Error::Answer(text.to_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! The only caller of the `git` program.
+//! The only caller of the `git` program, but for the person's hooks (`hook`).
 //!
 //! git runs with a fixed locale, without hooks, without a file-system monitor and without the `GIT_*` variables of our own
 //! environment, so that only the directories named here decide what it looks at.
@@ -21,7 +21,7 @@ const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
 
 /// Variables that would point git somewhere else, or have it read or print something else, than the caller says.
-const REPOSITORY_VARIABLES: [&str; 18] = [
+pub(super) const REPOSITORY_VARIABLES: [&str; 18] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",

@@ -129,6 +129,13 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
     }
 }
 
+/// Fails where a branch that is not there could not be made; makes nothing.
+pub fn may_make_branch(store: &Store, name: &str, at: Oid) -> Result<(), Error> {
+    let told = format!("start\ncreate {name} {at}\nprepare\nabort\n");
+    let call = store.git().args(["update-ref", "--stdin"]).input(told);
+    call.run().map(drop).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
+}
+
 /// Removes the lock file that a killed process left on a ref.
 ///
 /// Only for refs below `refs/handoff/`, which nobody but us writes, and git when it packs refs.

@@ -3,9 +3,13 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::program;
+use super::merge::Scratch;
+use super::program::{self, Git};
 use super::store::Store;
 use crate::model::digest::Oid;
+
+/// What a copy of the user's index is called.
+pub(super) const COPY: &str = "index-now";
 
 /// Returns the ref of a branch name; none where it is no branch's.
 pub fn branch_ref(store: &Store, short: &str) -> Result<Option<String>, Error> {
@@ -58,7 +62,7 @@ pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
 pub fn switch(store: &Store, from: Oid, to: Oid) -> Result<(), Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
-    let taken = untracked_in_the_way(store, &root, from, to)?;
+    let taken = untracked_in_the_way(&git, &root, from, to)?;
     if !taken.is_empty() {
         return Err(Error::Untracked(taken));
     }
@@ -68,9 +72,35 @@ pub fn switch(store: &Store, from: Oid, to: Oid) -> Result<(), Error> {
     Ok(())
 }
 
+/// Fails as [`switch`] would, and changes nothing. The trees may be known to `scratch` alone.
+pub fn may_switch(store: &Store, scratch: &Scratch, from: Oid, to: Oid) -> Result<(), Error> {
+    let root = store.work_dir().ok_or(Error::Bare)?;
+    let index = copy_of_index(store, scratch.folder()).map_err(Error::Index)?;
+    // A split index would be written beside the user's own.
+    let git =
+        || scratch.seen_by(store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false"));
+    let taken = untracked_in_the_way(&git, &root, from, to)?;
+    if !taken.is_empty() {
+        return Err(Error::Untracked(taken));
+    }
+    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run()?;
+    Ok(())
+}
+
+/// Copies the user's index, if there is one, and keeps its time: by that, git tells entries that were written in the same moment.
+pub(super) fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
+    let (from, to) = (store.git_dir().join("index"), folder.join(COPY));
+    match std::fs::copy(&from, &to) {
+        Ok(_) => std::fs::File::options().write(true).open(&to)?.set_modified(std::fs::metadata(&from)?.modified()?)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(to)
+}
+
 /// Returns the files that git would write over without a word, because they are ignored.
-fn untracked_in_the_way(store: &Store, root: &Path, from: Oid, to: Oid) -> Result<Vec<PathBuf>, Error> {
-    let git = || store.git().work_tree(root);
+fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) -> Result<Vec<PathBuf>, Error> {
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A"]);
     let added = call.args([from.to_string(), to.to_string()]).run()?;
     let added: Vec<PathBuf> = paths(&added).collect();
@@ -91,7 +121,8 @@ fn untracked_in_the_way(store: &Store, root: &Path, from: Oid, to: Oid) -> Resul
     Ok(taken)
 }
 
-fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+/// Reads a list of paths that git printed.
+pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| {
         #[cfg(unix)]
@@ -114,6 +145,9 @@ pub enum Error {
     /// Files that git does not track are where new ones would go.
     #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
     Untracked(Vec<PathBuf>),
+    /// The index could not be copied.
+    #[error("the index could not be copied")]
+    Index(#[source] std::io::Error),
     /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),

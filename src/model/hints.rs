@@ -1,7 +1,7 @@
 //! Every hint: what a person may do next, most of them a command that can be pasted.
 //!
 //! What stands between braces is quoted for a shell ([`quoted`]): names come from whoever wrote a plan, and one that is pasted must
-//! not run a command of its own. Words in capitals are for the reader to replace. Only this file makes a [`Hint`].
+//! not run a command of its own. Words in capitals are for the reader to replace. Only this file, with those below it, makes a [`Hint`].
 
 use std::fmt;
 use std::path::Path;
@@ -191,27 +191,8 @@ hints! {
     name_there(name) => "use the name that is there: {name}";
 }
 
-// How products get into the repository.
-hints! {
-    /// The commit that a run stands on is not here.
-    fetch_base(base) => "git fetch origin {base}";
-    /// There is no commit to stand on.
-    first_commit() => "git commit --allow-empty -m 'Start'";
-    /// Which branch is meant cannot be told.
-    branch() => "say which branch: --branch NAME";
-    /// The branch is checked out elsewhere.
-    apply_there(place) => "run `git handoff apply` without --branch in {place}";
-    /// Changes are in the way of what is applied.
-    stash_or_branch() => "git stash --include-untracked   # or apply onto a branch: --branch NAME";
-    /// Changes are in the way of what is checked out.
-    stash() => "git stash --include-untracked";
-    /// The work tree stands on another commit.
-    switch(base) => "git switch --detach {base}";
-    /// Git does not know who commits.
-    identity() => "git config user.name 'Your Name' && git config user.email you@example.com";
-    /// An object may be at the remote of a partial clone.
-    fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
-}
+mod products;
+pub use products::*;
 
 // How threads are handed over.
 hints! {

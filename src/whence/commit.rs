@@ -21,6 +21,8 @@ pub(super) struct Commit {
     pub(super) subject: String,
     /// What its message says it was made of: a hint, and never evidence.
     pub(super) claims: Vec<Claim>,
+    /// The items whose conflicts its author resolved, as its message says: no claim that it is what they handed over.
+    pub(super) resolved: Vec<String>,
 }
 
 /// One item that a message names, as `apply` writes it.
@@ -54,6 +56,7 @@ impl Commit {
             author,
             subject: message.lines().next().unwrap_or_default().to_owned(),
             claims: claims(&message),
+            resolved: resolved(&message),
         })
     }
 }
@@ -88,6 +91,13 @@ fn claims(message: &str) -> Vec<Claim> {
         }
     }
     once
+}
+
+/// Reads which items a message says conflicts were resolved of: `<run>/<item>`, without the digest of the patch.
+fn resolved(message: &str) -> Vec<String> {
+    let lines = message.lines().filter_map(|line| line.trim().split_once(':'));
+    let named = lines.filter(|(key, _)| key.trim_end().eq_ignore_ascii_case(apply::RESOLVED));
+    named.filter_map(|(_, value)| value.split_whitespace().next().map(str::to_owned)).collect()
 }
 
 #[cfg(test)]

@@ -149,6 +149,11 @@ impl<'a> Judge<'a> {
             None if case.change.is_none() => {
                 Finding::plain(case.commit, Verdict::Unclear, "it changes too much to be looked through")
             }
+            None if !case.commit.resolved.is_empty() => {
+                let items = case.commit.resolved.join(" and ");
+                let detail = format!("no item handed this over; its author says to have resolved conflicts of {items}");
+                Finding::plain(case.commit, Verdict::Person, &detail)
+            }
             None => Finding::plain(case.commit, Verdict::Person, "no item of any run here handed this over"),
         })
     }

@@ -1,0 +1,142 @@
+//! What the commits that are made say: which items they are of, and what the person has them say besides.
+
+use std::fmt::Write as _;
+
+use crate::model::name::RunId;
+
+use super::{ITEM, PRODUCT, RESOLVED, RUN, Step};
+
+/// What the names of all our trailers begin with.
+const OURS: &str = "handoff-";
+
+/// What a person has a commit say: lines of text, of which none could be read as a trailer of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message(String);
+
+impl Message {
+    /// Makes one of paragraphs; white space around lines, and more than one empty line, is taken out as git does it.
+    pub fn new<S: AsRef<str>>(paragraphs: &[S]) -> Result<Self, Error> {
+        let text = paragraphs.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("\n\n");
+        let text = stripped(&text);
+        if text.is_empty() {
+            return Err(Error::Empty);
+        }
+        match claims(&text).into_iter().next() {
+            Some(line) => Err(Error::Claims(line.to_owned())),
+            None => Ok(Self(text)),
+        }
+    }
+
+    /// Returns the text, which ends in no line end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Returns the message of the commit that some items share.
+pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
+    let mut trailers = String::new();
+    // What rests on a resolution is not what the item handed over: it is named in a line that nobody takes for a claim to be that.
+    for step in steps.iter().filter(|step| step.resolved) {
+        writeln!(trailers, "{RESOLVED}: {run}/{} {}", step.item, step.product)
+            .expect("writing to a string does not fail");
+    }
+    for (nth, step) in steps.iter().filter(|step| !step.resolved).enumerate() {
+        if nth == 0 {
+            writeln!(trailers, "{RUN}: {run}").expect("writing to a string does not fail");
+        }
+        writeln!(trailers, "{ITEM}: {}\n{PRODUCT}: {}", step.item, step.product)
+            .expect("writing to a string does not fail");
+    }
+    with_trailers(own.map_or_else(|| subject(run, steps), |own| own.0.clone()).as_str(), &trailers)
+}
+
+/// Returns what the first line says where nobody says anything else.
+fn subject(run: &RunId, steps: &[Step]) -> String {
+    let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
+    let patches = if steps.len() == 1 { "patch" } else { "patches" };
+    format!("{}: apply the {patches} of {run}", items.join(", "))
+}
+
+/// Puts trailers below a text, in the same block as those that it ends with, so that git reads all of them.
+fn with_trailers(text: &str, trailers: &str) -> String {
+    let last = text.rsplit_once("\n\n").map(|(_, last)| last);
+    let apart = if last.is_some_and(is_trailers) { "\n" } else { "\n\n" };
+    format!("{text}{apart}{trailers}")
+}
+
+/// Returns whether a paragraph is nothing but trailers and their further lines.
+fn is_trailers(paragraph: &str) -> bool {
+    let mut first = true;
+    paragraph.lines().all(|line| {
+        let further = !std::mem::take(&mut first) && line.starts_with([' ', '\t']);
+        further || line.split_once(": ").is_some_and(|(key, _)| is_token(key))
+    })
+}
+
+fn is_token(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Returns the lines that could be read as trailers of ours: anywhere, because they are looked for anywhere.
+pub(super) fn claims(text: &str) -> Vec<&str> {
+    let is_ours = |line: &&str| {
+        let key = line.split_once(':').map(|(key, _)| key.trim_end().to_ascii_lowercase());
+        key.is_some_and(|key| key.starts_with(OURS) && is_token(&key))
+    };
+    text.lines().map(str::trim).filter(is_ours).collect()
+}
+
+/// Takes white space out that nobody means, as `git stripspace` does.
+pub(super) fn stripped(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+/// Why something cannot be what a commit says.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing in it.
+    #[error("the message is empty")]
+    Empty,
+    /// It says of itself what only we say.
+    #[error("the message has the line {0:?}, which would be read as what this program says of the commit")]
+    Claims(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_could_be_read_as_ours_are_refused() {
+        for text in [
+            "Fix\n\nHandoff-Run: r",
+            "  handoff-item :x",
+            "Fix\n\n    HANDOFF-Anything: 1\nmore",
+            "a\r\nHandoff-Run:r\r\n",
+        ] {
+            assert!(matches!(Message::new(&[text]), Err(Error::Claims(_))), "{text}");
+        }
+        for text in
+            ["Fix: the Handoff-Run", "Handoff-Run is a trailer", "The handoff-thing of mine: x", "Reviewed-by: x"]
+        {
+            assert!(Message::new(&[text]).is_ok(), "{text}");
+        }
+        assert!(matches!(Message::new(&["", " \n\t"]), Err(Error::Empty)));
+    }
+
+    #[test]
+    fn trailers_that_a_message_ends_with_stay_trailers() {
+        let put = |text: &str| with_trailers(Message::new(&[text]).unwrap().as_str(), "Handoff-Run: r\n");
+        assert_eq!(put("Fix"), "Fix\n\nHandoff-Run: r\n");
+        assert_eq!(put("Fix: it"), "Fix: it\n\nHandoff-Run: r\n");
+        assert_eq!(put("Fix \n\n\n\nWhy\n\n"), "Fix\n\nWhy\n\nHandoff-Run: r\n");
+        assert_eq!(
+            put("Fix\n\nSigned-off-by: A\n B\nAcked-by: C"),
+            "Fix\n\nSigned-off-by: A\n B\nAcked-by: C\nHandoff-Run: r\n"
+        );
+        assert_eq!(put("Fix\n\nSigned-off-by: A\nnot one"), "Fix\n\nSigned-off-by: A\nnot one\n\nHandoff-Run: r\n");
+    }
+}

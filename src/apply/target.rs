@@ -1,0 +1,194 @@
+//! Where the changes go, and how they get there.
+
+use std::ops::Range;
+
+use crate::git::hook::Hooks;
+use crate::git::merge::{self, Scratch};
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::git::work_tree;
+use crate::model::digest::Oid;
+use crate::model::name::RunId;
+
+use super::hooked::Hooked;
+use super::message::{self, Message};
+use super::{Applied, Change, Error, Onto, Planned, Request, Step};
+
+/// The place that the changes go to, as it was when it was looked at.
+pub(super) enum Target {
+    Branch { name: String, tip: Option<Oid> },
+    WorkTree { head: Oid, branch: Option<String>, commit: bool },
+}
+
+/// That place, and the commit that they are put onto.
+pub(super) struct Found {
+    pub(super) onto: Oid,
+    target: Target,
+}
+
+impl Target {
+    /// Looks at the place.
+    pub(super) fn find(store: &Store, onto: &Onto, base: Oid) -> Result<Found, Error> {
+        match onto {
+            Onto::Branch(short) => {
+                let name = work_tree::branch_ref(store, short)?.ok_or_else(|| Error::BadBranch(short.clone()))?;
+                if let Some(place) = work_tree::checked_out(store, &name)? {
+                    return Err(Error::CheckedOut(short.clone(), place));
+                }
+                let tip = refs::read(store, &name)?;
+                Ok(Found { onto: tip.unwrap_or(base), target: Self::Branch { name, tip } })
+            }
+            Onto::WorkTree { commit } => {
+                if store.work_dir().is_none() {
+                    return Err(Error::Bare);
+                }
+                let (head, branch) = work_tree::head(store)?.ok_or(Error::Unborn)?;
+                Ok(Found { onto: head, target: Self::WorkTree { head, branch, commit: *commit } })
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Returns whether commits are made here.
+    fn commits(&self) -> bool {
+        !matches!(self.target, Target::WorkTree { commit: false, .. })
+    }
+
+    /// Returns the commit and the branch that commits are made onto with files to look at; none elsewhere.
+    pub(super) fn head(&self) -> Option<(Oid, Option<String>)> {
+        match &self.target {
+            Target::WorkTree { head, branch, commit: true } => Some((*head, branch.clone())),
+            _ => None,
+        }
+    }
+
+    /// Refuses a message for one commit where several would be made.
+    pub(super) fn takes(&self, message: Option<&Message>, steps: &[Step]) -> Result<(), Error> {
+        let count = commits(steps).len();
+        if message.is_some() && self.commits() && count > 1 { Err(Error::Commits(count)) } else { Ok(()) }
+    }
+
+    /// Fails where [`Found::finish`] would for want of anything that can be told beforehand; changes nothing.
+    pub(super) fn rehearse(&self, store: &Store, scratch: &Scratch, applied: &mut Applied) -> Result<(), Error> {
+        let last = applied.steps.last().expect("something changed").tree;
+        if self.commits() {
+            merge::identified(store).map_err(Error::Commit)?;
+        }
+        let moved = match &self.target {
+            Target::Branch { name, tip } => {
+                if tip.is_none() {
+                    refs::may_make_branch(store, name, self.onto)?;
+                }
+                Some(name.as_str())
+            }
+            Target::WorkTree { head, branch, commit } => {
+                work_tree::may_switch(store, scratch, *head, last).map_err(Error::LocalChanges)?;
+                commit.then_some(branch.as_deref().unwrap_or("HEAD"))
+            }
+        };
+        applied.moved = moved.map(short);
+        Ok(())
+    }
+
+    /// Says what [`Found::finish`] would make of steps.
+    pub(super) fn plan(
+        &self,
+        scratch: &Scratch,
+        run: &RunId,
+        message: Option<&Message>,
+        steps: &[Step],
+    ) -> Result<Vec<Planned>, Error> {
+        let mut before = scratch.tree_of(self.onto)?;
+        let planned = commits(steps).into_iter().map(|range| {
+            let together = &steps[range];
+            let after = together.last().expect("a commit is of some item").tree;
+            let files = scratch.changes(std::mem::replace(&mut before, after), after)?;
+            let message = self.commits().then(|| message::of(run, together, message));
+            let items = together.iter().map(|step| step.item.clone()).collect();
+            let files = files.into_iter().map(|(change, path)| Change { change, path }).collect();
+            Ok(Planned { items, message, files })
+        });
+        planned.collect()
+    }
+
+    /// Makes the commits and moves what is to be moved.
+    pub(super) fn finish(
+        &self,
+        store: &Store,
+        run: &RunId,
+        request: &Request,
+        applied: &mut Applied,
+    ) -> Result<(), Error> {
+        let last = applied.steps.last().expect("something changed").tree;
+        let own = request.message.as_ref();
+        match &self.target {
+            Target::Branch { name, tip } => {
+                let tip_now = make(store, run, own, &mut applied.steps, self.onto)?;
+                store.sync()?;
+                // A crash here leaves commits that nothing points at, and the branch as it was.
+                refs::move_branch(store, name, *tip, tip_now, &reason(run))?;
+                applied.moved = Some(short(name));
+            }
+            Target::WorkTree { head, commit: false, .. } => {
+                work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
+            }
+            Target::WorkTree { head, branch, commit: true } => {
+                let name = branch.as_deref().unwrap_or("HEAD");
+                let hooks = if request.hooks { Hooks::find(store)? } else { None };
+                if let Some(hooks) = hooks {
+                    Hooked { store, hooks: &hooks, run, own, head: *head }.finish(name, applied)?;
+                } else {
+                    let tip = make(store, run, own, &mut applied.steps, *head)?;
+                    work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
+                    store.sync()?;
+                    // A crash here leaves the changes in the index, for the user to commit.
+                    if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &reason(run)) {
+                        // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
+                        let _ = work_tree::switch(store, last, *head);
+                        return Err(error.into());
+                    }
+                }
+                applied.moved = Some(short(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns what the reflog of a branch says.
+pub(super) fn reason(run: &RunId) -> String {
+    format!("handoff: apply {run}")
+}
+
+/// Returns what people call a branch.
+pub(super) fn short(name: &str) -> String {
+    name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
+}
+
+/// Returns which steps share a commit, for each commit that is made.
+///
+/// An item whose result has no place of its own on the target shares the commit of the one after it; what changed nothing has none.
+pub(super) fn commits(steps: &[Step]) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let mut first = 0;
+    for (last, step) in steps.iter().enumerate().filter(|(_, step)| !step.folded) {
+        if step.changed {
+            all.push(first..last + 1);
+        }
+        first = last + 1;
+    }
+    all
+}
+
+/// Makes the commits; returns the last.
+fn make(store: &Store, run: &RunId, own: Option<&Message>, steps: &mut [Step], onto: Oid) -> Result<Oid, Error> {
+    let mut tip = onto;
+    for range in commits(steps) {
+        let together = &mut steps[range];
+        let tree = together.last().expect("a commit is of some item").tree;
+        tip = merge::commit(store, tree, tip, &message::of(run, together, own)).map_err(Error::Commit)?;
+        together.iter_mut().for_each(|step| step.commit = Some(tip));
+    }
+    Ok(tip)
+}

@@ -1,0 +1,54 @@
+//! What applying a run can fail of.
+
+use git_handoff::apply::{Error, threeway, underway};
+use git_handoff::git::{hook, program, refs};
+use git_handoff::model::hints;
+
+use super::Failure;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::of("apply", &error);
+        match &error {
+            Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
+            Error::NoPatch(_) => Self { code: "no-patch", ..failure },
+            Error::Red(_) => Self { code: "red", ..failure }.hint(hints::allow_red()),
+            Error::NotDone(..) => Self { code: "not-done", ..failure },
+            Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
+            Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
+            Error::CheckedOut(_, place) => Self { code: "checked-out", ..failure }.hint(hints::apply_there(place)),
+            Error::Bare => Self { code: "bare", ..failure }.hint(hints::branch()),
+            Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::branch()),
+            Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
+            Error::Hook(hook::Error::Refused { .. }) => Self { code: "hook", ..failure }.hint(hints::no_verify()),
+            Error::HookIndex(_) | Error::HookTrailers => {
+                Self { code: "hook-changed", ..failure }.hint(hints::no_verify())
+            }
+            Error::OwnHooks(_) => Self { code: "own-hooks", ..failure }.hint(hints::no_verify()),
+            Error::ThreeWay(inner) => {
+                let code = match inner {
+                    threeway::Error::Staged => {
+                        return Self { code: "staged", ..failure }.hint(hints::stash());
+                    }
+                    threeway::Error::Unmerged(_) => return Self { code: "unmerged", ..failure }.hint(hints::resolve()),
+                    threeway::Error::Modified(_) => "local-changes",
+                    threeway::Error::Moved => "moved",
+                    threeway::Error::Nothing => return Self { code: "nothing-underway", ..failure },
+                    threeway::Error::Aborting | threeway::Error::Half(_) => "underway",
+                };
+                Self { code, ..failure }.hint(hints::give_up())
+            }
+            Error::Underway(underway::Error::Underway(_)) => {
+                Self { code: "underway", ..failure }.hint(hints::resolve())
+            }
+            Error::Commits(_) => Self { code: "several-commits", ..failure }.hint(hints::one_item()),
+            Error::Message(_) => Self { code: "bad-message", ..failure },
+            Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
+                failure.hint(hints::identity())
+            }
+            Error::Ref(refs::Error::LostRace(_)) => failure.race(),
+            Error::Ref(refs::Error::Locked { .. }) => failure.locked(),
+            _ => failure,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Puts index and work tree back as they were before files were changed in them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::program::{self, Git};
+use super::store::Store;
+use super::work_tree::paths;
+use crate::model::digest::Oid;
+
+/// What stood in the index, and in which of its files the person had changes.
+pub struct Before {
+    store: Store,
+    root: PathBuf,
+    index: String,
+    staged: BTreeSet<PathBuf>,
+}
+
+impl Before {
+    /// Looks at the index, which holds all of a commit but for what the person has staged.
+    pub fn look(store: &Store, head: Oid) -> Result<Self, Error> {
+        let root = store.work_dir().ok_or(Error::Bare)?;
+        let index = store.git().work_tree(&root).arg("write-tree").line()?;
+        let mut before = Self { store: store.clone(), root, index, staged: BTreeSet::new() };
+        before.staged = before.differing(&head.to_string())?;
+        Ok(before)
+    }
+
+    /// Returns what there is to put back, where the index held a commit and nothing else.
+    pub fn at(store: &Store, head: Oid) -> Result<Self, Error> {
+        let root = store.work_dir().ok_or(Error::Bare)?;
+        Ok(Self { store: store.clone(), root, index: head.to_string(), staged: BTreeSet::new() })
+    }
+
+    /// Returns whether the person has anything staged.
+    pub fn is_staged(&self) -> bool {
+        !self.staged.is_empty()
+    }
+
+    /// Returns the paths in which two trees differ.
+    pub fn between(&self, from: Oid, to: Oid) -> Result<BTreeSet<PathBuf>, Error> {
+        let call = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
+        let listed = call.args([from.to_string(), to.to_string()]).run()?;
+        Ok(paths(&listed).collect())
+    }
+
+    /// Returns the tracked files that are neither as they were nor as in another tree.
+    pub fn neither(&self, other: Oid) -> Result<BTreeSet<PathBuf>, Error> {
+        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        let differing = |tree: &str| -> Result<BTreeSet<PathBuf>, Error> {
+            let listed = self.git().args(["diff-index", "-z", "--no-renames", "--name-only", tree]).run()?;
+            Ok(paths(&listed).collect())
+        };
+        Ok(differing(&self.index)?.intersection(&differing(&other.to_string())?).cloned().collect())
+    }
+
+    /// Puts files back that were as they are in the index when they were changed; whatever was done to them since is lost.
+    ///
+    /// What the person had staged before in just the form that it would be given was not touched, and is not.
+    pub fn put_back(&self, touched: &BTreeSet<PathBuf>) -> Result<(), Error> {
+        let differing = self.differing(&self.index)?;
+        let again = |path: &&PathBuf| !self.staged.contains(*path) || differing.contains(*path);
+        let again: BTreeSet<PathBuf> = touched.iter().filter(again).cloned().collect();
+        let held = self.reset_index(&again)?;
+        for path in again.difference(&held) {
+            remove(&self.root, path).map_err(|error| Error::Remove(path.clone(), error))?;
+        }
+        let call = self.git().args(["checkout-index", "--force", "--index", "-q", "-z", "--stdin"]);
+        if !held.is_empty() {
+            call.input(listed(&held)).run()?;
+        }
+        Ok(())
+    }
+
+    /// Puts the index back whatever was staged since, and leaves the files.
+    pub fn unstage(&self) -> Result<(), Error> {
+        self.reset_index(&self.differing(&self.index)?)?;
+        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        Ok(())
+    }
+
+    /// Makes the index say of some files what it said; returns those that it held.
+    fn reset_index(&self, files: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
+        let mut held = BTreeSet::new();
+        if files.is_empty() {
+            return Ok(held);
+        }
+        // A file may stand where there is a folder now: what is not to be there goes first.
+        let nothing = "0".repeat(self.index.len());
+        let mut told = Vec::new();
+        for file in files {
+            told.extend_from_slice(format!("0 {nothing}\t").as_bytes());
+            told.extend_from_slice(file.as_os_str().as_encoded_bytes());
+            told.push(0);
+        }
+        let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", &self.index]).run()?;
+        for entry in all.split(|byte| *byte == 0) {
+            let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
+            if let Some(path) = paths(path).find(|path| files.contains(path)) {
+                told.extend_from_slice(entry);
+                told.push(0);
+                held.insert(path);
+            }
+        }
+        self.git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
+        Ok(held)
+    }
+
+    /// Returns the paths in which the index differs from a tree.
+    fn differing(&self, tree: &str) -> Result<BTreeSet<PathBuf>, Error> {
+        let call = self.git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", tree]);
+        Ok(paths(&call.run()?).collect())
+    }
+
+    fn git(&self) -> Git {
+        self.store.git().work_tree(&self.root)
+    }
+}
+
+/// Lists paths as git reads them.
+fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
+    files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
+}
+
+/// Removes a file of the work tree, and the folders that it leaves empty; what lies behind a link is no file of the work tree.
+fn remove(root: &Path, path: &Path) -> io::Result<()> {
+    let folders = || path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    let is_folder = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
+    if !folders().all(is_folder) || is_folder(path) {
+        return Ok(());
+    }
+    match fs::remove_file(root.join(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // The first that is not empty ends it.
+    folders().try_for_each(|folder| fs::remove_dir(root.join(folder))).unwrap_or_default();
+    Ok(())
+}
+
+/// Returns which of some files have changes that are not in the index.
+pub fn modified(store: &Store, among: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
+    let root = store.work_dir().ok_or(Error::Bare)?;
+    let git = || store.git().work_tree(&root);
+    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+    Ok(paths(&listed).filter(|path| among.contains(path)).collect())
+}
+
+/// Why index and work tree are not as they were.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no work tree.
+    #[error("there is no work tree")]
+    Bare,
+    /// A file could not be removed.
+    #[error("{0:?} could not be removed")]
+    Remove(PathBuf, #[source] io::Error),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] program::Error),
+}

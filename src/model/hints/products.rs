@@ -1,0 +1,34 @@
+//! Hints about how products get into the repository.
+
+use std::fmt;
+
+use super::{Hint, quoted};
+
+hints! {
+    /// The commit that a run stands on is not here.
+    fetch_base(base) => "git fetch origin {base}";
+    /// There is no commit to stand on.
+    first_commit() => "git commit --allow-empty -m 'Start'";
+    /// Which branch is meant cannot be told.
+    branch() => "say which branch: --branch NAME";
+    /// What is applied would be several commits, and there is one message.
+    one_item() => "git handoff apply RUN/ITEM --commit -m MESSAGE   # one item after the other";
+    /// A hook is in the way of a commit.
+    no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
+    /// Conflicts are to be resolved before anything else is applied.
+    resolve() => "edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort";
+    /// What was begun can only be given up.
+    give_up() => "git handoff apply --abort";
+    /// The branch is checked out elsewhere.
+    apply_there(place) => "run `git handoff apply` without --branch in {place}";
+    /// Changes are in the way of what is applied.
+    stash_or_branch() => "git stash --include-untracked   # or apply onto a branch: --branch NAME";
+    /// Changes are in the way of what is checked out.
+    stash() => "git stash --include-untracked";
+    /// The work tree stands on another commit.
+    switch(base) => "git switch --detach {base}";
+    /// Git does not know who commits.
+    identity() => "git config user.name 'Your Name' && git config user.email you@example.com";
+    /// An object may be at the remote of a partial clone.
+    fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
+}

@@ -1,0 +1,135 @@
+//! What apply would do: said, not done, and refused where the real one is.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::json;
+
+use super::{BUILD, EDIT};
+use crate::common::place::Place;
+
+/// What says of two states of the repository how they differ.
+fn differing(a: &Files, b: &Files) -> Vec<String> {
+    let paths: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    paths.into_iter().filter(|path| a.get(*path) != b.get(*path)).cloned().collect()
+}
+
+type Files = BTreeMap<String, (SystemTime, Vec<u8>)>;
+
+/// Everything in the repository and its work tree, but for what verifying keeps for itself.
+fn everything(place: &Place) -> Files {
+    let mut files = Files::new();
+    walk(&place.root(), &mut files);
+    files.retain(|path, _| !path.contains(".git/handoff/"));
+    files
+}
+
+fn walk(folder: &Path, files: &mut Files) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, meta) = (entry.path(), entry.metadata().unwrap());
+        if meta.is_dir() {
+            walk(&path, files);
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            let name = path.to_str().unwrap().to_owned();
+            // git gives an object the present time that is to be written and is there already.
+            let time = if name.contains("/objects/") { SystemTime::UNIX_EPOCH } else { meta.modified().unwrap() };
+            files.insert(name, (time, bytes));
+        }
+    }
+}
+
+#[test]
+fn what_would_be_done_is_said_and_nothing_is() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
+    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    place.write("other.txt", "staged\n");
+    place.git(&["add", "other.txt"]);
+    let before = everything(&place);
+    let (code, stdout, stderr) = place.handoff(&["apply", "r", "--commit", "--dry-run"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(
+        stdout,
+        "edit: would be applied\nbuild: would be applied\n\
+         would commit onto main: edit: apply the patch of r\n  M main.txt\n\
+         would commit onto main: build: apply the patch of r\n  M main.txt\n  A new.txt\n"
+    );
+    let (code, answer) = place.answer(&["apply", "r", "-n", "--branch", "result"]);
+    assert_eq!((code, &answer["branch"], &answer["commits"]), (0, &json!("result"), &json!([])), "{answer}");
+    assert_eq!(answer["planned"][1]["files"][1], json!({ "change": "A", "path": "new.txt" }));
+    let said = answer["planned"][1]["message"].as_str().unwrap().to_owned();
+    let (code, stdout, _) = place.handoff(&["apply", "r/edit", "--dry-run"]);
+    assert_eq!((code, stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
+    assert_eq!(differing(&before, &everything(&place)), [""; 0]);
+    // The real ones do what was said.
+    place.handoff(&["apply", "r", "--branch", "result"]);
+    assert_eq!(place.git(&["log", "-1", "--format=%B", "result"]).trim(), said.trim());
+    place.handoff(&["apply", "r", "--commit"]);
+    assert_eq!(place.git(&["diff", "--name-status", "HEAD~", "HEAD"]), "M\tmain.txt\nA\tnew.txt\n");
+    let (code, stdout, _) = place.handoff(&["apply", "r", "--commit", "-n"]);
+    assert_eq!((code, stdout.as_str()), (0, "edit: is there already\nbuild: is there already\n"));
+}
+
+#[test]
+fn what_would_be_refused_is_refused_with_the_same_words() {
+    let place = Place::new();
+    let other = ("other", "sed -i s/two/zwei/ main.txt", None);
+    place.done("r", &[EDIT, other, ("add", "echo new > new.txt", None)]);
+    place.git(&["branch", "taken"]);
+    place.write(".git/info/exclude", "new.txt\n");
+    place.write("new.txt", "precious\n");
+    place.write("main.txt", "mine\n");
+    for arguments in [
+        &["apply", "r", "--commit"][..],
+        &["apply", "r/edit"],
+        &["apply", "r/add"],
+        &["apply", "r/edit", "--branch", "main"],
+        &["apply", "r/edit", "--branch", "taken/away"],
+        &["apply", "r/nowhere"],
+    ] {
+        let before = everything(&place);
+        let dry = place.handoff(&[arguments, &["--dry-run", "--json"]].concat());
+        assert_eq!(differing(&before, &everything(&place)), [""; 0], "{arguments:?}");
+        let real = place.handoff(&[arguments, &["--json"]].concat());
+        assert_eq!((dry.0, real.0), (1, 1), "{arguments:?}: {dry:?} {real:?}");
+        let code =
+            |stderr: &str| serde_json::from_str::<serde_json::Value>(stderr).map(|error| error["code"].clone()).ok();
+        assert_eq!(code(&dry.2), code(&real.2), "{arguments:?}");
+        let conflicts =
+            |stdout: &str| serde_json::from_str::<serde_json::Value>(stdout).map(|v| v["conflicts"].clone()).ok();
+        assert_eq!(conflicts(&dry.1), conflicts(&real.1), "{arguments:?}");
+    }
+    let (_, stdout, stderr) = place.handoff(&["apply", "r", "-n"]);
+    assert!(stdout.contains("conflict: other: main.txt") && stderr.contains("nothing would be changed"), "{stderr}");
+}
+
+#[test]
+fn who_is_nobody_to_git_is_told_beforehand() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    place.git(&["config", "user.useConfigOnly", "true"]);
+    std::fs::write(place.home().join(".gitconfig"), "[handoff]\n\tsandbox = none\n").unwrap();
+    let dry = place.handoff(&["apply", "r", "--commit", "-n"]);
+    let real = place.handoff(&["apply", "r", "--commit"]);
+    assert_eq!((dry.0, real.0), (1, 1), "{dry:?} {real:?}");
+    assert!(dry.2.contains("git config user.name"), "{}", dry.2);
+}
+
+#[test]
+fn a_file_that_was_written_in_the_moment_of_the_index_is_looked_into() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    // Of the same size, and of the same time as the index: only its bytes tell that it was changed.
+    place.git(&["update-index", "--refresh"]);
+    let index = place.root().join(".git/index");
+    place.write("main.txt", "one\nTOW\nthree\nfour\nfive\n");
+    let now = std::fs::metadata(&index).unwrap().modified().unwrap();
+    std::fs::File::options().write(true).open(place.root().join("main.txt")).unwrap().set_modified(now).unwrap();
+    let (code, _, stderr) = place.handoff(&["apply", "r", "-n"]);
+    assert!(code == 1 && stderr.contains("local changes"), "{stderr}");
+}

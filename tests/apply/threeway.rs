@@ -1,0 +1,356 @@
+//! Items that conflict, resolved by a person: what is written, what goes on, what is undone, and what is left when it is killed.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{BUILD, EDIT};
+use crate::common::place::Place;
+
+const APPLY: [&str; 4] = ["apply", "r", "--commit", "--3way"];
+
+/// Beside `edit`, which conflicts with `HEAD`, and `build`, which builds on it: an item before and one after them.
+fn ready() -> Place {
+    let place = Place::new();
+    let first = ("a-first", "echo first > first.txt", None);
+    place.done("r", &[first, EDIT, BUILD, ("later", "echo later > later.txt", None)]);
+    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\nsix\n");
+    place.write("other.txt", "other\n");
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    // Of no concern to any item.
+    place.write("other.txt", "changed\n");
+    place.write("mine.txt", "mine\n");
+    place
+}
+
+/// What is in the index, in the files and on the branch.
+fn state(place: &Place) -> String {
+    let mut state = String::new();
+    for arguments in [
+        &["status", "--porcelain=v2", "--branch", "--untracked-files=all"][..],
+        &["ls-files", "-s"],
+        &["diff", "HEAD"],
+        &["for-each-ref"],
+    ] {
+        state += &place.git(arguments);
+    }
+    place.git(&["fsck", "--strict"]);
+    assert!(!place.root().join(".git/handoff-apply.json").exists());
+    assert!(!place.root().join(".git/HANDOFF_HEAD").exists());
+    state
+}
+
+fn code(place: &Place, arguments: &[&str]) -> (i32, String) {
+    let (exit, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+    let last = stderr.lines().last().unwrap_or_default();
+    let error: Value = serde_json::from_str(last).unwrap_or_else(|_| panic!("{arguments:?}: {stderr}"));
+    (exit, error["code"].as_str().unwrap().to_owned())
+}
+
+fn subjects(place: &Place) -> String {
+    place.git(&["log", "--format=%s"]).replace(": apply the patch of r", "").replace('\n', " ")
+}
+
+#[test]
+fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
+    let place = ready();
+    let (exit, stdout, stderr) = place.handoff(&APPLY);
+    assert_eq!(exit, 1, "{stdout}{stderr}");
+    assert!(stdout.contains("conflict: edit: main.txt") && stderr.contains("--continue"), "{stdout}{stderr}");
+    assert_eq!(subjects(&place), "a-first Go on Start ");
+    assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
+    assert_eq!(
+        place.read("main.txt"),
+        "one\n<<<<<<< HEAD\nzwei\n=======\nTWO\n>>>>>>> HANDOFF_HEAD\nthree\nfour\nfive\nsix\n"
+    );
+    assert_eq!(place.git(&["show", ":1:main.txt"]), "one\ntwo\nthree\nfour\nfive\n");
+    assert_eq!(place.git(&["show", ":3:main.txt"]), "one\nTWO\nthree\nfour\nfive\n");
+    // Nothing else begins, and nothing is committed with what is unresolved.
+    for other in [&APPLY[..], &["apply", "r", "--branch", "x"], &["apply", "r", "--dry-run"]] {
+        assert_eq!(code(&place, other), (1, "underway".to_owned()));
+    }
+    assert_eq!(code(&place, &["apply", "--continue"]), (1, "unmerged".to_owned()));
+
+    place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+    place.git(&["add", "main.txt"]);
+    let (exit, answer) = place.answer(&["apply", "--continue"]);
+    // The next one rewrites that line as well.
+    assert_eq!(
+        (exit, &answer["stopped"], &answer["conflicts"][0]["item"]),
+        (1, &json!(true), &json!("build")),
+        "{answer}"
+    );
+    assert_eq!((&answer["items"][0]["item"], &answer["items"][0]["resolved"]), (&json!("edit"), &json!(true)));
+    assert_eq!(subjects(&place), "edit a-first Go on Start ");
+    assert!(place.read("main.txt").contains("TWO and zwei\n=======\n2\n"), "{}", place.read("main.txt"));
+    place.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
+    place.git(&["add", "main.txt"]);
+    let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
+    assert_eq!(exit, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("build: committed as") && stdout.contains("resolved by hand"), "{stdout}");
+    assert_eq!(subjects(&place), "later build edit a-first Go on Start ");
+    assert_eq!(place.git(&["status", "--porcelain"]), " M other.txt\n?? mine.txt\n");
+    assert_eq!(place.read("new.txt"), "new\n");
+    state(&place);
+
+    // Only what items handed over is said to be theirs.
+    let product = answer["items"][0]["product"].as_str().unwrap();
+    let said = place.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
+    assert_eq!(said.trim(), format!("Handoff-Resolved: r/edit {product}"));
+    let (_, whence) = place.answer(&["whence", "HEAD~4..HEAD"]);
+    let verdicts: Vec<&str> =
+        whence["commits"].as_array().unwrap().iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["product", "person", "person", "product"], "{whence}");
+    let detail = whence["commits"][1]["detail"].as_str().unwrap();
+    assert!(detail.contains("conflicts of r/edit"), "{detail}");
+    let (exit, stdout, _) = place.handoff(&["verify", "--commits", "HEAD~4..HEAD"]);
+    assert_eq!(exit, 0, "{stdout}");
+    assert_eq!(code(&place, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
+}
+
+#[test]
+fn giving_up_goes_back_exactly_to_where_it_stood() {
+    let place = ready();
+    let before = state(&place);
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&place), before);
+    // After a resolution, with more of the person's work in the index than there was.
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    place.write("main.txt", "resolved\n");
+    place.git(&["add", "."]);
+    place.git(&["rm", "--quiet", "--cached", "first.txt"]);
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&place), before);
+    assert_eq!(code(&place, &["apply", "--abort"]), (1, "nothing-underway".to_owned()));
+    // After the second conflict, with a commit that rests on the first.
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    place.write("main.txt", "resolved\n");
+    place.git(&["add", "main.txt"]);
+    assert_eq!(place.handoff(&["apply", "--continue"]).0, 1);
+    let (exit, answer) = place.answer(&["apply", "--abort"]);
+    assert_eq!((exit, &answer["aborted"], &answer["applied"]), (0, &json!(true), &json!(false)));
+    assert_eq!(state(&place), before);
+    assert!(place.git(&["reflog", "-1"]).contains("given up"));
+}
+
+#[test]
+fn conflicts_of_every_kind_are_undone() {
+    let place = Place::new();
+    for (path, text) in [("gone.txt", "g\n"), ("kept.txt", "k\n"), ("bin", "\0a"), ("sp *?.txt", "s\n")] {
+        place.write(path, text);
+    }
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "More"]);
+    let script = r"echo theirs > gone.txt; rm kept.txt; printf '\000b' > bin; echo theirs > 'sp *?.txt'; echo t > both.txt; mkdir folder; echo t > folder/x";
+    place.done("r", &[("all", script, None)]);
+    place.git(&["rm", "--quiet", "gone.txt"]);
+    for (path, text) in
+        [("kept.txt", "ours\n"), ("bin", "\0c"), ("sp *?.txt", "o\n"), ("both.txt", "o\n"), ("folder", "file\n")]
+    {
+        place.write(path, text);
+    }
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "Ours"]);
+    let before = state(&place);
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    let unmerged = place.git(&["diff", "--name-only", "--diff-filter=U"]);
+    for path in ["gone.txt", "kept.txt", "bin", "both.txt", "sp *?.txt"] {
+        assert!(unmerged.contains(path), "{unmerged}");
+    }
+    let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+    assert_eq!(exit, 0, "{stderr}");
+    assert_eq!(state(&place), before);
+    // Taking ours of everything leaves nothing to commit.
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    place.git(&["reset", "--quiet", "--hard"]);
+    let (exit, answer) = place.answer(&["apply", "--continue"]);
+    assert_eq!((exit, &answer["items"][0]["changed"], &answer["commits"]), (0, &json!(false), &json!([])), "{answer}");
+    assert_eq!(state(&place), before);
+}
+
+#[test]
+fn what_stands_in_the_way_is_told_before_anything_is_done() {
+    let place = ready();
+    place.git(&["add", "mine.txt"]);
+    let before = state(&place);
+    assert_eq!(code(&place, &APPLY), (1, "staged".to_owned()));
+    assert_eq!(state(&place), before);
+    place.git(&["reset", "--quiet"]);
+    // An item that conflicts, and one that fits: what changed before is undone.
+    for path in ["main.txt", "first.txt"] {
+        place.write(path, "mine\n");
+        let before = state(&place);
+        assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()), "{path}");
+        assert_eq!(state(&place), before, "{path}");
+    }
+    std::fs::remove_file(place.root().join("first.txt")).unwrap();
+    place.git(&["checkout", "--quiet", "main.txt"]);
+    assert_eq!(code(&place, &[&APPLY[..], &["-m", "All"]].concat()), (1, "several-commits".to_owned()));
+    for wrong in
+        [&["apply", "r", "--3way"][..], &["apply", "r", "--commit", "--3way", "-n"], &["apply", "r", "--continue"]]
+    {
+        assert_eq!(code(&place, wrong), (2, "usage".to_owned()));
+    }
+    // What is there without a conflict needs no person.
+    assert_eq!(place.handoff(&["apply", "r/later", "--commit", "--3way", "-m", "Later"]).0, 0);
+    assert!(subjects(&place).starts_with("Later Go on"));
+}
+
+#[test]
+fn a_message_and_hooks_are_for_what_is_resolved_as_well() {
+    let place = ready();
+    let hook = place.root().join(".git/hooks/pre-commit");
+    std::fs::write(&hook, "#!/bin/sh\n! git grep --cached -q zwei -- main.txt\n").unwrap();
+    std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(place.handoff(&["apply", "r/edit", "--commit", "--3way", "-m", "By hand"]).0, 1);
+    place.write("main.txt", "one\nzwei, TWO\nthree\nfour\nfive\nsix\n");
+    place.git(&["add", "main.txt"]);
+    // The hook refuses, and the resolution stays.
+    for _ in 0..2 {
+        assert_eq!(code(&place, &["apply", "--continue"]), (1, "hook".to_owned()));
+    }
+    assert_eq!(place.git(&["status", "--porcelain"]), "M  main.txt\n M other.txt\n?? mine.txt\n");
+    assert_eq!(place.handoff(&["apply", "--continue", "--no-verify"]).0, 0);
+    assert_eq!(subjects(&place), "By hand Go on Start ");
+    assert!(place.git(&["log", "-1", "--format=%B"]).contains("\n\nHandoff-Resolved: r/edit sha256:"));
+}
+
+#[test]
+fn a_head_that_was_moved_meanwhile_is_left_where_it_is() {
+    let place = ready();
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    place.write("main.txt", "resolved\n");
+    place.git(&["commit", "--quiet", "-m", "By hand", "-a"]);
+    assert_eq!(code(&place, &["apply", "--continue"]), (1, "moved".to_owned()));
+    let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+    assert!(exit == 0 && stderr.contains("stays there"), "{stderr}");
+    assert_eq!(subjects(&place), "By hand a-first Go on Start ");
+    state(&place);
+}
+
+#[test]
+fn a_linked_work_tree_has_its_own() {
+    let place = ready();
+    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
+    let linked = place.root().with_file_name("linked");
+    assert_eq!(place.handoff_in(&linked, &APPLY).0, 1);
+    assert_eq!(code(&place, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
+    assert_eq!(place.handoff_in(&linked, &["apply", "--abort"]).0, 0);
+    assert_eq!(place.git(&["log", "-1", "--format=%s", "side"]), "Go on\n");
+}
+
+/// Runs the built binary so that it is killed at its nth call of git, before or after that; returns whether it came so far.
+fn killed(place: &Place, arguments: &[&str], nth: usize, before: bool) -> bool {
+    let bin = place.home().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let real = Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
+    let real = String::from_utf8(real).unwrap();
+    let (kill, run) = ("kill -9 $PPID", format!("{} \"$@\"", real.trim()));
+    let hit = if before { kill.to_owned() } else { format!("{run}\n{kill}") };
+    let script = format!(
+        "#!/bin/sh\nn=$(cat \"$HOME/calls\")\nn=$((n+1))\necho $n > \"$HOME/calls\"\n\
+         if [ $n = {nth} ]; then\n{hit}\nexit 1\nfi\nexec {run}\n"
+    );
+    std::fs::write(bin.join("git"), script).unwrap();
+    std::fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(place.home().join("calls"), "0").unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_git-handoff"));
+    command.args(arguments).current_dir(place.root()).env_clear();
+    let output = command.env("PATH", path).env("HOME", place.home()).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+    output.status.code().is_none()
+}
+
+fn underway(place: &Place) -> bool {
+    place.root().join(".git/handoff-apply.json").exists()
+}
+
+#[test]
+fn whenever_it_is_killed_it_can_be_given_up() {
+    let place = ready();
+    let before = state(&place);
+    let mut rounds = 0;
+    for nth in (1..).step_by(2) {
+        if !killed(&place, &APPLY, nth, nth % 4 == 1) {
+            break;
+        }
+        rounds += 1;
+        if underway(&place) {
+            let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+            assert_eq!(exit, 0, "{nth}: {stderr}");
+        }
+        assert_eq!(state(&place), before, "{nth}");
+    }
+    assert!(rounds > 20, "{rounds}");
+    // It stopped for the conflict in the last round; giving up may be killed as well.
+    for nth in 1.. {
+        if !killed(&place, &["apply", "--abort"], nth, nth % 2 == 0) {
+            break;
+        }
+        if !underway(&place) {
+            break;
+        }
+    }
+    if underway(&place) {
+        assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    }
+    assert_eq!(state(&place), before);
+}
+
+#[test]
+fn whenever_it_is_killed_it_can_go_on() {
+    let place = ready();
+    let start = place.git(&["rev-parse", "HEAD"]);
+    let wanted = |place: &Place| {
+        assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
+        assert!(place.read("main.txt").contains("<<<<<<< HEAD\nzwei\n=======\nTWO\n"));
+        assert_eq!(subjects(place), "a-first Go on Start ");
+    };
+    let mut rounds = 0;
+    for nth in (2..).step_by(3) {
+        let killed = killed(&place, &APPLY, nth, nth % 2 == 1);
+        if underway(&place) {
+            // Where it had stopped in all but its answer, it says what is unresolved.
+            let (exit, _, stderr) = place.handoff(&["apply", "--continue"]);
+            assert_eq!(exit, 1, "{nth}: {stderr}");
+            wanted(&place);
+            rounds += 1;
+            assert_eq!(place.handoff(&["apply", "--abort"]).0, 0, "{nth}");
+        }
+        assert_eq!(place.git(&["rev-parse", "HEAD"]), start);
+        if !killed {
+            break;
+        }
+    }
+    assert!(rounds > 5, "{rounds}");
+    // And while it goes on with what was resolved.
+    for nth in (1..).step_by(3) {
+        assert_eq!(place.handoff(&APPLY).0, 1);
+        place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+        place.git(&["add", "main.txt"]);
+        let was_killed = killed(&place, &["apply", "--continue"], nth, nth % 2 == 0);
+        if was_killed {
+            let (exit, _, stderr) = place.handoff(&["apply", "--continue"]);
+            assert_eq!(exit, 1, "{nth}: {stderr}");
+        }
+        assert_eq!(subjects(&place), "edit a-first Go on Start ", "{nth}");
+        assert_eq!(place.git(&["show", "HEAD:main.txt"]), "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+        assert_eq!(
+            place.git(&["status", "--porcelain"]),
+            "UU main.txt\nA  new.txt\n M other.txt\n?? mine.txt\n",
+            "{nth}"
+        );
+        assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+        assert_eq!(place.git(&["rev-parse", "HEAD"]), start);
+        if !was_killed {
+            break;
+        }
+    }
+    state(&place);
+}
