@@ -40,6 +40,7 @@ pub(crate) fn name(at: usize) -> ItemId {
 /// The state of a run that was just submitted.
 pub(crate) fn submitted(items: &[Made]) -> RunState {
     let item = |(at, (on, locks)): (usize, &Made)| Item {
+        comment: None,
         id: name(at),
         executor: "command".into(),
         inputs: serde_json::Map::new(),
@@ -54,6 +55,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         continues: None,
     };
     let plan = Plan {
+        comment: None,
         id: RunId::parse("r").unwrap(),
         schema: None,
         queue: "default".into(),

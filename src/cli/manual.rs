@@ -52,8 +52,9 @@ fn page() -> String {
 
 /// Returns the page of a command.
 fn page_of(command: &Command) -> String {
-    let name = format!("git-handoff-{}", command.get_name());
-    let named = command.clone().name(name.clone()).disable_help_flag(true).disable_help_subcommand(true);
+    // clap takes names that stay.
+    let name: &'static str = format!("git-handoff-{}", command.get_name()).leak();
+    let named = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
     let man = Man::new(named).manual("Git Manual").title(name);
     let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
         let mut out = Vec::new();
@@ -69,7 +70,6 @@ fn page_of(command: &Command) -> String {
 }
 
 /// Returns every page, by the name of its file.
-#[cfg(test)]
 fn pages() -> std::collections::BTreeMap<String, String> {
     let whole = Arguments::command();
     let commands = whole.get_subcommands().filter(|command| !command.is_hide_set());

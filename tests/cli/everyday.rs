@@ -116,12 +116,18 @@ fn a_plan_to_start_from_is_valid_and_runs() {
     ground.env.handoff(["validate", "plan.json"]).success();
     ground.env.handoff(["run", "plan.json"]).success();
     ground.ends_intact("first-plan");
-    assert_output!(ground.env.handoff(["plan", "new"]), @"");
+    assert_output!(ground.env.handoff(["plan", "new"]), @r"
+    ------- stderr -------
+    error: plan.json could not be written
+    caused by: File exists (os error 17)
+    hint: git handoff plan new other.json
+    [exit status: 1]
+    ");
     let answer = ground.env.handoff(["plan", "new", "weekly.json", "--json"]).success();
     assert_eq!(answer, "{\"file\":\"weekly.json\",\"id\":\"weekly\",\"schema\":\"git-handoff.plan-new/1\"}\n");
     let shown = ground.env.handoff(["plan", "new", "-", "--id", "other"]).success();
     assert_eq!(shown, ground.env.handoff(["plan", "new", "-"]).success().replace("first-plan", "other"));
-    ground.env.handoff(["plan", "new", "x.json", "--id", "no id"]).ends(2);
+    ground.env.handoff(["plan", "new", "x.json", "--id", "a/b"]).ends(2);
     ground.env.handoff(["plan", "new", "no/such/folder.json"]).ends(1);
     assert!(!ground.path("repo/x.json").exists());
 }
