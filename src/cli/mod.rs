@@ -3,6 +3,7 @@
 mod context;
 mod failure;
 mod gate;
+mod groups;
 mod interrupt;
 mod output;
 mod progress;
@@ -195,7 +196,7 @@ pub(crate) fn main() -> ExitCode {
     if let Some(ended) = context::serve() {
         return ended;
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match groups::parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             let asked_for = !error.use_stderr();

@@ -1,0 +1,64 @@
+//! The commands as the help lists them: in groups, by what they are for.
+
+use clap::{Command, CommandFactory as _, FromArgMatches as _};
+
+use super::Arguments;
+
+/// Each command in one group, in the order in which it is listed.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Plan, run, look", &["plan", "validate", "submit", "run", "runs", "status", "watch", "log", "show", "cat"]),
+    ("Prove", &["verify", "whence", "lineage", "prove", "export", "check"]),
+    ("Take what was made", &["apply"]),
+    ("Steer", &["cancel", "retry", "close", "abandon", "extend", "coordinate", "doc"]),
+    ("Decide", &["waiting", "approve", "reject", "admit"]),
+    ("Hand a thread over", &["checkpoint", "resume", "offer", "adopt", "fork", "rollback", "thread", "packet"]),
+    ("Share", &["push", "fetch", "bundle", "anchor"]),
+    ("Set up and keep in order", &["key", "pipeline", "mcp", "doctor", "clean", "completions", "help"]),
+];
+
+/// Parses the command line.
+pub(super) fn parse() -> Result<Arguments, clap::Error> {
+    let matches = command().try_get_matches()?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// Returns the command whose help lists the others in groups.
+pub(super) fn command() -> Command {
+    let mut command = Arguments::command();
+    command.build();
+    let listed = listed(&command);
+    command
+        .help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{listed}\nOptions:\n{{options}}"))
+}
+
+fn listed(command: &Command) -> String {
+    let about = |name: &str| command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
+    let width = GROUPS.iter().flat_map(|(_, names)| names.iter()).map(|name| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text += &format!("\n{title}:\n");
+        for name in *names {
+            text += &format!("  {name:width$}  {}\n", about(name).unwrap_or_default());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut command = Arguments::command();
+        command.build();
+        let known: BTreeSet<&str> =
+            command.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name).collect();
+        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known);
+        assert_eq!(listed.len(), known.len());
+        assert!(!super::listed(&command).contains(['{', '}']), "what stands in a template is filled in");
+    }
+}
