@@ -3,6 +3,7 @@
 
 mod answers;
 mod completing;
+mod day;
 mod everyday;
 mod example;
 mod printing;

@@ -34,14 +34,12 @@ pub(super) fn command() -> Command {
 fn listed(command: &Command) -> String {
     let about = |name: &str| command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
     let width = GROUPS.iter().flat_map(|(_, names)| names.iter()).map(|name| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (title, names) in GROUPS {
-        text += &format!("\n{title}:\n");
-        for name in *names {
-            text += &format!("  {name:width$}  {}\n", about(name).unwrap_or_default());
-        }
+        lines.push(format!("\n{title}:"));
+        lines.extend(names.iter().map(|name| format!("  {name:width$}  {}", about(name).unwrap_or_default())));
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

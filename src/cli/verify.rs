@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
-use git_handoff::model::hints;
+use git_handoff::model::item_state::ItemState;
 use git_handoff::model::proof::Proof;
+use git_handoff::model::{hints, printable};
 use git_handoff::repository::{Repository, Trust};
+use git_handoff::run::Target;
 use git_handoff::verify::{Beside, Claim, Report};
 
 use super::context::{read_file, streamed};
-use super::{Ending, Failure, Output, validate};
+use super::{Ending, Failure, Output, status, validate};
 
 /// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
 const PROOF_LIMIT: u64 = 64 << 20;
@@ -27,6 +29,10 @@ const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
 /// What else may be verified than a proof. An option that needs `--proof` names these too: what is needed does not count as missing
 /// where something stands that it cannot stand beside.
 const NO_PROOF: [&str; 4] = ["runs", "all", "bundle", "bundle_json"];
+
+/// The forms of a report.
+const TEXT: &str = "text";
+const SNAPSHOT: &str = "snapshot";
 
 /// What is asked of runs, and not of commits.
 const NO_COMMITS: [&str; 9] =
@@ -97,6 +103,9 @@ pub(crate) struct Arguments {
         conflicts_with_all = ["proof", "bundle_json"]
     )]
     require_sandbox: Vec<String>,
+    /// Print `snapshot`: what two runs of one plan have in common, without names of runs, hashes, keys and times
+    #[arg(long, value_name = "FORMAT", value_parser = [TEXT, SNAPSHOT], default_value = TEXT, conflicts_with_all = ["bundle", "proof", "bundle_json", "commits"])]
+    format: String,
     /// End with 0 also where not every item is done, or some are red
     #[arg(long)]
     allow_partial: bool,
@@ -141,6 +150,9 @@ impl Arguments {
 
 /// Prints a report for each run.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    if output.json && arguments.format == SNAPSHOT {
+        return Err(Failure::usage("a snapshot is text: either --json or --format snapshot".to_owned()));
+    }
     let with = repository.verification(arguments.request()?, &mut |text| output.warn(text))?;
     if let Some(path) = &arguments.proof {
         return proof(path, arguments, &with, output);
@@ -155,13 +167,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return commits::run(range, repository, &with, output);
     }
     if !arguments.all {
-        return report(&with.named(&arguments.runs)?, arguments, output);
+        return report(&with.named(&arguments.runs)?, arguments, repository, output);
     }
     let runs = with.all()?;
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }
-    let mut ending = report(&runs, arguments, output)?;
+    let mut ending = report(&runs, arguments, repository, output)?;
     for missed in runs.missed {
         ending = ending.or_worse(Ending::CheckFailed);
         output.fail(&missed.into());
@@ -169,18 +181,47 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(ending)
 }
 
-fn report(runs: &RunsToVerify<'_>, arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+fn report(
+    runs: &RunsToVerify<'_>,
+    arguments: &Arguments,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for (at, report) in runs.reports().enumerate() {
-        ending = ending.or_worse(print(report?, at, arguments, output));
+        let report = report?;
+        let said = match arguments.format.as_str() {
+            SNAPSHOT => Some(snapshot_items(&report, repository)?),
+            _ => None,
+        };
+        ending = ending.or_worse(print(report, at, arguments, said.as_deref(), output));
     }
     Ok(ending)
 }
 
-fn print(mut report: Report, at: usize, arguments: &Arguments, output: &mut Output) -> Ending {
+/// Returns a line for each item of a run that verifies: what became of it, and what it hands over.
+fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Failure> {
+    if !report.intact {
+        return Ok(String::new());
+    }
+    let named = report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
+    let view = Target::find(&repository.store, &named)?.view(&repository.store)?;
+    let item = |(at, state): (usize, &ItemState)| {
+        let id = view.state.graph.item(at).id.to_string();
+        let status = format!("{id}: {}", status::word(&view, at));
+        let said: Vec<String> = std::iter::once(status).chain(state.products.keys().map(ToString::to_string)).collect();
+        printable::line(&format!("  {}", said.join(", ")))
+    };
+    Ok(view.state.items.iter().enumerate().map(item).collect::<Vec<_>>().join("\n"))
+}
+
+fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<&str>, output: &mut Output) -> Ending {
     let layers: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
     let unmet = report.require(arguments.claim(), &layers);
-    output.report(at, || report.to_json(), |color| report.painted(color));
+    match snapshot {
+        Some(items) => (report.snapshot() + items).lines().for_each(|line| output.line(line)),
+        None => output.report(at, || report.to_json(), |color| report.painted(color)),
+    }
     if let Some(unmet) = unmet {
         output.note(&unmet);
     }
@@ -200,7 +241,7 @@ fn proof(path: &Path, arguments: &Arguments, with: &Verification<'_>, output: &m
     })?;
     let file = arguments.file.as_deref().map(digest).transpose()?;
     let report = with.proof(&proof, Beside { file, since_root: arguments.since_root })?;
-    Ok(print(report, 0, arguments, output))
+    Ok(print(report, 0, arguments, None, output))
 }
 
 /// Returns what a file is by its bytes.
@@ -223,5 +264,5 @@ fn bundle_json(
         let what = format!("{} holds no audit bundle: {}", path.display(), problems[0]);
         Failure::refused("bad-bundle", what).hint(hints::export_bundle())
     })?;
-    Ok(print(report, 0, arguments, output))
+    Ok(print(report, 0, arguments, None, output))
 }

@@ -1,5 +1,6 @@
 //! A report as text for people and as JSON for programs. Pure.
 
+mod stable;
 mod taken;
 mod thread;
 

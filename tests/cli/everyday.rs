@@ -131,3 +131,38 @@ fn a_plan_to_start_from_is_valid_and_runs() {
     ground.env.handoff(["plan", "new", "no/such/folder.json"]).ends(1);
     assert!(!ground.path("repo/x.json").exists());
 }
+
+#[test]
+fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
+    let ground = Ground::new();
+    ground.config("handoff.executor.flaky.command", "test \"$HANDOFF_ATTEMPT\" = 2");
+    let items = [item("a", "echo x >x"), item("c", "exit 3"), json!({ "id": "b", "executor": "flaky" })];
+    let plan = ground.plan("one", &items);
+    ground.env.handoff(["run", &plan]).ends(4);
+    ground.env.handoff(["run", &plan, "--id", "two"]).ends(4);
+    ground.env.handoff(["close", "one"]).success();
+    ground.env.handoff(["close", "two"]).success();
+    let snapshot = |run: &str| ground.env.handoff(["verify", "--format", "snapshot", run]).exit(4).stdout;
+    assert_eq!(snapshot("one"), snapshot("two"));
+    assert_output!(ground.env.handoff(["verify", "--format=snapshot", "two"]), @r"
+    ─ INTACT · tamper-detecting PARTIAL
+    ✓ chain
+    ✓ root
+    ✓ signature
+    ✓ anchor
+    ✓ handoff
+    ✓ plan
+    ✓ manifest
+    ✓ content
+    ✗ outcome: 2 of 3 done, 1 failed
+      a: done, patch
+      c: failed
+      b: done
+    [exit status: 4]
+    ");
+    ground.env.handoff(["verify", "--format", "snapshot", "--json", "two"]).ends(2);
+    ground.env.handoff(["verify", "--format", "other", "two"]).ends(2);
+    ground.env.git(["update-ref", "refs/handoff/runs/two", "refs/handoff/runs/one"]).success();
+    let forged = ground.env.handoff(["verify", "--format=snapshot", "two"]).exit(3).stdout;
+    assert!(forged.contains("TAMPERED") && !forged.contains("  a: "), "{forged}");
+}

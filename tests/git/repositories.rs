@@ -31,15 +31,15 @@ fn a_sha256_repository_is_like_any_other() {
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
     ▶ apply-patch  attempt 1
-    ✓ apply-patch  done in 0ms, 2 products
+    ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @r"
     0  660b664b  2026-06-04T02:00:04.000Z  human:ada  run.submitted handoff-dag-1
     1  03dab57c  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
     2  095eb6a1  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
     3  1c57200d  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
-    4  252d6944  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done
-    5  260c4742  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
+    4  934ba7b8  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done
+    5  f0aff214  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
     env.git(["fsck", "--strict", "--no-dangling"]).success();

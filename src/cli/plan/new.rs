@@ -34,6 +34,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, 
     };
     let text = start(&id);
     if arguments.file == Path::new("-") {
+        if output.json {
+            return Err(Failure::usage("the plan itself is what is printed: either - or --json".to_owned()));
+        }
         text.lines().for_each(|line| output.line(line));
         return Ok(Ending::Done);
     }

@@ -23,7 +23,7 @@ pub(super) fn run(
     let (mut ending, mut at) = (Ending::Done, 0);
     with.bundle(&bundle, &arguments.runs, &mut |report| {
         let found = match report {
-            ChainReport::Run(report) => print(*report, at, arguments, output),
+            ChainReport::Run(report) => print(*report, at, arguments, None, output),
             ChainReport::Thread(report) => thread::print(&report, at, output),
         };
         at += 1;
