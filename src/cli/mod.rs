@@ -216,7 +216,11 @@ pub(crate) fn main() -> ExitCode {
         }
         let environment = context::environment(actor)?;
         match command {
-            None => overview::run(&context::open(environment, false)?, &mut output),
+            None => {
+                let repository = context::open(environment, false)?;
+                output.color_as(repository.config.colors.when());
+                overview::run(&repository, &mut output)
+            }
             Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
             Some(Command::Plan(arguments)) => plan::run(&arguments, &mut output),
             Some(Command::Completions(arguments)) => Ok(completions::run(&arguments, &mut output)),
@@ -231,6 +235,7 @@ pub(crate) fn main() -> ExitCode {
                     temporary::before_the_first(interrupt::tidy);
                 }
                 let repository = context::open(environment, command.works_anywhere())?;
+                output.color_as(repository.config.colors.when());
                 repository.config.warnings.iter().for_each(|warning| output.warn(warning));
                 dispatch(command, &repository, &mut output)
             }

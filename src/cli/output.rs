@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
+use git_handoff::config::When;
 use git_handoff::git::temporary;
 use git_handoff::model::credential;
 use git_handoff::model::hints::Hint;
@@ -40,6 +41,16 @@ impl Output {
             color: wanted && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
         }
+    }
+
+    /// Takes colour as git is told to; where that is `auto`, as the streams and `NO_COLOR` say.
+    pub(crate) fn color_as(&mut self, when: When) {
+        let forced = match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => return,
+        };
+        (self.color, self.stderr_color) = (forced, forced);
     }
 
     /// Prints a line: words of anybody's, of which nothing steers a terminal, or such as were painted here.

@@ -4,8 +4,10 @@
 //! decide whom to trust are never taken from a file inside a work tree.
 
 mod allowed;
+mod colors;
 mod entry;
 mod kind;
+mod listed;
 mod origin;
 mod registration;
 mod secret_env;
@@ -22,8 +24,10 @@ use crate::model::credential::allow::Allowed;
 use crate::model::limits::Limits;
 use crate::model::schema::Schema;
 
+pub use colors::{Colors, When};
 pub use entry::{Entry, Group};
 use entry::{Given, Key};
+use listed::{Setting, parse_list};
 use origin::WorkTrees;
 pub use origin::{is_in_work_tree, work_trees};
 pub use registration::Registration;
@@ -161,6 +165,8 @@ pub struct Config {
     pub outputs: String,
     /// Whether git may tidy up by itself here: `maintenance.auto` and `gc.auto` do not say no.
     pub maintenance: bool,
+    /// Whether answers and messages are to be in colour.
+    pub colors: Colors,
     /// `user.name` and `user.email`, if both are set.
     pub user: Option<(String, String)>,
     /// `user.name`
@@ -208,6 +214,7 @@ impl Default for Config {
             inputs: "inputs".into(),
             outputs: "outputs".into(),
             maintenance: true,
+            colors: Colors::default(),
             user: None,
             user_name: None,
             reaching: Vec::new(),
@@ -216,13 +223,6 @@ impl Default for Config {
             warnings: Vec::new(),
         }
     }
-}
-
-/// One setting as git lists it.
-struct Setting {
-    origin: Option<PathBuf>,
-    key: String,
-    value: String,
 }
 
 impl Config {
@@ -253,6 +253,7 @@ impl Config {
                 }
             }
             match setting.key.as_str() {
+                "color.ui" | "color.handoff" => config.colors.take(&setting.key, &setting.value),
                 "user.name" => user.0 = Some(setting.value),
                 "user.email" => user.1 = Some(setting.value),
                 "gpg.format" => gpg_format = setting.value,
@@ -331,22 +332,6 @@ fn is_of_reaching(key: &str) -> bool {
     SECTIONS.iter().any(|section| key.starts_with(section))
         || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
         || of_remote()
-}
-
-/// Reads `git config --list -z --show-origin`: origin NUL key [LF value] NUL.
-fn parse_list(listed: &str) -> Vec<Setting> {
-    let mut fields = listed.split('\0');
-    let mut settings = Vec::new();
-    while let (Some(origin), Some(pair)) = (fields.next(), fields.next()) {
-        // A key without a value means true.
-        let (key, value) = pair.split_once('\n').unwrap_or((pair, "true"));
-        settings.push(Setting {
-            origin: origin.strip_prefix("file:").map(PathBuf::from),
-            key: key.to_owned(),
-            value: value.to_owned(),
-        });
-    }
-    settings
 }
 
 /// What can go wrong with the configuration.

@@ -166,3 +166,26 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
     let forged = ground.env.handoff(["verify", "--format=snapshot", "two"]).exit(3).stdout;
     assert!(forged.contains("TAMPERED") && !forged.contains("  a: "), "{forged}");
 }
+
+#[test]
+fn colour_is_as_git_is_told() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("a", "true")]).ends(0);
+    let is_painted = || ground.env.handoff(["verify", "r"]).exit(0).raw.contains(&0x1b);
+    assert!(!is_painted(), "nobody sees it");
+    for (key, value, painted) in [
+        ("color.ui", "always", true),
+        ("color.handoff", "never", false),
+        ("color.ui", "auto", false),
+        ("color.handoff", "always", true),
+        ("color.handoff", "auto", false),
+    ] {
+        ground.config(key, value);
+        assert_eq!(is_painted(), painted, "{key} = {value}");
+    }
+    ground.config("color.handoff", "always");
+    let answer = ground.env.handoff(["verify", "--json", "r"]).exit(0);
+    assert!(!answer.raw.contains(&0x1b));
+    let refused = ground.env.handoff(["verify", "other"]).exit(1);
+    assert!(refused.stderr.contains("\u{1b}[31m"), "{}", refused.stderr);
+}
