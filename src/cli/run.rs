@@ -22,7 +22,7 @@ const TAILS: usize = 5;
 
 /// Drive runs until they settle, with live progress
 ///
-/// A plan file is submitted first. Without arguments, every run that has not settled is driven. A run that a crash or
+/// A plan file is submitted first. Without arguments, every run that has not settled is driven, but for those that agents submitted. A run that a crash or
 /// Ctrl-C left behind continues; what is done is not done again.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -73,7 +73,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return drive(&runs, how, repository, output);
     }
     let unsettled = repository.unsettled()?;
-    if unsettled.runs.is_empty() && unsettled.unreadable.is_empty() {
+    if let Some(first) = unsettled.of_agents.first() {
+        let names: Vec<&str> = unsettled.of_agents.iter().map(RunId::as_str).collect();
+        output.note(&format!("submitted by agents, and driven by name alone: {}", names.join(", ")));
+        output.hint(&hints::run(first));
+    } else if unsettled.runs.is_empty() && unsettled.unreadable.is_empty() {
         output.note("every run here has settled");
     }
     let ending = drive(&unsettled.runs, how, repository, output);

@@ -177,6 +177,8 @@ pub struct Config {
     pub secrets_allowed: Vec<Allowed>,
     /// The executors that plans may name which agents submit over MCP; every one but `command` where there is none.
     pub mcp_executors: Vec<String>,
+    /// Whether what agents submitted is driven without being named.
+    pub mcp_drive: bool,
     /// What was ignored, in sentences.
     pub warnings: Vec<String>,
 }
@@ -220,6 +222,7 @@ impl Default for Config {
             reaching: Vec::new(),
             secrets_allowed: Vec::new(),
             mcp_executors: Vec::new(),
+            mcp_drive: false,
             warnings: Vec::new(),
         }
     }

@@ -218,8 +218,12 @@ settings! {
     }
     "What agents may ask for over MCP": {
         /// An executor that plans may name which are submitted by the tool `submit`; may be given several times. Without it, every one but `command`.
-        "handoff.mcp.executors": Text("executor"), "every one but `command`"
+        "handoff.mcp.executors": Text("executor"), "every one but `command`", outside
             => |config, _, executor| config.mcp_executors.push(executor);
+        /// Whether `git handoff run` without a name drives the runs that agents submitted, too: those whose first entry is in the name of
+        /// an `agent:`. By its name each can be driven.
+        "handoff.mcp.drive": Boolean, "`false`", outside
+            => |config, _, drive| config.mcp_drive = drive;
     }
     "What documents and items look like": {
         /// The JSON Schema of documents of this name and version; a relative path starts from the top of the work tree.

@@ -49,7 +49,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
     }
     let store = &repository.store;
     let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone()];
-    never.extend(config.signing_key.as_deref().map(|key| environment.expand(Path::new(key))));
+    never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));
     never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {
         let value = environment.variable(name)?;
         let path = value.strip_prefix("unix://").unwrap_or(&value);

@@ -82,7 +82,7 @@ impl Machine {
 pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     let (config, environment) = (&repository.config, &repository.environment);
     let root = match &config.workspace_root {
-        Some(root) => environment.expand(root),
+        Some(root) => repository.below_top(root),
         None => cache(environment).ok_or(NoCache)?.join("git-handoff"),
     };
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());

@@ -33,6 +33,9 @@ use super::{command, drive, ground};
 /// A run of this many entries leaves so many loose objects that they are packed at its end.
 const LARGE: u64 = 5_000;
 
+/// How the names of agents begin, in which entries are written.
+const AGENT: &str = "agent:";
+
 /// How a run is to be driven.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
@@ -92,6 +95,8 @@ pub struct DrivenShown<'a> {
 pub struct Unsettled {
     /// In order of name.
     pub runs: Vec<RunId>,
+    /// Those that an agent submitted, which are not driven unless they are named.
+    pub of_agents: Vec<RunId>,
     /// Why others cannot be read.
     pub unreadable: Vec<target::Error>,
 }
@@ -131,10 +136,13 @@ impl Repository {
     /// Finds the runs that have something left to do, be it only to record their seal.
     pub fn unsettled(&self) -> Result<Unsettled, Error> {
         let own = self.own_fingerprint();
-        let mut unsettled = Unsettled { runs: Vec::new(), unreadable: Vec::new() };
+        let mut unsettled = Unsettled { runs: Vec::new(), of_agents: Vec::new(), unreadable: Vec::new() };
         for run in own_runs(&self.store)? {
-            let state = match Target::own(run.clone()).view(&self.store) {
-                Ok(view) => view.state,
+            let (state, is_of_agent) = match Target::own(run.clone()).view(&self.store) {
+                Ok(view) => {
+                    let is_of_agent = view.links.first().is_some_and(|link| link.entry.actor.starts_with(AGENT));
+                    (view.state, is_of_agent)
+                }
                 Err(error) => {
                     unsettled.unreadable.push(error);
                     continue;
@@ -149,7 +157,8 @@ impl Repository {
                 _ => false,
             };
             if !state.is_settled() || (ended && !state.sealed) || unlogged {
-                unsettled.runs.push(run);
+                let is_left = is_of_agent && !self.config.mcp_drive;
+                if is_left { &mut unsettled.of_agents } else { &mut unsettled.runs }.push(run);
             }
         }
         Ok(unsettled)

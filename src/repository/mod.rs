@@ -165,7 +165,7 @@ impl Repository {
         Ok(match &self.config.signing_key {
             Some(key) => match key.strip_prefix("key::").or_else(|| key.starts_with("ssh-").then_some(key)) {
                 Some(literal) => Signer::from_literal(literal, &folder)?,
-                None => Signer::from_file(&self.environment.expand(Path::new(key)))?,
+                None => Signer::from_file(&self.below_top(Path::new(key)))?,
             },
             None => Signer::own(&folder.join("signing_key"))?,
         })
@@ -299,8 +299,8 @@ impl Repository {
         })
     }
 
-    /// Returns a path that a setting names; a relative one starts from the top of the work tree.
-    fn below_top(&self, path: &Path) -> PathBuf {
+    /// Returns a path that a setting names; a relative one starts from the top of the work tree, wherever one stands.
+    pub(crate) fn below_top(&self, path: &Path) -> PathBuf {
         self.store.work_dir().unwrap_or_else(|| self.store.git_dir()).join(self.environment.expand(path))
     }
 }

@@ -76,7 +76,7 @@ impl Repository {
 
     /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
     pub fn outside_of(&self, key: &str, path: &Path) -> Result<PathBuf, Error> {
-        let path = self.environment.expand(path);
+        let path = self.below_top(path);
         if is_in_work_tree(&self.store, &path) {
             return Err(Error::Inside { key: key.to_owned(), path });
         }

@@ -132,7 +132,7 @@ impl Repository {
         let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
         let key_file = match &self.config.signing_key {
             Some(key) if key.starts_with("key::") || key.starts_with("ssh-") || is_public(key) => None,
-            Some(key) => Some(self.environment.expand(Path::new(key))),
+            Some(key) => Some(self.below_top(Path::new(key))),
             None => Some(self.store.common_dir().join("handoff/signing_key")),
         };
         let (store, host) = (self.store.clone(), host(self)?);

@@ -189,3 +189,52 @@ fn colour_is_as_git_is_told() {
     let refused = ground.env.handoff(["verify", "other"]).exit(1);
     assert!(refused.stderr.contains("\u{1b}[31m"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_relative_path_in_a_setting_starts_from_the_top_wherever_one_stands() {
+    let ground = Ground::new();
+    ground
+        .env
+        .shell("repo", "mkdir -p deep/er ../keys && ssh-keygen -q -t ed25519 -N '' -C '' -f ../keys/key")
+        .success();
+    ground.env.shell("repo", "printf 'ada %s' \"$(cat ../keys/key.pub)\" >../keys/signers").success();
+    for (key, value) in [
+        ("handoff.signingKey", "../keys/key"),
+        ("handoff.signers", "../keys/signers"),
+        ("handoff.workspace.root", "../elsewhere"),
+    ] {
+        ground.config(key, value);
+    }
+    let plan = ground.plan("r", &[item("a", "echo x >x; pwd")]);
+    ground.env.handoff_in("repo/deep/er", ["run", &format!("../../{plan}")]).success();
+    let verified = ground.env.handoff_in("repo/deep/er", ["verify", "--require-trusted", "r"]).success();
+    assert!(verified.contains("trusted as ada"), "{verified}");
+    let at = ground.env.handoff_in("repo/deep", ["cat", "r/a:transcript"]).success();
+    assert!(at.starts_with("$TEST/elsewhere/"), "{at}");
+    assert!(!ground.path("repo/deep/er/keys").exists() && !ground.path("repo/deep/elsewhere").exists());
+    // Inside the work tree it would decide about trust, from wherever it is named.
+    ground.config("handoff.signers", "deep/../signers");
+    ground.env.handoff_in("repo/deep/er", ["verify", "r"]).ends(1);
+}
+
+#[test]
+fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
+    let ground = Ground::new();
+    for run in ["by-agent", "by-agent-too"] {
+        let plan = ground.plan(run, &[item("a", "true")]);
+        ground.env.handoff(["submit", &plan, "--actor", "agent:writer"]).success();
+    }
+    ground.submit("by-person", &[item("a", "true")]);
+    let said = ground.env.handoff(["run"]).exit(0);
+    assert!(said.stderr.contains("submitted by agents, and driven by name alone: by-agent, by-agent-too"), "{said}");
+    assert_eq!(["by-person", "by-agent", "by-agent-too"].map(|run| ground.is_sealed(run)), [true, false, false]);
+    ground.env.handoff(["run", "by-agent"]).success();
+    // A commit says nothing about it.
+    ground.env.write("repo/settings", "[handoff \"mcp\"]\n\tdrive = true\n");
+    ground.env.git(["config", "include.path", "../settings"]).success();
+    let said = ground.env.handoff(["run"]).exit(0);
+    assert!(said.stderr.contains("`handoff.mcp.drive` is ignored"), "{said}");
+    ground.config("handoff.mcp.drive", "true");
+    ground.env.handoff(["run"]).success();
+    assert!(ground.is_sealed("by-agent") && ground.is_sealed("by-agent-too"));
+}

@@ -22,6 +22,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.signingKey", "~/key", |c| c.signing_key.as_deref() == Some("~/key")),
     ("handoff.signers", "who", |c| c.signers.as_deref() == Some(Path::new("who"))),
     ("handoff.secrets.allow", "jwt:a/*", |c| c.secrets_allowed == ["jwt:a/*".parse().unwrap()]),
+    ("handoff.mcp.drive", "true", |c| c.mcp_drive),
     ("handoff.mcp.executors", "make", |c| c.mcp_executors == ["make"]),
     ("handoff.revoked", "gone", |c| c.revoked.as_deref() == Some(Path::new("gone"))),
     ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
