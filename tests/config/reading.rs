@@ -193,8 +193,8 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         SETTINGS.iter().find(|group| group.title == "What it may reach").unwrap().entries.iter().collect();
     let reach = reach.iter().flat_map(|entry| entry.names).copied();
     let trust = ["handoff.signingKey", "handoff.signers", "handoff.revoked"];
-    let secrets = ["handoff.secrets.allow"];
-    assert_eq!(sorted(outside), sorted(trust.into_iter().chain(reach).chain(secrets).collect()));
+    let others = ["handoff.secrets.allow", "handoff.mcp.drive", "handoff.mcp.executors"];
+    assert_eq!(sorted(outside), sorted(trust.into_iter().chain(reach).chain(others).collect()));
     assert!(names().all(|name| !name.starts_with("handoff.anchor.") || !tracked(name)));
 }
 
