@@ -2,6 +2,7 @@
 
 mod documents;
 mod handing;
+mod pieces;
 mod protocol;
 mod runs;
 mod watching;

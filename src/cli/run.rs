@@ -12,7 +12,7 @@ use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::Wanted;
-use git_handoff::run::{Target, View, piece};
+use git_handoff::run::{Target, View, piece, steer};
 
 use super::progress::{Display, tell_of_silence};
 use super::{Ending, Failure, Output, interrupt, status, submit, table, validate};
@@ -57,7 +57,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             if arguments.id.is_some() {
                 return Err(Failure::usage("--id is for a plan file: a run has its id".to_owned()));
             }
-            runs.push(Target::find(&repository.store, named)?.run);
+            let target = Target::find(&repository.store, named)?;
+            if !target.is_own() {
+                return Err(steer::Error::Foreign(target.run).into());
+            }
+            runs.push(target.run);
             continue;
         }
         match submit::submit(path, arguments.id.as_deref(), &Wanted::default(), repository)? {

@@ -9,6 +9,7 @@ mod ending;
 mod handoff;
 mod lines;
 mod packets;
+mod pieces;
 mod registered;
 mod runs;
 mod schemas;

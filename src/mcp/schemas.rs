@@ -30,6 +30,7 @@ published! {
     "documents",
     "error",
     "fork",
+    "piece",
     "resume",
     "rollback",
     "runs",

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::cli::Failure;
 
 use super::tools::{Call, Entry, Run, Session, off_the_loop};
-use super::{documents, handoff, packets, registered, runs, threads, watch};
+use super::{documents, handoff, packets, pieces, registered, runs, threads, watch};
 
 /// How many calls work at the same time; the others wait for their turn.
 pub(super) const AT_WORK: usize = 32;
@@ -48,6 +48,7 @@ impl Server {
             handoff::tools(),
             packets::tools(),
             registered::tools(),
+            pieces::tools(),
         ];
         let tools = groups.into_iter().flatten().collect();
         let (calls, turns) = (Semaphore::new(MOST_CALLS), Semaphore::new(AT_WORK));

@@ -9,8 +9,9 @@ use super::{Client, actor, repository};
 use crate::common::program_path;
 
 /// Everything that agents can do. Whatever takes something away, drives workers, publishes or decides about trust is for operators.
-const TOOLS: [&str; 20] = [
+const TOOLS: [&str; 21] = [
     "adopt_checkpoint",
+    "cat",
     "checkpoint",
     "diff",
     "doc_get",
@@ -57,7 +58,7 @@ fn these_are_the_tools_and_no_others() {
         }
     }
     let lists = ["plan_validate", "schemas_list", "subagents_list", "thread_list"];
-    let reads = ["diff", "doc_get", "doc_list", "doc_log", "packet_check", "status", "verify", "watch"];
+    let reads = ["cat", "diff", "doc_get", "doc_list", "doc_log", "packet_check", "status", "verify", "watch"];
     let reads = [&reads[..], &lists].concat();
     for tool in &tools {
         let is_reading = reads.contains(&tool["name"].as_str().expect("a name"));

@@ -126,3 +126,18 @@ fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
     env.handoff_in("clone", ["verify", "origin/more"]).success();
     env.handoff(["verify", "more"]).success();
 }
+
+#[test]
+fn a_fetched_run_is_looked_at_and_not_driven() {
+    let env = shared();
+    env.handoff(["push"]).success();
+    env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
+    env.handoff_in("clone", ["fetch"]).success();
+    for named in ["handoff-dag-1", "origin/handoff-dag-1"] {
+        env.handoff_in("clone", ["status", named]).success();
+        let refused = env.handoff_in("clone", ["run", named]).exit(1);
+        assert!(refused.stderr.contains("it can only be changed where it is driven"), "{refused}");
+        let refused = env.handoff_in("clone", ["retry", &format!("{named}/edit-a")]).exit(1);
+        assert!(refused.stderr.contains("it can only be changed where it is driven"), "{refused}");
+    }
+}

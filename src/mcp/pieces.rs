@@ -1,0 +1,96 @@
+//! The tool that hands out pieces of runs, a part at a time.
+
+use std::io::{self, Write};
+
+use git_handoff::anchor::gate::Terms;
+use git_handoff::repository::Repository;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Failure;
+
+use super::tools::{Call, Effect, Encoding, Entry, tool};
+
+/// The most bytes of one answer.
+const MOST: usize = 256 << 10;
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![tool(
+        "cat",
+        "Read a piece of a run, from an offset, at most 256 KiB at a time: RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, \
+         :transcript, :transcript@ATTEMPT, or RUN:plan.json. Go on at `next` where there is one.",
+        Effect::Reads,
+        &["piece"],
+        cat,
+    )]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Cat {
+    /// The piece, such as RUN/ITEM:patch
+    what: String,
+    /// Where to begin, in bytes; 0 unless given
+    offset: Option<u64>,
+}
+
+/// A part of a piece.
+#[derive(Serialize)]
+struct Piece {
+    schema: &'static str,
+    what: String,
+    size: u64,
+    offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    content: String,
+    encoding: &'static str,
+}
+
+fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
+    let repository: Repository = call.repository()?;
+    let offset = parameters.offset.unwrap_or(0);
+    // Whom to trust is not for a caller to say.
+    let piece = repository.piece(&parameters.what, Terms::default(), &mut |text| call.output().warn(text))?;
+    let mut part = Part { skip: offset, size: 0, taken: Vec::new() };
+    if let Some(blob) = piece.blob {
+        // All of it is hashed, whatever of it is asked for.
+        blob.copy(&repository.store, &mut part)?;
+    }
+    let Part { size, mut taken, .. } = part;
+    let mut end = offset.saturating_add(taken.len() as u64);
+    // A letter that is cut in two makes no text.
+    if end < size
+        && let Err(error) = std::str::from_utf8(&taken)
+        && error.error_len().is_none()
+    {
+        taken.truncate(error.valid_up_to());
+        end = offset + taken.len() as u64;
+    }
+    let (content, encoding) = Encoding::write(taken);
+    let next = (end < size).then_some(end);
+    Ok(Piece { schema: "git-handoff.piece/1", what: parameters.what.clone(), size, offset, next, content, encoding })
+}
+
+/// Keeps a part of what is written to it, and counts all of it.
+struct Part {
+    skip: u64,
+    size: u64,
+    taken: Vec<u8>,
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skipped =
+            usize::try_from(self.skip.saturating_sub(self.size)).map_or(bytes.len(), |skip| skip.min(bytes.len()));
+        let wanted = &bytes[skipped..];
+        self.taken.extend_from_slice(&wanted[..wanted.len().min(MOST - self.taken.len())]);
+        self.size += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
