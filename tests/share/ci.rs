@@ -6,11 +6,11 @@ use std::path::Path;
 use super::{RUN, pushed};
 use crate::common::Environment;
 
-/// Returns the shell blocks of the document, in order.
-fn snippets() -> Vec<String> {
+/// Returns the shell blocks of the document: the gate, what it may insist on, the snapshot, the gate of commits.
+fn snippets() -> [String; 4] {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md")).unwrap();
     let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
-    blocks.collect()
+    blocks.collect::<Vec<_>>().try_into().unwrap()
 }
 
 fn gate(env: &Environment, signers: &str, base: &str) -> Option<i32> {
@@ -26,7 +26,6 @@ fn gate_of(env: &Environment, run: &str, signers: &str, base: &str) -> Option<i3
 #[test]
 fn the_gate_opens_for_an_intact_run_by_a_trusted_key_only() {
     let env = pushed();
-    assert_eq!(snippets().len(), 3);
     let signers = env.handoff(["key"]).success();
     let base = env.git(["rev-parse", "main"]).success();
     assert_eq!(gate(&env, signers.trim_end(), base.trim()), Some(0));
@@ -61,6 +60,23 @@ fn the_gate_stays_shut_for_a_run_that_is_red_or_not_all_done() {
 }
 
 #[test]
+fn the_snapshot_differs_where_a_plan_comes_to_something_else() {
+    let env = pushed();
+    env.write("signers", &env.handoff(["key"]).success());
+    env.handoff_in("clone", ["fetch"]).success();
+    let run = format!("origin/{RUN}");
+    let told = env.handoff_in("clone", ["verify", "--format", "snapshot", "--signers", "../signers", &run]).success();
+    let differs = |kept: &str| {
+        env.write("clone/verify.snapshot", kept);
+        let mut command = env.command("sh", "clone");
+        command.env("RUN", RUN).env("RUNNER_TEMP", env.path()).args(["-e", "-c", &snippets()[2]]);
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(differs(&told), Some(0));
+    assert_eq!(differs(&told.replace("done", "red")), Some(1));
+}
+
+#[test]
 fn the_gate_of_commits_opens_for_what_items_handed_over() {
     let env = pushed();
     let signers = env.handoff(["key"]).success();
@@ -70,7 +86,7 @@ fn the_gate_of_commits_opens_for_what_items_handed_over() {
         env.git_in("clone", ["fetch", "--quiet"]).success();
         let mut command = env.command("sh", "clone");
         command.env("HEAD", "origin/feature").env("RUNNER_TEMP", env.path());
-        command.args(["-e", "-c", &snippets()[2]]).output().unwrap().status.code()
+        command.args(["-e", "-c", &snippets()[3]]).output().unwrap().status.code()
     };
     env.write("signers", &signers);
     assert_eq!(gate(), Some(0));
