@@ -13,6 +13,7 @@ mod rivals;
 mod server;
 mod threads;
 mod transports;
+mod vanished;
 
 use serde_json::Value;
 

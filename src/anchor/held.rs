@@ -77,6 +77,9 @@ pub enum Missed {
         /// Why.
         why: String,
     },
+    /// What a remote had is gone from there, and not here: what is known of it, in a sentence.
+    #[error("{0}")]
+    Deleted(String),
     /// A run is gone.
     #[error("the ref {reference} is gone, but {holder} holds the run")]
     Gone {

@@ -3,11 +3,14 @@
 use std::cell::RefCell;
 
 use crate::model::digest::{Digest, Oid};
+use crate::model::format;
 use crate::model::name::RunId;
+use crate::model::place::{Kind, Place};
 use crate::model::problems::Problems;
 use crate::model::proof::Proof;
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
+use crate::share::shown::{self, Shown};
 use crate::verify::{
     self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report, Witness,
     verify_beside, verify_bundle_json, verify_proof,
@@ -83,37 +86,59 @@ impl<'r> Verification<'r> {
         let mut fetched = Target::all_fetched(&self.repository.store).map_err(target::Error::from)?;
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
-        Ok(RunsToVerify { with: self, logs, targets, missed: held.missed, copies: RefCell::default() })
+        let (mut missed, mut cautions) = (held.missed, Vec::new());
+        for shown in Shown::all(&self.repository.store)? {
+            let named = logs.named(&format::fetched_refs(shown.remote()));
+            let vanished = shown.vanished(&self.repository.store, &named).map_err(target::Error::from)?;
+            for vanished in vanished.into_iter().filter(|vanished| vanished.place.kind != Kind::Thread) {
+                let said = vanished.sentence(shown.remote());
+                let copied = targets.iter().any(|target| Place::of_run(&target.run) == vanished.place);
+                // Evidence that was there is missing; what is here, or never was anywhere that is known, is only told of.
+                if vanished.seen && vanished.kept.is_none() && !copied {
+                    missed.push(Missed::Deleted(said));
+                } else {
+                    cautions.push(said);
+                }
+            }
+        }
+        Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
     }
 
     /// Verifies one run that is here.
     pub fn run(self, name: &str) -> Result<Report, Error> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
-        RunsToVerify { with: self, logs, targets: Vec::new(), missed: Vec::new(), copies: RefCell::default() }
-            .report(&target)
+        RunsToVerify::of(self, logs, Vec::new()).report(&target)
     }
 
     /// Takes the runs of some names. One whose ref is gone may still be one that a log names.
     pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
-        self.found_by(names, |name, unknown| RunId::parse(name).map(Target::own).map_err(|_| unknown))
+        self.found_by(names, |logs, name, unknown| {
+            let fetched = || {
+                let (remote, id) = name.rsplit_once('/')?;
+                let run = RunId::parse(id).ok()?;
+                let reference = logs.fetched_place(remote, &Place::of_run(&run))?;
+                Some(Target { run, reference })
+            };
+            RunId::parse(name).map(Target::own).ok().or_else(fetched).ok_or(unknown)
+        })
     }
 
     /// Takes the runs of some names, each of which must be there.
     pub fn found(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
-        self.found_by(names, |_, unknown| Err(unknown))
+        self.found_by(names, |_, _, unknown| Err(unknown))
     }
 
     fn found_by(
         self,
         names: &[String],
-        otherwise: impl Fn(&str, target::Error) -> Result<Target, target::Error>,
+        otherwise: impl Fn(&Logs, &str, target::Error) -> Result<Target, target::Error>,
     ) -> Result<RunsToVerify<'r>, Error> {
         let store = &self.repository.store;
-        let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(name, unknown));
-        let targets = names.iter().map(find).collect::<Result<_, _>>()?;
         let logs = Logs::read(store)?;
-        Ok(RunsToVerify { with: self, logs, targets, missed: Vec::new(), copies: RefCell::default() })
+        let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown));
+        let targets = names.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(RunsToVerify::of(self, logs, targets))
     }
 
     /// Asks the anchors about a run.
@@ -162,9 +187,15 @@ pub struct RunsToVerify<'r> {
     copies: RefCell<Copies>,
     /// What something holds as ours and cannot be found at all, and who could not say what it holds.
     pub missed: Vec<Missed>,
+    /// What remotes do not show and is not missed for it, in sentences.
+    pub cautions: Vec<String>,
 }
 
-impl RunsToVerify<'_> {
+impl<'r> RunsToVerify<'r> {
+    fn of(with: Verification<'r>, logs: Logs, targets: Vec<Target>) -> Self {
+        Self { with, logs, targets, copies: RefCell::default(), missed: Vec::new(), cautions: Vec::new() }
+    }
+
     /// Returns whether there is no run, and none that is missed.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.missed.is_empty()
@@ -184,7 +215,7 @@ impl RunsToVerify<'_> {
         {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A name that is like it is more help than a ref that nobody typed.
-                Target::find(store, target.run.as_str())?;
+                Target::find(store, &target.name())?;
                 Err(gone.into())
             }
             other => Ok(other?),
@@ -210,6 +241,9 @@ pub enum Error {
     /// A run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
+    /// It is not known what remotes have shown.
+    #[error(transparent)]
+    Shown(#[from] shown::Error),
     /// A bundle cannot be read.
     #[error(transparent)]
     Bundle(#[from] BundleError),

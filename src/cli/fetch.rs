@@ -13,8 +13,8 @@ use super::{Ending, Failure, Output, share, table};
 ///
 /// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/NAME. What was fetched before
 /// only ever grows: a run, thread or log that was rewritten since is refused, as is one that holds anything but entries signed by
-/// who may write it. In a partial clone everything verify needs but the
-/// products is brought as well.
+/// who may write it. What the remote showed before and shows no more is named, and stays here. In a partial clone everything verify
+/// needs but the products is brought as well.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
@@ -58,6 +58,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
+    }
+    for vanished in &fetched.vanished {
+        let sentence = vanished.sentence(&request.remote.name);
+        if vanished.seen { output.warn(&sentence) } else { output.note(&sentence) }
     }
     for taken in &fetched.taken {
         let (kind, name) = (taken.place.kind.word(), &taken.place.name);

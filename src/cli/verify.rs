@@ -173,6 +173,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }
+    runs.cautions.iter().for_each(|caution| output.note(caution));
     let mut ending = report(&runs, arguments, repository, output)?;
     for missed in runs.missed {
         ending = ending.or_worse(Ending::CheckFailed);

@@ -155,8 +155,13 @@ fn looks_like_url(word: &str) -> bool {
 
 /// Returns the refs of a remote that a pattern names, and what they point at.
 pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<Vec<(Oid, String)>, Error> {
+    list_any(store, reach, from, &[pattern])
+}
+
+/// Returns the refs of a remote that any of some patterns names, and what they point at.
+pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
     let mut out = Vec::new();
-    let call = transport(store, reach).args(["ls-remote", "--quiet", "--refs", "--", from, pattern]);
+    let call = transport(store, reach).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
         if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }

@@ -248,6 +248,8 @@ hints! {
     fetch_less_or_raise() => "name the runs to fetch, or: git config handoff.maxFetchSize 8g";
     /// What was fetched before is kept, and the remote says something else now.
     forget(reference) => "git update-ref -d {reference}   # forgets what was seen there before; then fetch again";
+    /// What a remote showed is not known any more, or is not to be missed.
+    forget_seen(path) => "rm {path}   # forgets what that remote has shown; nothing that was fetched goes";
     /// Somebody is changing a ref of the remote, or died while they did.
     push_again(remote) =>
         "git handoff push {remote}   # again; if that stays: git handoff doctor --fix, in the remote's repository";

@@ -27,6 +27,26 @@ pub struct FetchAnswer<'a> {
     /// What others said of runs of ours, and what became of it; absent where nobody said anything new.
     #[serde(rename = "takenIn", skip_serializing_if = "<[_]>::is_empty")]
     pub taken_in: &'a [TakenIn],
+    /// What the remote does not show, although it did or a log of its names it; absent where there is nothing of the kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vanished: Vec<VanishedShown<'a>>,
+}
+
+/// A run, thread or log that a remote does not show.
+#[derive(Clone, Debug, Serialize)]
+pub struct VanishedShown<'a> {
+    /// What it is.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// Whether the remote showed it before. Otherwise it may never have been pushed.
+    pub seen: bool,
+    /// The ref here that holds it: what was fetched from there, else ours; absent where there is none.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub kept: Option<&'a str>,
+    /// The log that names it, fetched from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<&'a str>,
 }
 
 /// A ref, and what was made of it, or how what we have stands to what the remote has.
@@ -67,7 +87,15 @@ impl<'a> FetchAnswer<'a> {
         };
         let refs = fetched.taken.iter().map(taken).collect();
         let (skipped, blobs) = (&fetched.skipped[..], fetched.blobs);
-        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, taken_in }
+        let vanished = fetched.vanished.iter().map(|vanished| VanishedShown {
+            kind: vanished.place.kind.word(),
+            name: &vanished.place.name,
+            seen: vanished.seen,
+            kept: vanished.kept.as_deref(),
+            log: vanished.log.as_deref(),
+        });
+        let vanished = vanished.collect();
+        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, taken_in, vanished }
     }
 }
 

@@ -1,24 +1,24 @@
 //! Takes in what a remote holds: objects first, checked as they come; then one ref after the other, each only forward.
 //!
-//! Nothing is written but objects and refs below `refs/handoff/remotes/<remote>/`. A crash leaves objects that git will prune,
+//! Nothing is written but objects, refs below `refs/handoff/remotes/<remote>/`, and what the remote has shown. A crash leaves objects that git will prune,
 //! or some of the refs moved; the next fetch moves the rest. So does what is refused: no ref comes to hold it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::git::race::{self, Lost};
-use crate::git::remote::{self, Depth, Reach, Remote};
+use crate::git::remote::{self, Reach, Remote};
 use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{history, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
+use crate::verify::{self, Logs};
 
+use super::bring;
 use super::place::{is_asked, refuses, unknown};
+use super::shown::{self, Shown, Vanished};
 use super::{Kind, Place, Space, evidence, stamps};
-
-/// How often a remote is asked for less where not all of what it shows is sound.
-const MOST_TRIES: usize = 100;
 
 /// What to take in.
 #[derive(Clone, Debug)]
@@ -95,17 +95,24 @@ pub struct Fetched {
     pub skipped: Vec<String>,
     /// How many blobs were brought besides, in one batch.
     pub blobs: usize,
+    /// What the remote does not show, although it did or a log of its names it. Whatever was fetched of it stays here.
+    pub vanished: Vec<Vanished>,
 }
 
 /// Fetches.
 pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, Error> {
     let folder = format::fetched_refs(&request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
-    let (wanted, skipped) = wanted(store, reach, request, |place| have.contains_key(&place.below(&folder)))?;
+    let listing = Listing::read(store, reach, request)?;
+    let here = |place: &Place| have.contains_key(&place.below(&folder));
+    if let Some(name) = unknown(&request.names, &listing.places) {
+        return Err(missed(store, (request, name), &listing, have.keys())?);
+    }
+    let wanted = listing.wanted(request, here)?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut kept = Kept::default();
-    let unsound = bring_history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
-    let mut fetched = Fetched { skipped, ..Fetched::default() };
+    let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
+    let mut fetched = Fetched { skipped: listing.skipped.clone(), ..Fetched::default() };
     for (place, shown) in wanted {
         let reference = place.below(&folder);
         let old = have.get(&reference).copied();
@@ -116,7 +123,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         };
         fetched.taken.push(Taken { place, reference, old, new, status });
     }
-    fetched.blobs = bring_evidence(store, reach, request, &fetched.taken, &mut kept)?;
+    fetched.blobs = bring::evidence(store, reach, request, &fetched.taken, &mut kept)?;
     let mut batch = store.batch();
     fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut batch))?;
     kept.join(batch.keep()?);
@@ -124,7 +131,41 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     for taken in &mut fetched.taken {
         race::run(|| show(store, taken, &mut kept))?;
     }
+    let (seen, named) = look(store, request, &listing, have.keys())?;
+    seen.keep(store)?;
+    fetched.vanished = seen.vanished(store, &named)?;
     Ok(fetched)
+}
+
+/// Holds what a remote shows against what it showed before, what was fetched from it, and what its logs name.
+fn look<'h>(
+    store: &Store,
+    request: &Request,
+    listing: &Listing,
+    have: impl Iterator<Item = &'h String>,
+) -> Result<(Shown, BTreeMap<Place, String>), Error> {
+    let remote = &request.remote.name;
+    let named = Logs::fetched_from(store, remote)?.named(&format::fetched_refs(remote));
+    let fetched = have.filter_map(|name| Some(Place::fetched(name)?.1)).filter(|place| place.kind.is_chain());
+    let mut seen = Shown::read(store, remote)?;
+    seen.look(&listing.everywhere, fetched, &named);
+    Ok((seen, named))
+}
+
+/// Says of a name that the remote does not show whether it is known to have been there.
+fn missed<'h>(
+    store: &Store,
+    (request, name): (&Request, &str),
+    listing: &Listing,
+    have: impl Iterator<Item = &'h String>,
+) -> Result<Error, Error> {
+    let remote = request.remote.name.clone();
+    let (seen, named) = look(store, request, listing, have)?;
+    let mut vanished = seen.vanished(store, &named)?.into_iter();
+    Ok(match vanished.find(|vanished| vanished.place.kind != Kind::Log && vanished.place.name == name) {
+        Some(vanished) => Error::Vanished(vanished.into(), remote),
+        None => Error::Unknown(name.to_owned(), remote),
+    })
 }
 
 /// Moves our ref to what was fetched. Where another fetch was quicker, what it left is what that is judged by the next time.
@@ -146,75 +187,64 @@ fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> 
     Ok(moved?)
 }
 
-/// Brings what is not here, in one batch; returns why where git would not take it. What else there is comes all the same.
-fn bring_history(
-    store: &Store,
-    reach: &Reach,
-    request: &Request,
-    absent: Vec<Oid>,
-    kept: &mut Kept,
-) -> Result<BTreeMap<Oid, String>, Error> {
-    let mut unsound = BTreeMap::new();
-    let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
-    let mut tries = 0;
-    while let Some(batch) = batches.pop() {
-        tries += 1;
-        match remote::fetch(store, reach, &request.remote.given, &batch, Depth::History) {
-            Ok(brought) => kept.join(brought),
-            // Whose fault it is can only be found out by asking for less.
-            Err(remote::Error::Unsound(..)) if batch.len() > 1 && tries < MOST_TRIES => {
-                let (one, other) = batch.split_at(batch.len() / 2);
-                batches.extend([other.to_vec(), one.to_vec()]);
-            }
-            Err(remote::Error::Unsound(_, why)) if batch.len() == 1 => {
-                unsound.insert(batch[0], format!("git finds what it holds unsound: {why}"));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(unsound)
+/// What is wanted of a remote, each with what it points at: one object, from a remote that means well.
+type Wanted = BTreeMap<Place, Vec<Oid>>;
+
+/// What a remote shows.
+struct Listing {
+    /// What lies where it is asked for.
+    places: Vec<(Place, Oid)>,
+    /// Names there that make no sense.
+    skipped: Vec<String>,
+    /// The chains that it shows, there or where else they may be pushed to.
+    everywhere: BTreeSet<Place>,
 }
 
-/// What a remote shows, each with what it points at: one object, from a remote that means well.
-type Shown = BTreeMap<Place, Vec<Oid>>;
+impl Listing {
+    fn read(store: &Store, reach: &Reach, request: &Request) -> Result<Self, Error> {
+        let (folder, pattern) = (request.space.folder(), request.space.pattern());
+        let patterns = [&pattern, "runs/*", "threads/*", "logs/*"];
+        let mut listing = Self { places: Vec::new(), skipped: Vec::new(), everywhere: BTreeSet::new() };
+        for (oid, name) in remote::list_any(store, reach, &request.remote.given, &patterns)? {
+            listing.everywhere.extend(travelled(&name).filter(|place| place.kind.is_chain()));
+            // The pattern of ls-remote is found anywhere in a name.
+            let Some(below) = name.strip_prefix(folder) else { continue };
+            match Place::parse(below) {
+                Some(place) => listing.places.push((place, oid)),
+                None if is_kept_private(below) => {}
+                None => listing.skipped.push(name),
+            }
+        }
+        Ok(listing)
+    }
 
-/// Returns what to take of what the remote shows, runs before the logs that speak of them; and the names that make no sense.
-fn wanted(
-    store: &Store,
-    reach: &Reach,
-    request: &Request,
-    was_fetched: impl Fn(&Place) -> bool,
-) -> Result<(Shown, Vec<String>), Error> {
-    let folder = request.space.folder();
-    let listed = remote::list(store, reach, &request.remote.given, &request.space.pattern())?;
-    let (mut places, mut skipped) = (Vec::new(), Vec::new());
-    for (oid, name) in listed {
-        // The pattern of ls-remote is found anywhere in a name.
-        let Some(below) = name.strip_prefix(folder) else { continue };
-        match Place::parse(below) {
-            Some(place) => places.push((place, oid)),
-            None if is_kept_private(below) => {}
-            None => skipped.push(name),
+    /// Returns what to take, runs before the logs that speak of them.
+    fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool) -> Result<Wanted, Error> {
+        // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
+        let is_wanted = |place: &Place| {
+            is_asked(place, &request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
+        };
+        let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();
+        if places.len() > MOST_REFS {
+            return Err(Error::TooMany(places.len()));
         }
-    }
-    if let Some(name) = unknown(&request.names, &places) {
-        return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
-    }
-    // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
-    places.retain(|(place, _)| {
-        is_asked(place, &request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
-    });
-    if places.len() > MOST_REFS {
-        return Err(Error::TooMany(places.len()));
-    }
-    let mut shown = Shown::new();
-    for (place, oid) in places {
-        let objects = shown.entry(place).or_default();
-        if !objects.contains(&oid) {
-            objects.push(oid);
+        let mut wanted = Wanted::new();
+        for (place, oid) in places {
+            let objects = wanted.entry(place.clone()).or_default();
+            if !objects.contains(oid) {
+                objects.push(*oid);
+            }
         }
+        Ok(wanted)
     }
-    Ok((shown, skipped))
+}
+
+/// Returns what a ref of a remote holds, where it lies in a place that runs are pushed to: that of ours, or branches.
+fn travelled(name: &str) -> Option<Place> {
+    let (at, _) = name.rmatch_indices('/').nth(1)?;
+    let (folder, below) = name.split_at(at + 1);
+    let is_one = folder == format::REFS || folder.starts_with("refs/heads/");
+    Place::parse(below).filter(|_| is_one)
 }
 
 /// Refs that a mirror or a shared repository has beside those that travel.
@@ -267,54 +297,21 @@ fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Erro
     Ok(())
 }
 
-/// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.
-fn bring_evidence(
-    store: &Store,
-    reach: &Reach,
-    request: &Request,
-    taken: &[Taken],
-    kept: &mut Kept,
-) -> Result<usize, Error> {
-    if !history::is_partial(store) {
-        return Ok(0);
-    }
-    let here = || taken.iter().filter(|taken| !taken.status.is_refused());
-    let mut wanted = Vec::new();
-    for taken in here() {
-        let old = taken.old.filter(|_| !request.content);
-        wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
-    }
-    let first = bring(store, reach, request, wanted, kept)?;
-    // Which documents the rules look into stands in what just came.
-    let mut wanted = Vec::new();
-    for taken in here().filter(|taken| taken.place.kind == Kind::Run) {
-        wanted.extend(evidence::looked_into(store, taken.new)?);
-    }
-    Ok(first + bring(store, reach, request, wanted, kept)?)
-}
-
-/// Brings blobs, each once, in one batch; returns how many.
-fn bring(
-    store: &Store,
-    reach: &Reach,
-    request: &Request,
-    mut wanted: Vec<Oid>,
-    kept: &mut Kept,
-) -> Result<usize, Error> {
-    wanted.sort_unstable();
-    wanted.dedup();
-    if !wanted.is_empty() {
-        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?);
-    }
-    Ok(wanted.len())
-}
-
 /// Why nothing was taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The remote has nothing of that name.
     #[error("there is no run or thread {0:?} on {1}")]
     Unknown(String, String),
+    /// The remote does not show it, and showed it before or has a log that names it.
+    #[error("{}", .0.sentence(.1))]
+    Vanished(Box<Vanished>, String),
+    /// It is not known what the remote showed before, or that cannot be kept.
+    #[error(transparent)]
+    Shown(#[from] shown::Error),
+    /// The logs could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
     /// It shows more than anybody has.
     #[error("the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken")]
     TooMany(usize),

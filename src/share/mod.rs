@@ -4,6 +4,7 @@
 //! one before is refused and both are named. What comes from elsewhere is hostile until verify has looked at it.
 
 pub mod answers;
+mod bring;
 pub mod bundle;
 pub mod bundling;
 mod evidence;
@@ -11,6 +12,7 @@ pub mod fetch;
 mod place;
 pub mod push;
 mod rival;
+pub mod shown;
 mod stamps;
 
 pub use crate::model::place::{Kind, Place};

@@ -1,7 +1,10 @@
 //! Threads, verified with everything that is in the repository.
 
+use std::collections::BTreeSet;
+
 use crate::model::format;
 use crate::model::name::ThreadId;
+use crate::model::place::{Kind, Place};
 use crate::repository::{Repository, Trust, trust};
 use crate::verify::{self, Logs, Options, ThreadReport, thread as verify_thread};
 
@@ -36,16 +39,28 @@ impl Repository {
     ) -> Result<ThreadsToVerify<'_>, Error> {
         let options = self.options(trust, warn)?;
         let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
+        let logs = Logs::read(&self.store)?;
+        let fetched = |name: &str| {
+            let (remote, id) = name.rsplit_once('/')?;
+            let thread = ThreadId::parse(id).ok()?;
+            let reference = logs.fetched_place(remote, &Place::of_thread(&thread))?;
+            Some((thread, reference))
+        };
+        let gone = |name: &str| ThreadId::parse(name).map(own).ok().or_else(|| fetched(name));
         let targets = match which {
-            Which::All => own_threads(&self.store)?.into_iter().map(own).collect(),
+            Which::All => {
+                let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
+                // One that a log of ours names and that is gone is missed like a run.
+                let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
+                threads.extend(named.filter_map(|place| ThreadId::parse(&place.name).ok()));
+                threads.into_iter().map(own).collect()
+            }
             Which::Named(names) => {
-                let named = names
-                    .iter()
-                    .map(|name| find(name).or_else(|unknown| ThreadId::parse(name).map(own).map_err(|_| unknown)));
+                let named = names.iter().map(|name| find(name).or_else(|unknown| gone(name).ok_or(unknown)));
                 named.collect::<Result<_, _>>()?
             }
         };
-        Ok(ThreadsToVerify { repository: self, options, logs: Logs::read(&self.store)?, targets })
+        Ok(ThreadsToVerify { repository: self, options, logs, targets })
     }
 
     /// Verifies a thread that is here, as the configuration says.
@@ -68,7 +83,7 @@ impl ThreadsToVerify<'_> {
         self.targets.is_empty()
     }
 
-    /// Verifies one thread after the other.
+    /// Verifies one thread after the other. Where all were asked for, an error about one says nothing of the others.
     pub fn reports(&self) -> impl Iterator<Item = Result<ThreadReport, Error>> {
         self.targets.iter().map(|(thread, reference)| self.report(thread, reference))
     }

@@ -8,6 +8,7 @@ use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::place::Place;
 
 use super::Error;
 use super::log::Log;
@@ -21,10 +22,19 @@ pub struct Logs {
 impl Logs {
     /// Reads all logs in the repository, our own and those of remotes. A ref that cannot be read is a log that is broken.
     pub fn read(store: &Store) -> Result<Self, Error> {
+        Self::read_below(store, &[format::LOG_REFS, format::FETCHED_REFS])
+    }
+
+    /// Reads the logs that were fetched from one remote.
+    pub fn fetched_from(store: &Store, remote: &str) -> Result<Self, Error> {
+        Self::read_below(store, &[&format::fetched_refs(remote)])
+    }
+
+    fn read_below(store: &Store, folders: &[&str]) -> Result<Self, Error> {
         let is_log = |name: &str| name.starts_with(format::LOG_REFS) || name.contains("/logs/");
         let mut logs = Vec::new();
         let lazy = history::is_lazy(store);
-        for folder in [format::LOG_REFS, format::FETCHED_REFS] {
+        for folder in folders {
             let found = refs::list(store, folder).map_err(Error::Refs)?;
             let unreadable = refs::unreadable(store, folder, &found).map_err(Error::Refs)?;
             let found = found.into_iter().filter(|(name, _)| is_log(name));
@@ -46,6 +56,25 @@ impl Logs {
     pub fn held(&self, key: Option<&str>) -> BTreeMap<RunId, String> {
         let ours = self.logs.iter().filter(|log| log.is_own() || Some(log.fingerprint.as_str()) == key);
         ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
+    }
+
+    /// Returns the runs and threads that the logs of one place name, each with the ref of a log that does.
+    ///
+    /// The place is a folder of refs: that of ours, or of what was fetched from one remote.
+    pub fn named(&self, folder: &str) -> BTreeMap<Place, String> {
+        let is_there =
+            |log: &&Log| !log.elsewhere && log.name.strip_prefix(folder).is_some_and(|rest| rest.starts_with("logs/"));
+        let named = |log: &Log| {
+            let chains = log.runs.keys().map(Place::of_run).chain(log.threads.keys().map(Place::of_thread));
+            chains.map(|place| (place, log.name.clone())).collect::<Vec<_>>()
+        };
+        self.logs.iter().filter(is_there).flat_map(named).collect()
+    }
+
+    /// Returns the ref that a run or thread of a remote would have here, if a log that was fetched from there names it.
+    pub fn fetched_place(&self, remote: &str, place: &Place) -> Option<String> {
+        let folder = format::fetched_refs(remote);
+        self.named(&folder).contains_key(place).then(|| place.below(&folder))
     }
 
     /// Returns what is wrong with the logs of a key that cannot be read to their end, wherever they lie; without a key, with

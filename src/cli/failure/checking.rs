@@ -32,6 +32,7 @@ impl From<verification::Error> for Failure {
             verification::Error::Trust(inner) => inner.into(),
             verification::Error::Anchors(inner) => inner.into(),
             verification::Error::Target(inner) => inner.into(),
+            verification::Error::Shown(inner) => inner.into(),
             verification::Error::Bundle(inner) => inner.into(),
             verification::Error::Verify(inner) => inner.into(),
         }

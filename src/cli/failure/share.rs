@@ -2,7 +2,7 @@
 
 use git_handoff::git::{remote, scratch};
 use git_handoff::model::hints;
-use git_handoff::share::{bundle, fetch, push};
+use git_handoff::share::{bundle, fetch, push, shown};
 use git_handoff::verify::BundleError;
 
 use super::Failure;
@@ -55,10 +55,29 @@ impl From<fetch::Error> for Failure {
     fn from(error: fetch::Error) -> Self {
         match error {
             fetch::Error::Unknown(..) => Self::of("unknown-run", &error),
+            fetch::Error::Vanished(ref vanished, _) => {
+                let exit = if vanished.seen { 3 } else { 1 };
+                Self { exit, ..Self::of("vanished", &error) }
+            }
+            fetch::Error::Shown(inner) => inner.into(),
+            fetch::Error::Logs(inner) => inner.into(),
             fetch::Error::TooMany(_) => Self::of("too-many", &error).hint(hints::fetch_less()),
             fetch::Error::Remote(inner) => inner.into(),
             fetch::Error::Ref(inner) => inner.into(),
             fetch::Error::Store(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<shown::Error> for Failure {
+    fn from(error: shown::Error) -> Self {
+        let failure = Self::of("remote-record", &error);
+        match error {
+            // What was seen is forgotten, and nothing that was fetched.
+            shown::Error::Read(path, _) | shown::Error::Bad(path, _) => {
+                failure.hint(hints::forget_seen(path.display()))
+            }
+            shown::Error::Write(..) => failure,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use git_handoff::model::hints;
 use git_handoff::repository::Trust;
-use git_handoff::thread::verification::Which;
-use git_handoff::verify::ThreadReport;
+use git_handoff::thread::verification::{Error, Which};
+use git_handoff::verify::{self, ThreadReport};
 
 use super::{Ending, Failure, Output, Repository};
 
@@ -49,8 +49,16 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let mut ending = Ending::Done;
     for (at, report) in threads.reports().enumerate() {
-        if print(&report?, at, output) != Ending::Done {
-            ending = Ending::CheckFailed;
+        match report {
+            Err(gone @ Error::Verify(verify::Error::VanishedThread { .. })) => {
+                ending = Ending::CheckFailed;
+                output.fail(&gone.into());
+            }
+            report => {
+                if print(&report?, at, output) != Ending::Done {
+                    ending = Ending::CheckFailed;
+                }
+            }
         }
     }
     Ok(ending)

@@ -1,0 +1,86 @@
+//! Brings objects from a remote: the history of what it shows, then the evidence that a partial clone's filter kept back.
+
+use std::collections::BTreeMap;
+
+use crate::git::history::is_partial;
+use crate::git::remote::{self, Depth, Reach};
+use crate::git::store::{Kept, Store};
+use crate::model::digest::Oid;
+
+use super::Kind;
+use super::evidence;
+use super::fetch::{Error, Request, Taken};
+
+/// How often a remote is asked for less where not all of what it shows is sound.
+const MOST_TRIES: usize = 100;
+
+/// Brings what is not here, in one batch; returns why where git would not take it. What else there is comes all the same.
+pub(super) fn history(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    absent: Vec<Oid>,
+    kept: &mut Kept,
+) -> Result<BTreeMap<Oid, String>, Error> {
+    let mut unsound = BTreeMap::new();
+    let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
+    let mut tries = 0;
+    while let Some(batch) = batches.pop() {
+        tries += 1;
+        match remote::fetch(store, reach, &request.remote.given, &batch, Depth::History) {
+            Ok(brought) => kept.join(brought),
+            // Whose fault it is can only be found out by asking for less.
+            Err(remote::Error::Unsound(..)) if batch.len() > 1 && tries < MOST_TRIES => {
+                let (one, other) = batch.split_at(batch.len() / 2);
+                batches.extend([other.to_vec(), one.to_vec()]);
+            }
+            Err(remote::Error::Unsound(_, why)) if batch.len() == 1 => {
+                unsound.insert(batch[0], format!("git finds what it holds unsound: {why}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(unsound)
+}
+
+/// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.
+pub(super) fn evidence(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    taken: &[Taken],
+    kept: &mut Kept,
+) -> Result<usize, Error> {
+    if !is_partial(store) {
+        return Ok(0);
+    }
+    let here = || taken.iter().filter(|taken| !taken.status.is_refused());
+    let mut wanted = Vec::new();
+    for taken in here() {
+        let old = taken.old.filter(|_| !request.content);
+        wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
+    }
+    let first = blobs(store, reach, request, wanted, kept)?;
+    // Which documents the rules look into stands in what just came.
+    let mut wanted = Vec::new();
+    for taken in here().filter(|taken| taken.place.kind == Kind::Run) {
+        wanted.extend(evidence::looked_into(store, taken.new)?);
+    }
+    Ok(first + blobs(store, reach, request, wanted, kept)?)
+}
+
+/// Brings blobs, each once, in one batch; returns how many.
+fn blobs(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    mut wanted: Vec<Oid>,
+    kept: &mut Kept,
+) -> Result<usize, Error> {
+    wanted.sort_unstable();
+    wanted.dedup();
+    if !wanted.is_empty() {
+        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?);
+    }
+    Ok(wanted.len())
+}

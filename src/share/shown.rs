@@ -1,0 +1,180 @@
+//! What each remote has shown of runs, threads and logs: whoever saw one there knows that it was there, also when it is gone.
+//!
+//! A file for each remote lies with the signing key, in `handoff` of the git directory, where neither a commit nor a remote can put
+//! one. It proves nothing to others, and no ref is made or deleted by it. What two fetches of one remote see at once, the next one
+//! sees again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::folder::entries;
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::model::format::{self, REFS};
+use crate::model::name::encode_segment;
+use crate::repository::read_up_to;
+
+use super::Place;
+
+/// What the name of a file begins with until it is whole: no name of a remote is encoded like that.
+const UNFINISHED: &str = ".tmp";
+
+/// A file that is larger than this is none of ours: 50,000 names are a tenth of it.
+const LARGEST: u64 = 256 << 20;
+
+/// What one remote has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    /// The name of the remote.
+    remote: String,
+    /// What it showed when it was last looked at.
+    there: BTreeSet<String>,
+    /// What it showed before, and not then.
+    gone: BTreeSet<String>,
+    /// What it never showed, and a log that was fetched from it names: each with the ref of the log.
+    named: BTreeMap<String, String>,
+}
+
+/// A run, thread or log that a remote does not show, although it did before or a log of its names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vanished {
+    /// What it is.
+    pub place: Place,
+    /// Whether the remote showed it before. Otherwise it may never have been pushed.
+    pub seen: bool,
+    /// The ref here that holds it: what was fetched from there, else ours.
+    pub kept: Option<String>,
+    /// Our ref for it, whether it is there or not.
+    pub reference: String,
+    /// The log that names it, fetched from there.
+    pub log: Option<String>,
+}
+
+impl Vanished {
+    /// Says of what a remote does not show where it is, if anywhere, and who knows of it.
+    pub fn sentence(&self, remote: &str) -> String {
+        let what = format!("{} {:?}", self.place.kind.word(), self.place.name);
+        let log = self.log.as_ref();
+        match (self.seen, &self.kept) {
+            (true, Some(kept)) => format!("{what} is gone from {remote}, where it was; it is kept here, at {kept}"),
+            (true, None) => {
+                let log = log.map_or_else(String::new, |log| format!("; the log {log} names it"));
+                format!("{what} is gone from {remote}, where it was, and is not here{log}")
+            }
+            (false, _) => {
+                let log = log.map_or_else(|| "a log".to_owned(), |log| format!("the log {log}"));
+                format!("{what} is not on {remote} and not here, but {log} names it: it was deleted, or never pushed")
+            }
+        }
+    }
+}
+
+impl Shown {
+    /// Reads what was seen on one remote; nothing, where it was never looked at.
+    pub fn read(store: &Store, remote: &str) -> Result<Self, Error> {
+        let path = folder(store).join(encode_segment(remote));
+        if path.exists() { parse(path) } else { Ok(Self { remote: remote.to_owned(), ..Self::default() }) }
+    }
+
+    /// Reads what was seen on all remotes, in order of their names.
+    pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
+        entries(&folder(store), |name| !name.starts_with(UNFINISHED)).into_iter().map(parse).collect()
+    }
+
+    /// Returns the name of the remote.
+    pub fn remote(&self) -> &str {
+        &self.remote
+    }
+
+    /// Returns the file that keeps it.
+    pub fn path(&self, store: &Store) -> PathBuf {
+        folder(store).join(encode_segment(&self.remote))
+    }
+
+    /// Takes in what the remote shows now, what was fetched from it before, and what its logs name.
+    pub(super) fn look(
+        &mut self,
+        listed: &BTreeSet<Place>,
+        fetched: impl Iterator<Item = Place>,
+        named: &BTreeMap<Place, String>,
+    ) {
+        let below = |place: &Place| place.below("");
+        let there: BTreeSet<String> = listed.iter().map(below).collect();
+        let mut seen = std::mem::replace(&mut self.there, there);
+        seen.append(&mut self.gone);
+        seen.extend(fetched.map(|place| below(&place)));
+        self.gone = seen.difference(&self.there).cloned().collect();
+        let unseen = named.iter().map(|(place, log)| (below(place), log.clone()));
+        self.named = unseen.filter(|(place, _)| !self.there.contains(place) && !self.gone.contains(place)).collect();
+    }
+
+    /// Writes it down.
+    pub(super) fn keep(&self, store: &Store) -> Result<(), Error> {
+        let path = self.path(store);
+        let write = || {
+            let folder = folder(store);
+            fs::create_dir_all(&folder)?;
+            let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+            file.write_all(&format::canonical(self))?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(|e| Error::Write(path.clone(), e))
+    }
+
+    /// Returns what the remote does not show. What it never did, and is ours, was not pushed, and is left out.
+    pub fn vanished(&self, store: &Store, logs: &BTreeMap<Place, String>) -> Result<Vec<Vanished>, refs::Error> {
+        let folder = format::fetched_refs(&self.remote);
+        let gone = self.gone.iter().map(|below| (below, true));
+        let named = self.named.keys().map(|below| (below, false));
+        let mut vanished = Vec::new();
+        for (below, seen) in gone.chain(named) {
+            let Some(place) = Place::parse(below) else { continue };
+            let (reference, own) = (place.below(&folder), place.below(REFS));
+            let is_here = |name: &String| refs::read(store, name).map(|found| found.is_some());
+            let kept = match (is_here(&reference)?, is_here(&own)?) {
+                (true, _) => Some(reference.clone()),
+                (false, true) => Some(own),
+                (false, false) => None,
+            };
+            let log = logs.get(&place).or_else(|| self.named.get(below)).cloned();
+            if seen || kept.is_none() {
+                vanished.push(Vanished { place, seen, kept, reference, log });
+            }
+        }
+        Ok(vanished)
+    }
+}
+
+/// Returns the files that are not whole: those that are being written now, and those whose writer was killed.
+pub fn unfinished(store: &Store) -> Vec<PathBuf> {
+    entries(&folder(store), |name| name.starts_with(UNFINISHED))
+}
+
+fn folder(store: &Store) -> PathBuf {
+    store.common_dir().join("handoff/remotes")
+}
+
+fn parse(path: PathBuf) -> Result<Shown, Error> {
+    let bytes = read_up_to(&path, LARGEST).map_err(|e| Error::Read(path.clone(), e))?;
+    serde_json::from_slice(&bytes).map_err(|e| Error::Bad(path, e))
+}
+
+/// Why it is not known what a remote has shown.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file could not be read.
+    #[error("{0}, which says what a remote has shown, could not be read")]
+    Read(PathBuf, #[source] io::Error),
+    /// The file is none of ours.
+    #[error("{0} does not say what a remote has shown")]
+    Bad(PathBuf, #[source] serde_json::Error),
+    /// The file could not be written. What was fetched is here.
+    #[error("what the remote shows could not be written to {0}; what was fetched is here")]
+    Write(PathBuf, #[source] io::Error),
+}

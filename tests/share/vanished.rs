@@ -1,0 +1,124 @@
+//! What a remote showed once and shows no more, and what a log names that the remote never showed.
+
+use super::{RUN, RUN_REF, clone, json, pushed, refs, shared};
+use crate::common::Environment;
+
+const FETCHED: &str = "refs/handoff/remotes/origin/runs/handoff-dag-1";
+const THREAD: &str = "refs/handoff/threads/research";
+
+/// An environment whose run and thread were pushed, and fetched into `clone`; the remote deleted both since.
+fn deleted() -> Environment {
+    let env = shared();
+    env.write("state", "draft");
+    env.handoff(["checkpoint", "research", "--state", "../state"]).success();
+    env.handoff(["push"]).success();
+    clone(&env, "clone");
+    env.handoff_in("clone", ["fetch"]).success();
+    for reference in [RUN_REF, THREAD] {
+        env.git_in("hub", ["update-ref", "-d", reference]).success();
+    }
+    env
+}
+
+/// Returns what an answer says vanished, each as `kind name seen kept`.
+fn vanished(env: &Environment, more: &[&str]) -> Vec<String> {
+    let answer = json(&env.handoff_in("clone", ["fetch", "--json"].iter().chain(more)).exit(0));
+    let of = |one: &serde_json::Value| {
+        let (kind, name) = (one["kind"].as_str().unwrap(), one["name"].as_str().unwrap());
+        format!("{kind} {name} {} {}", one["seen"], one["ref"].as_str().unwrap_or("-"))
+    };
+    answer["vanished"].as_array().into_iter().flatten().map(of).collect()
+}
+
+#[test]
+fn what_the_remote_deleted_is_named_and_stays_here() {
+    let env = deleted();
+    let before = refs(&env, "clone");
+    let said = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
+    let line = format!("run \"{RUN}\" is gone from origin, where it was; it is kept here, at {FETCHED}");
+    assert!(said.contains(&line) && said.contains("thread \"research\" is gone from origin"), "{said}");
+    let kept = format!("run {RUN} true {FETCHED}");
+    assert!(vanished(&env, &[]).contains(&kept), "{:?}", vanished(&env, &[]));
+    assert_eq!(refs(&env, "clone"), before, "fetch deletes nothing");
+    env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+    let said = env.handoff_in("clone", ["fetch", "origin", RUN]).exit(3).stderr;
+    assert!(said.contains("is gone from origin, where it was"), "{said}");
+    let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
+    assert!(all.stderr.contains("is gone from origin"), "{all}");
+    // What comes back is not missed any more.
+    env.handoff(["push"]).success();
+    assert_eq!(vanished(&env, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_gone_there_and_here_is_missed() {
+    let env = deleted();
+    for reference in [FETCHED, "refs/handoff/remotes/origin/threads/research"] {
+        env.git_in("clone", ["update-ref", "-d", reference]).success();
+    }
+    assert_eq!(vanished(&env, &[]), [format!("run {RUN} true -"), "thread research true -".to_owned()]);
+    for what in [&["verify", "origin/handoff-dag-1"][..], &["verify", "--all"]] {
+        let said = env.handoff_in("clone", what).exit(3);
+        assert!(
+            said.stderr.contains("gone") && said.stderr.contains("the log refs/handoff/remotes/origin/logs/"),
+            "{said}"
+        );
+    }
+    let said = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(3);
+    assert!(said.stderr.contains("is gone, but the log") && said.stderr.contains("holds the thread"), "{said}");
+    let said = env.handoff_in("clone", ["--json", "verify", "origin/handoff-dag-1"]).exit(3);
+    assert!(format!("{said}").contains("\"code\":\"vanished\""), "{said}");
+    // A name that no log holds is only unknown.
+    let said = env.handoff_in("clone", ["verify", "origin/handoff-dag-2"]).exit(1);
+    assert!(said.stderr.contains("there is no run"), "{said}");
+}
+
+#[test]
+fn what_was_never_shown_is_told_of_and_fails_nothing() {
+    let env = shared();
+    env.write("state", "draft");
+    env.handoff(["checkpoint", "research", "--state", "../state"]).success();
+    env.handoff(["push", "origin", RUN]).success();
+    clone(&env, "clone");
+    let said = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
+    assert!(said.contains("thread \"research\" is not on origin and not here, but the log"), "{said}");
+    assert_eq!(vanished(&env, &[]), ["thread research false -"]);
+    env.handoff_in("clone", ["verify", "--all"]).success();
+    // Whoever fetches some runs only misses none of the others.
+    env.handoff(["push"]).success();
+    clone(&env, "other");
+    let answer = json(&env.handoff_in("other", ["fetch", "origin", "research", "--json"]).exit(0));
+    assert!(answer.get("vanished").is_none(), "{answer}");
+    env.handoff_in("other", ["thread", "verify", "origin/research"]).success();
+    // Nor does the writer miss what it did not push.
+    env.git_in("hub", ["update-ref", "-d", THREAD]).success();
+    let answer = json(&env.handoff(["fetch", "--json"]).exit(0));
+    assert!(answer.get("vanished").is_none(), "{answer}");
+}
+
+#[test]
+fn what_lies_on_branches_of_the_remote_has_not_vanished() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch"]).success();
+    let tip = env.git(["rev-parse", RUN_REF]).success();
+    env.git_in("hub", ["update-ref", "-d", RUN_REF]).success();
+    env.git_in("hub", ["update-ref", "refs/heads/team/runs/handoff-dag-1", tip.trim()]).success();
+    assert_eq!(vanished(&env, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn all_threads_that_a_log_of_ours_names_are_verified() {
+    let env = deleted();
+    env.handoff(["thread", "verify", "--all"]).success();
+    env.git(["update-ref", "-d", THREAD]).success();
+    let said = env.handoff(["thread", "verify", "--all"]).exit(3);
+    assert!(said.stderr.contains("is gone, but the log"), "{said}");
+}
+
+#[test]
+fn a_record_that_is_not_ours_is_named_with_the_way_out() {
+    let env = deleted();
+    env.write("clone/.git/handoff/remotes/origin", "what");
+    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    assert!(said.contains("does not say what a remote has shown") && said.contains("hint: rm "), "{said}");
+}
