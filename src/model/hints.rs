@@ -295,6 +295,12 @@ hints! {
     ref_format() => "git refs migrate --ref-format=files";
     /// There is no repository.
     init() => "git init";
+    /// A push to a remote deletes what others handed over there.
+    no_mirror(remote) => "git config --unset remote.{remote}.mirror";
+    /// The ref of a run or thread is not where its log says that it was, and what it pointed at is here.
+    restore_ref(name, commit) => "git update-ref {name} {commit}";
+    /// The ref of a run or thread is gone, and nothing says what it pointed at.
+    find_lost() => "git handoff fetch   # or look for the commit: git fsck --no-reflogs --lost-found";
     /// Objects can be deleted while somebody is about to use them.
     prune_expire() => "git config gc.pruneExpire 2.weeks.ago";
     /// Objects that are fetched are not checked.

@@ -1,5 +1,6 @@
 //! What is half-done, missing or dangerous in a repository, and the mending of what can be mended safely.
 
+mod gone;
 mod leftovers;
 mod registered;
 mod repository;
@@ -20,6 +21,7 @@ use crate::model::pipeline::Spec;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::run;
+use crate::verify;
 use crate::worker::{host::Host, workspace};
 
 /// How much a finding matters.
@@ -115,6 +117,7 @@ pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     // A lock that was left would keep everything else from being mended.
     findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);
+    findings.extend(gone::examine(patient)?);
     Ok(findings)
 }
 
@@ -156,6 +159,9 @@ pub enum Error {
     /// The repository log could not be read.
     #[error(transparent)]
     Log(#[from] log::Error),
+    /// The logs could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
     /// A run could not be held.
     #[error(transparent)]
     Hold(#[from] hold::Error),

@@ -11,7 +11,18 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
 
 use super::Error;
-use super::log::Log;
+use super::log::{Log, Said};
+
+/// What a log of this repository holds of a run or thread.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The ref of the log.
+    pub log: String,
+    /// Of a thread, how many entries it has.
+    pub entries: u64,
+    /// Of a run that is sealed, the commit of the seal.
+    pub commit: Option<Oid>,
+}
 
 /// The logs of this repository and those that were fetched, each read as far as it is sound.
 #[derive(Default)]
@@ -56,6 +67,30 @@ impl Logs {
     pub fn held(&self, key: Option<&str>) -> BTreeMap<RunId, String> {
         let ours = self.logs.iter().filter(|log| log.is_own() || Some(log.fingerprint.as_str()) == key);
         ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
+    }
+
+    /// Returns the runs that the logs of this repository hold, whoever wrote them.
+    pub fn own_runs(&self) -> BTreeMap<RunId, Kept> {
+        let of = |log: &Log, said: &Said| {
+            let commit = said.sealed.as_ref().map(|sealed| sealed.commit);
+            Kept { log: log.name.clone(), entries: 0, commit }
+        };
+        let own = self.logs.iter().filter(|log| log.is_own());
+        own.flat_map(|log| log.runs.iter().map(move |(run, said)| (run.clone(), of(log, said)))).collect()
+    }
+
+    /// Returns the threads that the logs of this repository hold; where two do, the one that knows more of it.
+    pub fn own_threads(&self) -> BTreeMap<ThreadId, Kept> {
+        let mut held: BTreeMap<ThreadId, Kept> = BTreeMap::new();
+        for log in self.logs.iter().filter(|log| log.is_own()) {
+            for (thread, said) in &log.threads {
+                let entries = said.entries;
+                if held.get(thread).is_none_or(|known| known.entries < entries) {
+                    held.insert(thread.clone(), Kept { log: log.name.clone(), entries, commit: None });
+                }
+            }
+        }
+        held
     }
 
     /// Returns the runs and threads that the logs of one place name, each with the ref of a log that does.

@@ -341,3 +341,50 @@ fn an_object_that_is_gone_is_found() {
     let (code, _, _) = place.handoff(&["verify", "r"]);
     assert_eq!(code, 3);
 }
+
+#[test]
+fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
+    let place = Place::new();
+    place.done("r", &[EDIT]);
+    let end = place.git(&["rev-parse", "refs/handoff/runs/r"]);
+    for state in ["one", "two"] {
+        fs::write(place.root().join("state"), state).unwrap();
+        place.handoff(&["checkpoint", "t", "--state", "state"]);
+    }
+    fs::remove_file(place.root().join("state")).unwrap();
+    assert_eq!(found(&place), (0, vec![]));
+    let thread = place.git(&["rev-parse", "refs/handoff/threads/t"]);
+    place.git(&["update-ref", "refs/handoff/threads/t", "refs/handoff/threads/t~1"]);
+    place.git(&["update-ref", "-d", "refs/handoff/runs/r"]);
+    let (code, answer) = place.answer(&["doctor"]);
+    let hints: Vec<_> = answer["findings"].as_array().unwrap().iter().map(|one| (&one["code"], &one["hint"])).collect();
+    let restore = json!(format!("git update-ref refs/handoff/runs/r {}", end.trim()));
+    assert_eq!((code, hints[0]), (3, (&json!("run-gone"), &restore)), "{answer}");
+    assert_eq!(hints[1].0, "thread-rewound", "{answer}");
+    place.git(&["update-ref", "-d", "refs/handoff/threads/t"]);
+    assert_eq!(found(&place), (3, vec!["run-gone".into(), "thread-gone".into()]));
+    // A copy that was fetched says where it was.
+    place.git(&["update-ref", "refs/handoff/remotes/hub/threads/t", thread.trim()]);
+    let (_, answer) = place.answer(&["doctor"]);
+    let hint = &answer["findings"].as_array().unwrap().iter().find(|one| one["code"] == "thread-gone").unwrap()["hint"];
+    assert_eq!(*hint, format!("git update-ref refs/handoff/threads/t {}", thread.trim()));
+    place.git(&["update-ref", "refs/handoff/threads/t", thread.trim()]);
+    place.git(&["update-ref", "refs/handoff/runs/r", end.trim()]);
+    let (code, codes) = found(&place);
+    assert!(code == 0 && !codes.iter().any(|code| code.ends_with("-gone")), "{codes:?}");
+}
+
+#[test]
+fn a_remote_that_a_push_mirrors_to_is_named() {
+    let place = Place::new();
+    place.git(&["config", "remote.hub.mirror", "yes"]);
+    place.git(&["config", "remote.other.mirror", "no"]);
+    let (code, answer) = place.answer(&["doctor"]);
+    let finding = &answer["findings"][0];
+    assert_eq!(
+        (code, &finding["code"], &finding["hint"]),
+        (3, &json!("mirror"), &json!("git config --unset remote.hub.mirror"))
+    );
+    place.git(&["config", "--unset", "remote.hub.mirror"]);
+    assert_eq!(found(&place), (0, vec![]));
+}
