@@ -10,7 +10,8 @@ use super::race::Lost;
 use super::ref_lock::{self, RefLock, lock_of};
 use super::store::{Durability, Store};
 use crate::model::digest::Oid;
-use crate::model::format::REFS;
+use crate::model::format::{FETCHED_REFS, REFS};
+use crate::model::place::Place;
 
 /// How often a swap is tried again that lost its folder to a concurrent `git pack-refs`.
 const GC_RETRIES: usize = 8;
@@ -41,6 +42,13 @@ pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
         .collect();
     refs.sort();
     Ok(refs)
+}
+
+/// Returns the refs at which copies of what lies in a place were fetched, with what they point at, in order of name.
+pub fn fetched_at(store: &Store, place: &Place) -> Result<Vec<(String, Oid)>, Error> {
+    let mut copies = list(store, FETCHED_REFS)?;
+    copies.retain(|(name, _)| place.is_fetched_at(name));
+    Ok(copies)
 }
 
 /// Returns the names of the files below a prefix that are refs nobody can read: symbolic, or filled with something else.

@@ -199,9 +199,7 @@ fn find(store: &Store, run: &RunId) -> Result<Vec<String>, refs::Error> {
     if refs::read(store, &own)?.is_some() {
         return Ok(vec![own]);
     }
-    let place = Place::of_run(run);
-    let fetched = refs::list(store, format::FETCHED_REFS)?;
-    let fetched: Vec<_> = fetched.into_iter().filter(|(name, _)| place.is_fetched_at(name)).collect();
+    let fetched = refs::fetched_at(store, &Place::of_run(run))?;
     // One remote may have more of the same chain than another.
     let goes_on = |old: Oid, new: Oid| history::continues(store, old, new).unwrap_or(false);
     let furthest = fetched.iter().find(|(_, new)| fetched.iter().all(|(_, old)| goes_on(*old, *new)));

@@ -5,17 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product, Verified};
-use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::pipeline::BlockEnded;
-use crate::model::place::{Kind, Place};
 use crate::model::plan::ProductKey;
 use crate::model::reused::{Evidence, Reused, task};
 use crate::repository::{Repository, Trust};
@@ -73,12 +70,7 @@ impl Repository {
         // Where the logs cannot be read nothing can be told of any run.
         let logs = Logs::read(&self.store).ok();
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
-        let listed = refs::list(&self.store, format::FETCHED_REFS).unwrap_or_default();
-        let fetched = listed.into_iter().filter_map(|(reference, _)| {
-            let (_, place) = Place::fetched(&reference)?;
-            let run = (place.kind == Kind::Run).then(|| RunId::parse(&place.name).ok()).flatten()?;
-            Some(Target { run, reference })
-        });
+        let fetched = Target::all_fetched(&self.store).unwrap_or_default();
         let mut tasks: HashMap<Digest, Vec<Hint>> = HashMap::new();
         for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
             let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };

@@ -75,9 +75,8 @@ impl Target {
     pub fn copies(store: &Store, run: &RunId) -> Result<Vec<Self>, Error> {
         let (place, own) = (Place::of_run(run), format::run_ref(run));
         let own = Some(own).filter(|own| refs::read(store, own).is_ok_and(|tip| tip.is_some()));
-        let mut fetched = refs::list(store, format::FETCHED_REFS)?;
-        fetched.retain(|(name, _)| place.is_fetched_at(name));
-        let references = own.into_iter().chain(fetched.into_iter().map(|(name, _)| name));
+        let fetched = refs::fetched_at(store, &place)?.into_iter();
+        let references = own.into_iter().chain(fetched.map(|(name, _)| name));
         Ok(references.map(|reference| Self { run: run.clone(), reference }).collect())
     }
 
@@ -145,8 +144,7 @@ pub fn located(store: &Store, place: &Place, remote: Option<&str>) -> Result<Opt
         return Ok(Some((own, tip)));
     }
     let name = &place.name;
-    let mut found = refs::list(store, format::FETCHED_REFS)?;
-    found.retain(|(reference, _)| place.is_fetched_at(reference));
+    let mut found = refs::fetched_at(store, place)?;
     if found.len() < 2 {
         return Ok(found.pop());
     }

@@ -30,11 +30,9 @@ impl Stamps {
     pub(super) fn list(store: &Store, run: &RunId) -> Result<Self, Error> {
         let own = format::stamps_ref(run);
         let place = Place::of_run(run).stamps().expect("it is a run's");
-        let fetched =
-            refs::list(store, format::FETCHED_REFS)?.into_iter().filter(|(name, _)| place.is_fetched_at(name));
         let mut places: Vec<(String, Oid)> =
             refs::read(store, &own)?.map(|tree| (own.clone(), tree)).into_iter().collect();
-        places.extend(fetched);
+        places.extend(refs::fetched_at(store, &place)?);
         let mut seen = BTreeSet::new();
         let (mut blobs, mut overfull) = (Vec::new(), Vec::new());
         let repo = store.local();

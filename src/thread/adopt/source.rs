@@ -74,9 +74,8 @@ fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, Error> 
 /// Returns what the thread's ref is at, our own and those fetched.
 fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
     let own = refs::read(store, &descriptor.reference)?.map(|tip| (descriptor.reference.clone(), tip));
-    let place = Place::of_thread(&descriptor.thread);
-    let fetched = refs::list(store, format::FETCHED_REFS)?;
-    Ok(own.into_iter().chain(fetched.into_iter().filter(|(name, _)| place.is_fetched_at(name))).collect())
+    let fetched = refs::fetched_at(store, &Place::of_thread(&descriptor.thread))?;
+    Ok(own.into_iter().chain(fetched).collect())
 }
 
 /// Holds the thread that ends at a tip against logs, keys and the descriptor, down to the bytes.
