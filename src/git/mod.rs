@@ -15,6 +15,7 @@ pub mod history;
 pub mod hook;
 pub mod incoming;
 pub mod kept;
+pub mod marks;
 pub mod merge;
 pub mod midx;
 pub mod outgoing;

@@ -29,7 +29,7 @@ mod view;
 
 pub use new_entry::NewEntry;
 pub use open::{Error, OpenRun, closed};
-pub use proven::{Denied, unfinished_marks};
+pub use proven::Denied;
 pub use target::Target;
 pub use vetted::{Blob, Vetted};
 pub use view::{View, view};

@@ -4,12 +4,11 @@
 //! can put one there. It says nothing to `verify`, which looks at everything, nor to anybody who takes bytes out of a run.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::folder::entries;
+use crate::git::marks;
 use crate::git::store::Store;
 use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
@@ -19,9 +18,6 @@ use crate::repository::{self, Repository, Trust};
 use crate::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable_on};
 
 use super::{Error, OpenRun};
-
-/// What the name of a mark begins with until it is whole.
-const UNFINISHED: &str = ".tmp";
 
 /// A mark as it is written down.
 #[derive(Serialize, Deserialize)]
@@ -103,18 +99,8 @@ impl Repository {
     }
 }
 
-fn folder(store: &Store) -> PathBuf {
-    store.common_dir().join("handoff/verified")
-}
-
 fn path(store: &Store, run: &RunId) -> PathBuf {
-    folder(store).join(run.encoded())
-}
-
-/// Returns the marks that are not whole: those that are being written now, and those whose writer was killed.
-pub fn unfinished_marks(store: &Store) -> Vec<PathBuf> {
-    // No name of a run is encoded like that.
-    entries(&folder(store), |name| name.starts_with(UNFINISHED))
+    marks::path(store, marks::VERIFIED, &run.encoded())
 }
 
 /// Returns the mark of a run; none where there is none of ours.
@@ -124,13 +110,8 @@ fn read(store: &Store, run: &RunId) -> Option<Mark> {
 }
 
 fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
-    let folder = folder(store);
-    fs::create_dir_all(&folder)?;
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
     let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
-    file.write_all(&format::canonical(&kept))?;
-    file.persist(path(store, run))?;
-    Ok(())
+    marks::put(store, marks::VERIFIED, &run.encoded(), &format::canonical(&kept))
 }
 
 /// Why a run was not opened.

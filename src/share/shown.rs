@@ -1,17 +1,15 @@
 //! What each remote has shown of runs, threads and logs: whoever saw one there knows that it was there, also when it is gone.
 //!
-//! A file for each remote lies with the signing key, in `handoff` of the git directory, where neither a commit nor a remote can put
-//! one. It proves nothing to others, and no ref is made or deleted by it. What two fetches of one remote see at once, the next one
-//! sees again.
+//! There is a mark of ours for each remote. It proves nothing to others, and no ref is made or deleted by it. What two fetches of one
+//! remote see at once, the next one sees again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::folder::entries;
+use crate::git::marks;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::format::{self, REFS};
@@ -19,9 +17,6 @@ use crate::model::name::encode_segment;
 use crate::repository::read_up_to;
 
 use super::Place;
-
-/// What the name of a file begins with until it is whole: no name of a remote is encoded like that.
-const UNFINISHED: &str = ".tmp";
 
 /// A file that is larger than this is none of ours: 50,000 names are a tenth of it.
 const LARGEST: u64 = 256 << 20;
@@ -77,23 +72,18 @@ impl Vanished {
 impl Shown {
     /// Reads what was seen on one remote; nothing, where it was never looked at.
     pub fn read(store: &Store, remote: &str) -> Result<Self, Error> {
-        let path = folder(store).join(encode_segment(remote));
+        let path = path(store, remote);
         if path.exists() { parse(path) } else { Ok(Self { remote: remote.to_owned(), ..Self::default() }) }
     }
 
     /// Reads what was seen on all remotes, in order of their names.
     pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
-        entries(&folder(store), |name| !name.starts_with(UNFINISHED)).into_iter().map(parse).collect()
+        marks::all(store, marks::REMOTES).into_iter().map(parse).collect()
     }
 
     /// Returns the name of the remote.
     pub fn remote(&self) -> &str {
         &self.remote
-    }
-
-    /// Returns the file that keeps it.
-    pub fn path(&self, store: &Store) -> PathBuf {
-        folder(store).join(encode_segment(&self.remote))
     }
 
     /// Takes in what the remote shows now, what was fetched from it before, and what its logs name.
@@ -115,16 +105,8 @@ impl Shown {
 
     /// Writes it down.
     pub(super) fn keep(&self, store: &Store) -> Result<(), Error> {
-        let path = self.path(store);
-        let write = || {
-            let folder = folder(store);
-            fs::create_dir_all(&folder)?;
-            let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
-            file.write_all(&format::canonical(self))?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|e| Error::Write(path.clone(), e))
+        marks::put(store, marks::REMOTES, &encode_segment(&self.remote), &format::canonical(self))
+            .map_err(|e| Error::Write(path(store, &self.remote), e))
     }
 
     /// Returns what the remote does not show. What it never did, and is ours, was not pushed, and is left out.
@@ -151,13 +133,9 @@ impl Shown {
     }
 }
 
-/// Returns the files that are not whole: those that are being written now, and those whose writer was killed.
-pub fn unfinished(store: &Store) -> Vec<PathBuf> {
-    entries(&folder(store), |name| name.starts_with(UNFINISHED))
-}
-
-fn folder(store: &Store) -> PathBuf {
-    store.common_dir().join("handoff/remotes")
+/// Returns the file that keeps what was seen on a remote.
+fn path(store: &Store, remote: &str) -> PathBuf {
+    marks::path(store, marks::REMOTES, &encode_segment(remote))
 }
 
 fn parse(path: PathBuf) -> Result<Shown, Error> {

@@ -6,10 +6,9 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::git::{folder, kept, midx, outgoing};
+use crate::git::{folder, kept, marks, midx, outgoing};
 use crate::model::format::REFS;
 use crate::model::hints;
-use crate::run::unfinished_marks;
 
 use super::{Error, Finding, Patient};
 
@@ -31,7 +30,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
-    let temporary = [temporaries(&objects), outgoing::folders(&patient.store), unfinished_marks(&patient.store)];
+    let temporary = [temporaries(&objects), outgoing::folders(&patient.store), marks::unfinished(&patient.store)];
     left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
     let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
