@@ -1,7 +1,7 @@
 //! Takes in what a remote holds: objects first, checked as they come; then one ref after the other, each only forward.
 //!
-//! Nothing is written but objects, refs below `refs/handoff/remotes/<remote>/`, and what the remote has shown. A crash leaves objects that git will prune,
-//! or some of the refs moved; the next fetch moves the rest. So does what is refused: no ref comes to hold it.
+//! Nothing is written but objects, refs below `refs/handoff/remotes/<remote>/`, and what the remote has shown. A crash leaves objects
+//! that git will prune, or some of the refs moved; the next fetch moves the rest. So does what is refused: no ref comes to hold it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -11,18 +11,7 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
 
 use super::Error;
-use super::log::{Log, Said};
-
-/// What a log of this repository holds of a run or thread.
-#[derive(Clone, Debug)]
-pub struct Kept {
-    /// The ref of the log.
-    pub log: String,
-    /// Of a thread, how many entries it has.
-    pub entries: u64,
-    /// Of a run that is sealed, the commit of the seal.
-    pub commit: Option<Oid>,
-}
+use super::log::Log;
 
 /// The logs of this repository and those that were fetched, each read as far as it is sound.
 #[derive(Default)]
@@ -69,24 +58,20 @@ impl Logs {
         ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
     }
 
-    /// Returns the runs that the logs of this repository hold, whoever wrote them.
-    pub fn own_runs(&self) -> BTreeMap<RunId, Kept> {
-        let of = |log: &Log, said: &Said| {
-            let commit = said.sealed.as_ref().map(|sealed| sealed.commit);
-            Kept { log: log.name.clone(), entries: 0, commit }
-        };
-        let own = self.logs.iter().filter(|log| log.is_own());
-        own.flat_map(|log| log.runs.iter().map(move |(run, said)| (run.clone(), of(log, said)))).collect()
+    /// Returns the commit of a run's seal, if a log of this repository says where that is.
+    pub fn own_seal(&self, run: &RunId) -> Option<Oid> {
+        let mut own = self.logs.iter().filter(|log| log.is_own());
+        own.find_map(|log| Some(log.runs.get(run)?.sealed.as_ref()?.commit))
     }
 
-    /// Returns the threads that the logs of this repository hold; where two do, the one that knows more of it.
-    pub fn own_threads(&self) -> BTreeMap<ThreadId, Kept> {
-        let mut held: BTreeMap<ThreadId, Kept> = BTreeMap::new();
+    /// Returns the threads that the logs of this repository hold, each with the most entries that one says it has, and that log.
+    pub fn own_threads(&self) -> BTreeMap<ThreadId, (u64, String)> {
+        let mut held: BTreeMap<ThreadId, (u64, String)> = BTreeMap::new();
         for log in self.logs.iter().filter(|log| log.is_own()) {
             for (thread, said) in &log.threads {
-                let entries = said.entries;
-                if held.get(thread).is_none_or(|known| known.entries < entries) {
-                    held.insert(thread.clone(), Kept { log: log.name.clone(), entries, commit: None });
+                let most = held.entry(thread.clone()).or_default();
+                if most.0 < said.entries {
+                    *most = (said.entries, log.name.clone());
                 }
             }
         }

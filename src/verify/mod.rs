@@ -53,7 +53,7 @@ pub use facts::Decided;
 pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
-pub use logs::{Kept, Logs};
+pub use logs::Logs;
 pub use origins::{Here, TakenFrom};
 pub use pipelines::Told;
 pub use proof::{Beside, verify_proof};
