@@ -27,6 +27,8 @@ pub struct Request {
     pub remote: Remote,
     /// The names of runs and threads; none means every one.
     pub names: Vec<String>,
+    /// Threads and logs only, whatever else has one of the names, and what was fetched before and the logs speak of.
+    pub threads_only: bool,
     /// The runs' transcripts as well.
     pub transcripts: bool,
     /// In a partial clone, products as well.
@@ -197,12 +199,15 @@ fn wanted(
             None => skipped.push(name),
         }
     }
-    if let Some(name) = unknown(&request.names, &places) {
+    let is_wanted = |place: &Place| !request.threads_only || matches!(place.kind, Kind::Thread | Kind::Log);
+    let wanted: Vec<(Place, Oid)> = places.iter().filter(|(place, _)| is_wanted(place)).cloned().collect();
+    if let Some(name) = unknown(&request.names, &wanted) {
         return Err(Error::Unknown(name.clone(), request.remote.name.clone()));
     }
     // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
     places.retain(|(place, _)| {
-        is_asked(place, &request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
+        let is_asked = is_wanted(place) && is_asked(place, &request.names, request.transcripts);
+        is_asked || (place.kind.is_chain() && was_fetched(place))
     });
     if places.len() > MOST_REFS {
         return Err(Error::TooMany(places.len()));
