@@ -5,6 +5,7 @@ mod handing;
 mod pieces;
 mod protocol;
 mod runs;
+mod sharing;
 mod watching;
 
 use std::io::{BufRead as _, BufReader, Write as _};

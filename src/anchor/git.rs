@@ -102,6 +102,7 @@ impl AnchorKind for GitPlace {
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
             names: Vec::new(),
+            threads_only: false,
             transcripts: false,
             space: self.space.clone(),
             dry_run: false,

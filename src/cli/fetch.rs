@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let request = Request {
         remote: share::remote(arguments.remote.as_deref(), false, repository)?,
         names: arguments.names.clone(),
+        threads_only: false,
         transcripts: arguments.transcripts,
         content: arguments.content,
         space: share::space(arguments.as_branch.as_deref())?,

@@ -2,6 +2,7 @@
 
 mod context;
 mod failure;
+mod fields;
 mod gate;
 mod groups;
 mod interrupt;

@@ -1,11 +1,9 @@
 //! `git handoff push`
 
 use git_handoff::git::remote;
-use git_handoff::model::format;
-use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::share::answers::PushAnswer;
-use git_handoff::share::push::{self as stage, Error, Moved, Request, Status};
+use git_handoff::share::push::{self as stage, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
 
 use super::{Ending, Failure, Output, share, table};
@@ -39,13 +37,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let request = Request {
         remote: share::remote(arguments.remote.as_deref(), true, repository)?,
         names: arguments.names.clone(),
+        threads_only: false,
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
         dry_run: arguments.dry_run,
         gate: repository.gate(),
     };
-    let pushed =
-        stage::push(&repository.store, &repository.reach(), &request).map_err(|error| explain(error, &request))?;
+    let pushed = stage::push(&repository.store, &repository.reach(), &request)
+        .map_err(|error| Failure::of_push(error, &request))?;
     let moves = &pushed.moved;
     if output.json {
         output.value(&PushAnswer::of(&request, &pushed));
@@ -88,36 +87,4 @@ fn row(moved: &Moved) -> Vec<String> {
         row.push("the remote is ahead; fetch it".into());
     }
     row
-}
-
-/// How git at the remote begins to say that somebody else is changing a ref, or died while they did.
-const LOCKED: &str = "cannot lock ref";
-
-/// Says what can be done about it.
-fn explain(error: Error, request: &Request) -> Failure {
-    let to = &request.remote.given;
-    if matches!(&error, Error::Declined { said, .. } if said.contains(LOCKED)) {
-        return Failure::from(error).hint(hints::push_again(to)).race();
-    }
-    let hint = match &error {
-        Error::Diverged(diverged) => {
-            let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
-            chain.or(diverged.first()).map(|one| match one.place.kind {
-                Kind::Run => hints::fetch_and_verify(to, &one.place.name, share::fetched(&request.remote, &one.place)),
-                Kind::Thread => {
-                    hints::fetch_and_verify_thread(to, &one.place.name, share::fetched(&request.remote, &one.place))
-                }
-                Kind::Log => hints::verify_logs(),
-                Kind::Transcripts | Kind::Stamps => hints::fetch(to),
-            })
-        }
-        Error::Declined { .. } if request.space.folder() == format::REFS => Some(hints::push_as_branch(to)),
-        Error::Declined { .. } => Some(hints::bundle()),
-        _ => None,
-    };
-    let failure = Failure::from(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }

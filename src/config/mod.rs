@@ -177,6 +177,8 @@ pub struct Config {
     pub secrets_allowed: Vec<Allowed>,
     /// The executors that plans may name which agents submit over MCP; every one but `command` where there is none.
     pub mcp_executors: Vec<String>,
+    /// The remotes that agents may push threads to and fetch them from over MCP.
+    pub mcp_remotes: Vec<String>,
     /// Whether what agents submitted is driven without being named.
     pub mcp_drive: bool,
     /// What was ignored, in sentences.
@@ -222,6 +224,7 @@ impl Default for Config {
             reaching: Vec::new(),
             secrets_allowed: Vec::new(),
             mcp_executors: Vec::new(),
+            mcp_remotes: Vec::new(),
             mcp_drive: false,
             warnings: Vec::new(),
         }

@@ -220,6 +220,9 @@ settings! {
         /// An executor that plans may name which are submitted by the tool `submit`; may be given several times. Without it, every one but `command`.
         "handoff.mcp.executors": Text("executor"), "every one but `command`", outside
             => |config, _, executor| config.mcp_executors.push(executor);
+        /// A remote that agents may push threads to and fetch threads from, by its name; may be given several times.
+        "handoff.mcp.remotes": Text("remote"), "none", outside
+            => |config, _, remote| config.mcp_remotes.push(remote);
         /// Whether `git handoff run` without a name drives the runs that agents submitted, too: those whose first entry is in the name of
         /// an `agent:`. By its name each can be driven.
         "handoff.mcp.drive": Boolean, "`false`", outside

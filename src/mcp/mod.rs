@@ -14,6 +14,7 @@ mod registered;
 mod runs;
 mod schemas;
 mod server;
+mod sharing;
 mod threads;
 mod tools;
 mod watch;

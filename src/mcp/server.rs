@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::cli::Failure;
 
 use super::tools::{Call, Entry, Run, Session, off_the_loop};
-use super::{documents, handoff, packets, pieces, registered, runs, threads, watch};
+use super::{documents, handoff, packets, pieces, registered, runs, sharing, threads, watch};
 
 /// How many calls work at the same time; the others wait for their turn.
 pub(super) const AT_WORK: usize = 32;
@@ -46,6 +46,7 @@ impl Server {
             documents::tools(),
             threads::tools(),
             handoff::tools(),
+            sharing::tools(),
             packets::tools(),
             registered::tools(),
             pieces::tools(),

@@ -3,6 +3,7 @@
 use git_handoff::git::store::Store;
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::{Checkpoint, CheckpointId};
+use git_handoff::run::difference::Difference;
 use git_handoff::thread::answers::MadeCheckpoint;
 use git_handoff::thread::operations::{Besides, GoingOn, Source};
 use git_handoff::thread::steps;
@@ -34,7 +35,7 @@ pub(super) fn tools() -> Vec<Entry> {
         ),
         tool(
             "diff",
-            "Show how a checkpoint differs from another, or from the one before it, as a patch.",
+            "Show how a checkpoint differs from another, or from the one before it: as a patch, and field by field where both states are JSON.",
             Effect::Reads,
             &["diff"],
             diff,
@@ -207,32 +208,14 @@ fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failu
     serde_json::from_slice(text).map(Some).map_err(|_| Failure::bug())
 }
 
-/// How two checkpoints differ.
-#[derive(Serialize)]
-struct Difference {
-    schema: &'static str,
-    /// A patch from the first to the second.
-    patch: String,
-    /// Whether there is more of it than is answered.
-    truncated: bool,
-}
-
 fn diff(call: &Call, parameters: &Diff) -> Result<Difference, Failure> {
     let repository = call.repository()?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
     let other_thread = parameters.other_thread_id.as_deref().unwrap_or(&parameters.thread_id);
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
-    let mut patch = Vec::new();
-    let mut all = 0;
-    let call = repository.thread_diff((&named, other.as_deref()), false, &mut |text| call.output().warn(text))?;
-    call.stream(&mut |chunk| {
-        all += chunk.len();
-        patch.extend_from_slice(&chunk[..chunk.len().min(MOST_TEXT.saturating_sub(patch.len()))]);
-        Ok(())
-    })?;
-    let truncated = all > patch.len();
-    Ok(Difference { schema: "git-handoff.diff/1", patch: String::from_utf8_lossy(&patch).into_owned(), truncated })
+    let compared = repository.thread_diff((&named, other.as_deref()), false, &mut |text| call.output().warn(text))?;
+    Ok(Difference::of(compared.fields()?, compared.patch(true))?)
 }
 
 fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {

@@ -143,6 +143,8 @@ hints! {
     first_plan() => "git handoff submit PLAN --run";
     /// An agent asked for an executor that it may not have.
     allow_executor(name) => "git config --add handoff.mcp.executors {name}";
+    /// An agent named a remote that it may not push to or fetch from.
+    allow_remote(name) => "git config --add handoff.mcp.remotes {name}";
     /// A rule stopped short.
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
     /// An item failed; the one that it waits for did.

@@ -4,6 +4,7 @@
 //! finite, and integers beyond ±(2^53−1). A number is an integer by its value, not by its spelling,
 //! because canonical JSON (RFC 8785) does not keep the spelling: `1e20` is refused as well.
 
+pub mod changes;
 mod look;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};

@@ -1,6 +1,7 @@
 //! A run, from its submission to its seal: opened, extended, given documents, looked at, and what is taken out of it.
 
 pub mod coordinate;
+pub mod difference;
 pub mod document;
 pub mod documents;
 pub mod following;

@@ -16,7 +16,7 @@ use crate::model::place::MOST_REFS;
 use crate::verify::{self, Logs};
 
 use super::bring;
-use super::place::{is_asked, refuses, unknown};
+use super::place::{goes_with_threads, is_asked, refuses, unknown};
 use super::shown::{self, Shown, Vanished};
 use super::{Kind, Place, Space, evidence, stamps};
 
@@ -27,12 +27,20 @@ pub struct Request {
     pub remote: Remote,
     /// The names of runs and threads; none means every one.
     pub names: Vec<String>,
+    /// Threads and logs only, whatever else has one of the names, and what was fetched before and the logs speak of.
+    pub threads_only: bool,
     /// The runs' transcripts as well.
     pub transcripts: bool,
     /// In a partial clone, products as well.
     pub content: bool,
     /// Where the remote keeps them.
     pub space: Space,
+}
+
+impl Request {
+    fn takes(&self, place: &Place) -> bool {
+        !self.threads_only || goes_with_threads(place)
+    }
 }
 
 /// What became of one ref of the remote.
@@ -105,7 +113,8 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let listing = Listing::read(store, reach, request)?;
     let here = |place: &Place| have.contains_key(&place.below(&folder));
-    if let Some(name) = unknown(&request.names, &listing.places) {
+    let offered = listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
+    if let Some(name) = unknown(&request.names, &offered.collect::<Vec<_>>()) {
         return Err(missed(store, (request, name), &listing, have.keys())?);
     }
     let wanted = listing.wanted(request, here)?;
@@ -162,7 +171,8 @@ fn missed<'h>(
     let remote = request.remote.name.clone();
     let (seen, named) = look(store, request, listing, have)?;
     let mut vanished = seen.vanished(store, &named)?.into_iter();
-    Ok(match vanished.find(|vanished| vanished.place.kind != Kind::Log && vanished.place.name == name) {
+    let is_meant = |place: &Place| place.kind != Kind::Log && place.name == name && request.takes(place);
+    Ok(match vanished.find(|vanished| is_meant(&vanished.place)) {
         Some(vanished) => Error::Vanished(vanished.into(), remote),
         None => Error::Unknown(name.to_owned(), remote),
     })
@@ -222,7 +232,8 @@ impl Listing {
     fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool) -> Result<Wanted, Error> {
         // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
         let is_wanted = |place: &Place| {
-            is_asked(place, &request.names, request.transcripts) || (place.kind.is_chain() && was_fetched(place))
+            let is_asked = request.takes(place) && is_asked(place, &request.names, request.transcripts);
+            is_asked || (place.kind.is_chain() && was_fetched(place))
         };
         let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();
         if places.len() > MOST_REFS {

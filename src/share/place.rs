@@ -38,9 +38,14 @@ pub(super) fn is_asked(place: &Place, names: &[String], transcripts: bool) -> bo
 }
 
 /// Returns the first of the names that no run or thread among these has.
-pub(super) fn unknown<'n>(names: &'n [String], among: &[(Place, Oid)]) -> Option<&'n String> {
+pub(super) fn unknown<'n>(names: &'n [String], among: &[&Place]) -> Option<&'n String> {
     let is_chain = |place: &Place, name: &str| is_called(place, name) && place.kind.is_chain();
-    names.iter().find(|name| !among.iter().any(|(place, _)| is_chain(place, name)))
+    names.iter().find(|name| !among.iter().any(|place| is_chain(place, name)))
+}
+
+/// Returns whether what lies in a place travels where only threads do: those, and the logs that speak of them.
+pub(super) fn goes_with_threads(place: &Place) -> bool {
+    matches!(place.kind, Kind::Thread | Kind::Log)
 }
 
 /// The folder of refs in which a remote keeps what is handed to it.

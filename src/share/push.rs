@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::screen::{self, Range};
 use crate::git::store::{self, Batch, Kept, Store};
-use crate::git::{program, refs, tree, work_tree};
-use crate::ledger::log;
+use crate::git::{history, program, refs, tree, work_tree};
+use crate::ledger::{chain, log};
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
-use crate::model::format::{self, REFS};
+use crate::model::entry::Event;
+use crate::model::format::{self, REFS, RUN_REFS};
 use crate::model::log_name::LogName;
 
-use super::place::{is_asked, unknown};
+use super::place::{goes_with_threads, is_asked, unknown};
 use super::rival::{Found, Remotely, Rival};
 use super::{Kind, Place, Space, stamps};
 
@@ -26,6 +27,8 @@ pub struct Request {
     pub remote: Remote,
     /// The names of runs and threads; none means every one.
     pub names: Vec<String>,
+    /// Threads and our logs only, whatever else has one of the names.
+    pub threads_only: bool,
     /// The runs' transcripts as well.
     pub transcripts: bool,
     /// Where the remote keeps them.
@@ -115,6 +118,9 @@ pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Push
 fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>) -> Result<Pushed, Error> {
     let url = remote::push_url(store, &request.remote)?;
     let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
+    if request.threads_only {
+        outrun(store, &there)?;
+    }
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
     let (mut kept, mut batch) = (Kept::default(), store.batch());
     let named: BTreeSet<Place> = wanted.iter().map(|wanted| wanted.place.clone()).collect();
@@ -184,6 +190,21 @@ fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Err
     }
 }
 
+/// Refuses to hand over the logs alone where they say of a run that the remote has that it is sealed, and it is not so there: whoever
+/// fetches both could not tell that from a run that was shortened.
+fn outrun(store: &Store, there: &Remotely<'_>) -> Result<(), Error> {
+    for (name, tip) in refs::list(store, RUN_REFS)? {
+        let Some(place) = name.strip_prefix(REFS).and_then(Place::parse) else { continue };
+        let Some(theirs) = there.has.get(&place).copied().filter(|theirs| *theirs != tip) else { continue };
+        let is_sealed = chain::decode(store, tip).is_ok_and(|found| matches!(found.entry.event, Event::RunSealed(_)));
+        let is_older = || store.contains(theirs) && history::continues(store, theirs, tip).unwrap_or(false);
+        if is_sealed && is_older() {
+            return Err(Error::Outrun(place.name));
+        }
+    }
+    Ok(())
+}
+
 /// Moves the remote's refs, and reads them back.
 fn hand_over(store: &Store, reach: &Reach, request: &Request, (url, moves): (&str, &[Moved])) -> Result<(), Error> {
     let moving = || moves.iter().filter(|moved| moved.status.moves());
@@ -235,7 +256,10 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
     let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(REFS)?)?, oid)));
     let mut ours: Vec<(Place, Oid)> = ours.collect();
     ours.sort();
-    if let Some(name) = unknown(&request.names, &ours) {
+    if request.threads_only {
+        ours.retain(|(place, _)| goes_with_threads(place));
+    }
+    if let Some(name) = unknown(&request.names, &ours.iter().map(|(place, _)| place).collect::<Vec<_>>()) {
         return Err(Error::Unknown(name.clone()));
     }
     let wanted = ours.into_iter().map(|(place, ours)| {
@@ -281,6 +305,11 @@ pub enum Error {
     /// Something that is no chain of ours lies in the place of one on the remote, and it has no other name left.
     #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
     Blocked(Box<Rival>),
+    /// Only threads were to be handed over, and our log says of a run that it is sealed, which it is not there.
+    #[error(
+        "the run {0:?} was sealed after it was pushed; the log that goes with threads says so, and the run itself has to go first"
+    )]
+    Outrun(String),
     /// The remote refused.
     #[error("the remote refused {}", .refs.iter().map(|(name, why)| format!("{name} {why}")).collect::<Vec<_>>().join(", "))]
     Declined {

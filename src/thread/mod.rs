@@ -2,13 +2,14 @@
 //!
 //! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
 //! [`adopt`] begins a thread with what a descriptor offers. [`vouch`] verifies a thread before any of its bytes are taken out, [`gate`] checks
-//! the packet, [`used`] says what was used up. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one
+//! the packet, [`used`] says what was used up, [`comparison`] how two checkpoints differ. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one
 //! entry, appended only to what [`crate::verify`] has just found sound.
 
 pub mod adopt;
 pub mod answers;
 pub mod checkout;
 pub mod checkpoint;
+pub mod comparison;
 pub mod gate;
 pub mod nonce;
 pub mod offer;

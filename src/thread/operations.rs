@@ -4,9 +4,7 @@
 
 use serde_json::Value;
 
-use crate::git::program::Git;
 use crate::git::{refs, work_tree};
-use crate::model::digest::Oid;
 use crate::model::entry::{Content, Product, RunTie, Worktree};
 use crate::model::format;
 use crate::model::name::ThreadId;
@@ -241,34 +239,6 @@ impl Repository {
         let options = Options { strict_signers: false, ..request.options.clone() };
         let adopted = adopt::adopt(&self.writer()?, &Request { options, ..request.clone() })?;
         Ok(AdoptedCheckpoint::of(&adopted, request.checkout))
-    }
-
-    /// Returns the call of git that prints the patch from a checkpoint to another, or to it from the one before it.
-    pub fn thread_diff(
-        &self,
-        (old, new): (&str, Option<&str>),
-        accept_untrusted: bool,
-        warn: &mut dyn FnMut(&str),
-    ) -> Result<Git, Error> {
-        let store = &self.store;
-        let target = ThreadTarget::find(store, old)?;
-        let vouched = target.vouched(self, accept_untrusted, warn)?;
-        let sound = vouched.sound();
-        let named = steps::find(sound, target.checkpoint.as_ref())?;
-        let (old, new) = if let Some(other) = new {
-            let target = ThreadTarget::find(store, other)?;
-            let vouched = target.vouched(self, accept_untrusted, warn)?;
-            (Some(named.commit), steps::find(vouched.sound(), target.checkpoint.as_ref())?.commit)
-        } else {
-            let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
-            let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));
-            (before.map(|before| before.commit), named.commit)
-        };
-        let empty = store.empty_tree();
-        let tree =
-            |commit: Option<Oid>| commit.map_or_else(|| empty.to_string(), |commit| format!("{commit}^{{tree}}"));
-        let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
-        Ok(store.git().arg("diff-tree").args(options).arg(tree(old)).arg(tree(Some(new))))
     }
 }
 

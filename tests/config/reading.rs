@@ -23,6 +23,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.signers", "who", |c| c.signers.as_deref() == Some(Path::new("who"))),
     ("handoff.secrets.allow", "jwt:a/*", |c| c.secrets_allowed == ["jwt:a/*".parse().unwrap()]),
     ("handoff.mcp.drive", "true", |c| c.mcp_drive),
+    ("handoff.mcp.remotes", "origin", |c| c.mcp_remotes == ["origin"]),
     ("handoff.mcp.executors", "make", |c| c.mcp_executors == ["make"]),
     ("handoff.revoked", "gone", |c| c.revoked.as_deref() == Some(Path::new("gone"))),
     ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
@@ -193,7 +194,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         SETTINGS.iter().find(|group| group.title == "What it may reach").unwrap().entries.iter().collect();
     let reach = reach.iter().flat_map(|entry| entry.names).copied();
     let trust = ["handoff.signingKey", "handoff.signers", "handoff.revoked"];
-    let others = ["handoff.secrets.allow", "handoff.mcp.drive", "handoff.mcp.executors"];
+    let others = ["handoff.secrets.allow", "handoff.mcp.drive", "handoff.mcp.executors", "handoff.mcp.remotes"];
     assert_eq!(sorted(outside), sorted(trust.into_iter().chain(reach).chain(others).collect()));
     assert!(names().all(|name| !name.starts_with("handoff.anchor.") || !tracked(name)));
 }

@@ -13,7 +13,7 @@ from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 TOOLS = {
     "submit", "status", "watch", "verify", "packet_check", "checkpoint", "resume", "diff", "fork", "rollback",
     "handoff_checkpoint", "adopt_checkpoint", "doc_put", "doc_get", "doc_list", "doc_log", "plan_validate",
-    "subagents_list", "schemas_list", "thread_list", "cat",
+    "subagents_list", "schemas_list", "thread_list", "thread_push", "thread_fetch", "cat",
 }
 
 

@@ -9,7 +9,7 @@ use super::{Client, actor, repository};
 use crate::common::program_path;
 
 /// Everything that agents can do. Whatever takes something away, drives workers, publishes or decides about trust is for operators.
-const TOOLS: [&str; 21] = [
+const TOOLS: [&str; 23] = [
     "adopt_checkpoint",
     "cat",
     "checkpoint",
@@ -28,7 +28,9 @@ const TOOLS: [&str; 21] = [
     "status",
     "subagents_list",
     "submit",
+    "thread_fetch",
     "thread_list",
+    "thread_push",
     "verify",
     "watch",
 ];

@@ -4,15 +4,18 @@ use std::io;
 
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
+use git_handoff::model::json::changes::{Changes, MOST_READ};
 use git_handoff::model::name::FilePath;
+use git_handoff::run::difference::Difference;
 use git_handoff::run::{Vetted, document, documents};
 
-use super::super::gate;
+use super::super::{fields, gate};
 use super::{Ending, Failure, Output, Repository};
 
 /// Show what changed between two revisions of a document
 ///
-/// With one revision: from that one to the highest. With none: from the one before the highest to the highest.
+/// With one revision: from that one to the highest. With none: from the one before the highest to the highest. Revisions that are both
+/// JSON are compared field by field: `+` is what came, `-` what went, `~` what has another value, each by its JSON pointer.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
@@ -25,37 +28,57 @@ pub(crate) struct Arguments {
     /// The revision to end at
     #[arg(value_name = "TO", value_parser = clap::value_parser!(u64).range(1..))]
     to: Option<u64>,
+    /// Print a patch, JSON or not
+    #[arg(long, short)]
+    patch: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Prints a patch from one to the other.
+/// Prints what leads from one to the other.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = documents::name(&arguments.name)?;
     let view = super::vetted(repository, &arguments.run, arguments.terms, output)?;
     let to = document::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
-    let (old, new) = (tree(&view, &name, from, repository)?, tree(&view, &name, to, repository)?);
+    let (old, new) = (taken(&view, &name, from, repository)?, taken(&view, &name, to, repository)?);
     // Nothing stands in for what was just hashed. The path is one of ours, to be taken as it is written.
     let git = repository.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let git = git.arg("--literal-pathspecs").arg("diff-tree");
     let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
-    let call = git.args(options).arg(old.to_string()).arg(new.to_string());
-    call.arg("--").arg(format::document_path(&name)).stream(&mut |chunk| {
-        output.bytes(chunk);
-        Ok(())
-    })?;
+    let call = git.args(options).arg(old.tree.to_string()).arg(new.tree.to_string());
+    let call = call.arg("--").arg(format::document_path(&name));
+    let fields = match (&old.bytes, &new.bytes) {
+        (Some(old), Some(new)) if output.json || !arguments.patch => Changes::between(old, new),
+        _ => None,
+    };
+    match fields {
+        fields if output.json => output.value(&Difference::of(fields, call)?),
+        Some(changes) => fields::print(&changes, old.bytes == new.bytes, output),
+        None => return fields::stream(call, output),
+    }
     Ok(Ending::Done)
 }
 
-/// Returns a tree that holds a revision at the document's place, with the bytes that were recorded; before the first there is
-/// nothing.
-fn tree(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) -> Result<Oid, Failure> {
+/// A revision, as it was recorded.
+struct Taken {
+    /// A tree that holds it at the document's place.
+    tree: Oid,
+    /// Its bytes; none before the first, and where they are too many to be compared by fields.
+    bytes: Option<Vec<u8>>,
+}
+
+/// Returns a revision with the bytes that were recorded; before the first there is nothing.
+fn taken(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) -> Result<Taken, Failure> {
     if number == 0 {
-        return Ok(repository.store.empty_tree());
+        return Ok(Taken { tree: repository.store.empty_tree(), bytes: None });
     }
     let change = document::find(view, name, Some(number))?;
-    repository.give_document(view, &change, &mut io::sink())?;
+    let mut bytes = (change.revision.product.size <= MOST_READ as u64).then(Vec::new);
+    match &mut bytes {
+        Some(bytes) => repository.give_document(view, &change, bytes)?,
+        None => repository.give_document(view, &change, &mut io::sink())?,
+    }
     let link = view.links.iter().find(|link| link.commit == change.commit);
-    link.map(|link| link.tree).ok_or_else(Failure::bug)
+    Ok(Taken { tree: link.map(|link| link.tree).ok_or_else(Failure::bug)?, bytes })
 }

@@ -1,11 +1,47 @@
 //! What sharing can fail of.
 
 use git_handoff::git::{remote, scratch};
-use git_handoff::model::hints;
-use git_handoff::share::{bundle, fetch, push, shown};
+use git_handoff::model::{format, hints};
+use git_handoff::share::{Kind, bundle, fetch, push, shown};
 use git_handoff::verify::BundleError;
 
+use super::super::share::fetched;
 use super::Failure;
+
+/// How git at the remote begins to say that somebody else is changing a ref, or died while they did.
+const LOCKED: &str = "cannot lock ref";
+
+impl Failure {
+    /// Says why a push failed, and what can be done about it.
+    pub(crate) fn of_push(error: push::Error, request: &push::Request) -> Self {
+        let to = &request.remote.given;
+        if matches!(&error, push::Error::Declined { said, .. } if said.contains(LOCKED)) {
+            return Self::from(error).hint(hints::push_again(to)).race();
+        }
+        let hint = match &error {
+            push::Error::Diverged(diverged) => {
+                let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
+                chain.or(diverged.first()).map(|one| match one.place.kind {
+                    Kind::Run => hints::fetch_and_verify(to, &one.place.name, fetched(&request.remote, &one.place)),
+                    Kind::Thread => {
+                        hints::fetch_and_verify_thread(to, &one.place.name, fetched(&request.remote, &one.place))
+                    }
+                    Kind::Log => hints::verify_logs(),
+                    Kind::Transcripts | Kind::Stamps => hints::fetch(to),
+                })
+            }
+            push::Error::Declined { .. } if request.space.folder() == format::REFS => Some(hints::push_as_branch(to)),
+            push::Error::Declined { .. } => Some(hints::bundle()),
+            push::Error::Outrun(run) => Some(hints::push_named(to, run)),
+            _ => None,
+        };
+        let failure = Self::from(error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
 
 impl From<scratch::Error> for Failure {
     fn from(error: scratch::Error) -> Self {
@@ -32,6 +68,7 @@ impl From<push::Error> for Failure {
     fn from(error: push::Error) -> Self {
         match error {
             push::Error::Unknown(_) => Self::of("unknown-run", &error).hint(hints::runs_and_threads()),
+            push::Error::Outrun(_) => Self::of("outrun", &error),
             push::Error::Diverged(_) => Self::of("diverged", &error),
             push::Error::Declined { ref said, .. } => {
                 let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));

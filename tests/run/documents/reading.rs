@@ -1,6 +1,6 @@
 //! Documents are read as they were written: here, in a bare repository, and as fetched.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{get, open, put, value};
 use crate::common::ground::Ground;
@@ -38,7 +38,7 @@ fn every_revision_can_be_had() {
 #[test]
 fn what_changed_between_two_is_a_patch() {
     let ground = written();
-    let diff = |more: &[&str]| ground.env.handoff([&["doc", "diff", "r", "score"], more].concat()).success();
+    let diff = |more: &[&str]| ground.env.handoff([&["doc", "diff", "--patch", "r", "score"], more].concat()).success();
     let changes = |patch: String| {
         let lines = patch
             .lines()
@@ -132,4 +132,24 @@ fn a_packet_is_held_against_the_documents_that_are_there() {
     assert!(ok == false && said.contains("document \\\"score\\\" is sha256:"), "{said}");
     let (ok, said) = check(json!(["plan"]));
     assert!(ok == false && said.contains("the run has no document"), "{said}");
+}
+
+#[test]
+fn revisions_are_compared_by_fields_where_both_are_json() {
+    let ground = open();
+    let put = |text: &str| drop(put(&ground, "note", text, &[]).success());
+    ["{\"score\": 5, \"by\": \"a\"}\n", "{\"score\": 7, \"by\": \"a\"}\n", "seven\n"].into_iter().for_each(put);
+    let diff = |more: &[&str]| ground.env.handoff([&["doc", "diff", "r", "note"], more].concat()).success();
+    let json = |more: &[&str]| -> Value {
+        let told = ground.env.handoff([&["--json", "doc", "diff", "r", "note"], more].concat()).success();
+        serde_json::from_str(&told).expect("it is one JSON object")
+    };
+    assert_eq!(diff(&["1", "2"]), "~ /score  5 -> 7\n");
+    let patch = diff(&["1", "2", "--patch"]);
+    assert!(patch.starts_with("diff --git a/documents/note") && patch.contains("\n-{\"score\": 5"), "{patch}");
+    let told = json(&["1", "2"]);
+    let changes = json!([{"pointer": "/score", "kind": "changed", "before": 5, "after": 7}]);
+    assert_eq!((&told["changes"], &told["patch"], &told["truncated"]), (&changes, &patch.into(), &false.into()));
+    assert!(diff(&[]).contains("\n+seven\n"));
+    assert_eq!(json(&[])["changes"], Value::Null);
 }

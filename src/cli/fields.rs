@@ -1,0 +1,23 @@
+//! What `thread diff` and `doc diff` have in common.
+
+use git_handoff::git::program::Git;
+use git_handoff::model::json::changes::Changes;
+
+use super::{Ending, Failure, Output};
+
+/// Prints the fields that differ, one a line.
+pub(crate) fn print(fields: &Changes, is_same: bool, output: &mut Output) {
+    fields.lines().iter().for_each(|line| output.line(line));
+    if fields.told.is_empty() && !is_same {
+        output.note("the fields are the same, in other bytes: --patch shows them");
+    }
+}
+
+/// Prints what a call of git prints.
+pub(crate) fn stream(call: Git, output: &mut Output) -> Result<Ending, Failure> {
+    call.stream(&mut |chunk| {
+        output.bytes(chunk);
+        Ok(())
+    })?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,203 @@
+//! The tools that threads go to remotes and come from them by, within what the operator allowed.
+
+use std::time::Duration;
+
+use git_handoff::git::remote::{Reach, Remote, Remotes};
+use git_handoff::model::hints;
+use git_handoff::repository::Repository;
+use git_handoff::share::answers::{FetchAnswer, PushAnswer};
+use git_handoff::share::{Kind, Space, fetch, push};
+use git_handoff::thread::own_threads;
+use git_handoff::thread::target::id;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cli::Failure;
+
+use super::tools::{Call, Effect, Entry, answer, tool};
+
+/// The most refs of one answer, and the most of what was passed over.
+const MOST: usize = 1000;
+
+/// How long one question to a remote may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "thread_push",
+            "Push a thread of this repository to a remote that the operator allowed, with the log that anchors it, so that it can be \
+             fetched elsewhere. Only ever forward; no run goes along.",
+            Effect::Appends,
+            &["push"],
+            thread_push,
+        ),
+        tool(
+            "thread_fetch",
+            "Fetch threads from a remote that the operator allowed. A fetched one is called REMOTE/THREAD: `verify` it, and go on from \
+             it with `fork`, or with `adopt_checkpoint` where a descriptor was handed over.",
+            Effect::Appends,
+            &["fetch"],
+            thread_fetch,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Push {
+    /// The thread
+    thread_id: String,
+    /// The remote, by its name; the one that is allowed by default
+    remote: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Fetch {
+    /// The thread; every one by default
+    thread_id: Option<String>,
+    /// The remote, by its name; the one that is allowed by default
+    remote: Option<String>,
+}
+
+/// Returns the remote that is meant, if the operator allows it: none that a caller describes, and none that nobody named.
+fn allowed(repository: &Repository, named: Option<&str>) -> Result<Remote, Failure> {
+    let remotes = Remotes::read(&repository.store)?;
+    let name = match (named, repository.config.mcp_remotes.as_slice()) {
+        (Some(name), _) => name.to_owned(),
+        (None, [only]) => only.clone(),
+        (None, []) => remotes.default(true),
+        (None, several) => {
+            return Err(Failure::usage(format!("say which `remote`: {} are allowed", several.join(", "))));
+        }
+    };
+    if !repository.config.mcp_remotes.contains(&name) {
+        let message = format!("{name:?} is no remote that threads may be pushed to and fetched from here");
+        let cause = match repository.config.mcp_remotes.as_slice() {
+            [] => "`handoff.mcp.remotes` names none".to_owned(),
+            some => format!("`handoff.mcp.remotes` names {}", some.join(", ")),
+        };
+        let failure = Failure::refused("remote-not-allowed", message).hint(hints::allow_remote(&name));
+        return Err(Failure { causes: vec![cause], ..failure });
+    }
+    if !remotes.names().contains(&name.as_str()) {
+        let message = format!("`handoff.mcp.remotes` names {name:?}, which is no remote of this repository");
+        return Err(Failure::refused("unknown-remote", message).hint(hints::remotes()));
+    }
+    Ok(remotes.find(&name)?)
+}
+
+/// Returns how the remote is reached: nobody is there to be asked, and whoever does not answer is not waited for.
+fn reach(repository: &Repository) -> Reach {
+    Reach { prompt: false, within: Some(PATIENCE), ..repository.reach() }
+}
+
+fn space() -> Result<Space, Failure> {
+    Space::new(None).ok_or_else(Failure::bug)
+}
+
+fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
+    let repository = call.repository()?;
+    let thread = id(&parameters.thread_id)?;
+    let remote = allowed(&repository, parameters.remote.as_deref())?;
+    if !own_threads(&repository.store)?.contains(&thread) {
+        return Err(git_handoff::thread::Error::Unknown(thread).into());
+    }
+    let request = push::Request {
+        remote,
+        names: vec![thread.as_str().to_owned()],
+        threads_only: true,
+        transcripts: false,
+        space: space()?,
+        dry_run: false,
+        gate: repository.gate(),
+    };
+    let reach = reach(&repository);
+    let pushed = push::push(&repository.store, &reach, &request).map_err(|error| Failure::of_push(error, &request))?;
+    if let Some(rival) = pushed.left_out().next() {
+        return Err(push::Error::Blocked(Box::new(rival.clone())).into());
+    }
+    Ok(bounded(answer(&PushAnswer::of(&request, &pushed))?, thread.as_str()))
+}
+
+fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
+    let repository = call.repository()?;
+    let thread = parameters.thread_id.as_deref().map(id).transpose()?;
+    let request = fetch::Request {
+        remote: allowed(&repository, parameters.remote.as_deref())?,
+        names: thread.iter().map(|thread| thread.as_str().to_owned()).collect(),
+        threads_only: true,
+        transcripts: false,
+        content: false,
+        space: space()?,
+    };
+    let fetched = fetch::fetch(&repository.store, &reach(&repository), &request)
+        .map_err(|error| Failure::from(error).hint(hints::fetch(&request.remote.given)))?;
+    let named = request.names.first().map_or("", String::as_str);
+    let refused = fetched
+        .taken
+        .iter()
+        .find(|taken| taken.place.kind == Kind::Thread && taken.place.name == named && taken.status.is_refused());
+    if let Some(taken) = refused {
+        return Err(not_taken(taken, &request));
+    }
+    Ok(bounded(answer(&FetchAnswer::of(&request.remote.name, &fetched, &[]))?, named))
+}
+
+/// Says why the thread that was asked for is not what it was before it was asked for.
+fn not_taken(taken: &fetch::Taken, request: &fetch::Request) -> Failure {
+    let why = match &taken.status {
+        fetch::Status::Unsound(why) => format!("is not sound: {why}"),
+        fetch::Status::Unfit(what) => format!("is {what}"),
+        _ => "was rewritten since it was fetched".to_owned(),
+    };
+    let kept = if taken.old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
+    let (name, remote) = (&taken.place.name, &request.remote.name);
+    let failure = Failure::refused("unsound", format!("thread {name:?} on {remote} {why}; {kept}"));
+    match taken.old {
+        Some(_) => failure.hint(hints::verify_thread(format!("{remote}/{name}"))),
+        None => failure.hint(hints::fetch(&request.remote.given)),
+    }
+}
+
+/// Leaves out what is beyond the bound of an answer and says how much that is; what was asked for comes first, then what was not taken.
+fn bounded(mut answer: Value, named: &str) -> Value {
+    let mut left_out = 0;
+    if let Some(refs) = answer["refs"].as_array_mut() {
+        let rank = |shown: &Value| (shown["name"] != named, shown["reason"].is_null(), shown["status"] == "up-to-date");
+        refs.sort_by_key(rank);
+        left_out = refs.len().saturating_sub(MOST);
+        refs.truncate(MOST);
+    }
+    for list in ["skipped", "unsound", "vanished"] {
+        if let Some(list) = answer.get_mut(list).and_then(Value::as_array_mut) {
+            list.truncate(MOST);
+        }
+    }
+    if left_out > 0 {
+        answer["more"] = left_out.into();
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_bounded_and_what_was_asked_for_is_in_it() {
+        let of = |name: usize| json!({"kind": "thread", "name": name.to_string(), "status": "new"});
+        let refs: Vec<Value> = (0..MOST + 7).map(of).collect();
+        let last = (MOST + 6).to_string();
+        let answer = bounded(json!({"refs": refs, "skipped": vec!["x"; MOST + 1]}), &last);
+        assert_eq!(answer["refs"].as_array().map(Vec::len), Some(MOST));
+        assert_eq!((&answer["refs"][0]["name"], &answer["refs"][1]["name"]), (&last.into(), &"0".into()));
+        assert_eq!((&answer["more"], answer["skipped"].as_array().map(Vec::len)), (&7.into(), Some(MOST)));
+        assert_eq!(bounded(json!({"refs": refs[..3]}), "")["more"], Value::Null);
+    }
+}

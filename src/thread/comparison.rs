@@ -1,0 +1,80 @@
+//! How two checkpoints differ.
+
+use crate::git::program::Git;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::json::changes::{Changes, MOST_READ};
+use crate::model::thread::{Checkpoint, STATE};
+use crate::repository::Repository;
+
+use super::operations::Error;
+use super::steps;
+use super::target::ThreadTarget;
+
+/// Two checkpoints of threads that were vouched for, to be held against each other.
+pub struct Comparison {
+    store: Store,
+    /// The first; none where the second is the beginning of its thread.
+    old: Option<Checkpoint>,
+    new: Checkpoint,
+}
+
+impl Comparison {
+    /// Returns how their states differ field by field; none where not both are JSON.
+    pub fn fields(&self) -> Result<Option<Changes>, Error> {
+        let Some(old) = &self.old else { return Ok(None) };
+        let sizes = [old, &self.new].map(|checkpoint| checkpoint.content.state.size);
+        if sizes.into_iter().any(|size| size > MOST_READ as u64) {
+            return Ok(None);
+        }
+        Ok(Changes::between(&self.state(old)?, &self.state(&self.new)?))
+    }
+
+    /// Returns whether their states are the same, byte for byte.
+    pub fn is_same_state(&self) -> bool {
+        self.old.as_ref().is_some_and(|old| old.content.state == self.new.content.state)
+    }
+
+    /// Returns the call of git that prints the patch from the first to the second, of all that they hold or of all but the states.
+    pub fn patch(&self, with_state: bool) -> Git {
+        let empty = self.store.empty_tree();
+        let tree =
+            |commit: Option<Oid>| commit.map_or_else(|| empty.to_string(), |commit| format!("{commit}^{{tree}}"));
+        let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
+        let (old, new) = (tree(self.old.as_ref().map(|old| old.commit)), tree(Some(self.new.commit)));
+        let call = self.store.git().arg("diff-tree").args(options).arg(old).arg(new);
+        if with_state { call } else { call.args([".".to_owned(), format!(":(exclude,literal){STATE}")]) }
+    }
+
+    fn state(&self, checkpoint: &Checkpoint) -> Result<Vec<u8>, Error> {
+        let mut state = Vec::new();
+        steps::hand_out(&self.store, checkpoint, checkpoint.content.state, &mut state)?;
+        Ok(state)
+    }
+}
+
+impl Repository {
+    /// Holds a checkpoint against another, or the one before it against it.
+    pub fn thread_diff(
+        &self,
+        (old, new): (&str, Option<&str>),
+        accept_untrusted: bool,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Comparison, Error> {
+        let store = &self.store;
+        let target = ThreadTarget::find(store, old)?;
+        let vouched = target.vouched(self, accept_untrusted, warn)?;
+        let sound = vouched.sound();
+        let named = steps::find(sound, target.checkpoint.as_ref())?;
+        let (old, new) = if let Some(other) = new {
+            let target = ThreadTarget::find(store, other)?;
+            let vouched = target.vouched(self, accept_untrusted, warn)?;
+            (Some(named.clone()), steps::find(vouched.sound(), target.checkpoint.as_ref())?.clone())
+        } else {
+            let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
+            let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));
+            (before.cloned(), named.clone())
+        };
+        Ok(Comparison { store: store.clone(), old, new })
+    }
+}
