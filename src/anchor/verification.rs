@@ -3,14 +3,12 @@
 use std::cell::RefCell;
 
 use crate::model::digest::{Digest, Oid};
-use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::problems::Problems;
 use crate::model::proof::Proof;
-use crate::repository::{Repository, Trust, trust};
+use crate::repository::{Repository, Trust, shown, trust};
 use crate::run::{Target, submit, target};
-use crate::share::shown::{self, Shown};
 use crate::verify::{
     self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report, Witness,
     verify_beside, verify_bundle_json, verify_proof,
@@ -87,18 +85,13 @@ impl<'r> Verification<'r> {
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
         let (mut missed, mut cautions) = (held.missed, Vec::new());
-        for shown in Shown::all(&self.repository.store)? {
-            let named = logs.named(&format::fetched_refs(shown.remote()));
-            let vanished = shown.vanished(&self.repository.store, &named).map_err(target::Error::from)?;
-            for vanished in vanished.into_iter().filter(|vanished| vanished.place.kind != Kind::Thread) {
-                let said = vanished.sentence(shown.remote());
-                let copied = targets.iter().any(|target| Place::of_run(&target.run) == vanished.place);
-                // Evidence that was there is missing; what is here, or never was anywhere that is known, is only told of.
-                if vanished.seen && vanished.kept.is_none() && !copied {
-                    missed.push(Missed::Deleted(said));
-                } else {
-                    cautions.push(said);
-                }
+        let vanished = shown::vanished(&self.repository.store, &logs)?.into_iter();
+        for vanished in vanished.filter(|vanished| vanished.place.kind != Kind::Thread) {
+            let copied = targets.iter().any(|target| Place::of_run(&target.run) == vanished.place);
+            if vanished.is_missed() && !copied {
+                missed.push(Missed::Deleted(vanished.sentence()));
+            } else {
+                cautions.push(vanished.sentence());
             }
         }
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })

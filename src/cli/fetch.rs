@@ -61,7 +61,7 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
     }
     for vanished in &fetched.vanished {
-        let sentence = vanished.sentence(&request.remote.name);
+        let sentence = vanished.sentence();
         if vanished.seen { output.warn(&sentence) } else { output.note(&sentence) }
     }
     for taken in &fetched.taken {

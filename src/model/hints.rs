@@ -299,6 +299,10 @@ hints! {
     init() => "git init";
     /// A push to a remote deletes what others handed over there.
     no_mirror(remote) => "git config --unset remote.{remote}.mirror";
+    /// A remote lost what was fetched from it, and that is here.
+    hand_back(remote, kept, reference) => "git push {remote} {kept}:{reference}   # if it is to be there again";
+    /// Neither a remote nor this repository has something that was handed over.
+    ask_for_it() => "ask whoever has it for: git handoff push   # or for: git handoff bundle";
     /// The ref of a run or thread is not where its log says that it was, and what it pointed at is here.
     restore_ref(name, commit) => "git update-ref {name} {commit}";
     /// The ref of a run or thread is gone, and nothing says what it pointed at.

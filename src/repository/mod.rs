@@ -5,6 +5,7 @@
 
 pub mod key;
 pub mod pipelines;
+pub mod shown;
 pub mod trust;
 
 pub use trust::Trust;

@@ -13,11 +13,11 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
+use crate::repository::shown::{self, Shown, Vanished};
 use crate::verify::{self, Logs};
 
 use super::bring;
 use super::place::{goes_with_threads, is_asked, refuses, unknown};
-use super::shown::{self, Shown, Vanished};
 use super::{Kind, Place, Space, evidence, stamps};
 
 /// What to take in.
@@ -168,13 +168,12 @@ fn missed<'h>(
     listing: &Listing,
     have: impl Iterator<Item = &'h String>,
 ) -> Result<Error, Error> {
-    let remote = request.remote.name.clone();
     let (seen, named) = look(store, request, listing, have)?;
     let mut vanished = seen.vanished(store, &named)?.into_iter();
     let is_meant = |place: &Place| place.kind != Kind::Log && place.name == name && request.takes(place);
     Ok(match vanished.find(|vanished| is_meant(&vanished.place)) {
-        Some(vanished) => Error::Vanished(vanished.into(), remote),
-        None => Error::Unknown(name.to_owned(), remote),
+        Some(vanished) => Error::Vanished(vanished.into()),
+        None => Error::Unknown(name.to_owned(), request.remote.name.clone()),
     })
 }
 
@@ -315,8 +314,8 @@ pub enum Error {
     #[error("there is no run or thread {0:?} on {1}")]
     Unknown(String, String),
     /// The remote does not show it, and showed it before or has a log that names it.
-    #[error("{}", .0.sentence(.1))]
-    Vanished(Box<Vanished>, String),
+    #[error("{}", .0.sentence())]
+    Vanished(Box<Vanished>),
     /// It is not known what the remote showed before, or that cannot be kept.
     #[error(transparent)]
     Shown(#[from] shown::Error),

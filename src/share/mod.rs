@@ -12,7 +12,6 @@ pub mod fetch;
 mod place;
 pub mod push;
 mod rival;
-pub mod shown;
 mod stamps;
 
 pub use crate::model::place::{Kind, Place};

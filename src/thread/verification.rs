@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::place::{Kind, Place};
+use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::verify::{self, Logs, Options, ThreadReport, thread as verify_thread};
 
@@ -27,6 +28,8 @@ pub struct ThreadsToVerify<'r> {
     logs: Logs,
     /// Each with its ref.
     targets: Vec<(ThreadId, String)>,
+    /// Where all were asked for, those that a remote showed once, and that are neither there nor here.
+    pub missed: Vec<Vanished>,
 }
 
 impl Repository {
@@ -47,8 +50,11 @@ impl Repository {
             Some((thread, reference))
         };
         let gone = |name: &str| ThreadId::parse(name).map(own).ok().or_else(|| fetched(name));
+        let mut missed = Vec::new();
         let targets = match which {
             Which::All => {
+                missed = shown::vanished(&self.store, &logs)?;
+                missed.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
                 let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
                 // One that a log of ours names and that is gone is missed like a run.
                 let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
@@ -60,7 +66,7 @@ impl Repository {
                 named.collect::<Result<_, _>>()?
             }
         };
-        Ok(ThreadsToVerify { repository: self, options, logs, targets })
+        Ok(ThreadsToVerify { repository: self, options, logs, targets, missed })
     }
 
     /// Verifies a thread that is here, as the configuration says.
@@ -78,9 +84,9 @@ fn own(thread: ThreadId) -> (ThreadId, String) {
 }
 
 impl ThreadsToVerify<'_> {
-    /// Returns whether there is none.
+    /// Returns whether there is none, and none that is missed.
     pub fn is_empty(&self) -> bool {
-        self.targets.is_empty()
+        self.targets.is_empty() && self.missed.is_empty()
     }
 
     /// Verifies one thread after the other. Where all were asked for, an error about one says nothing of the others.
@@ -107,6 +113,9 @@ pub enum Error {
     /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
+    /// It is not known what remotes have shown.
+    #[error(transparent)]
+    Shown(#[from] shown::Error),
     /// A thread is not found.
     #[error(transparent)]
     Target(#[from] target::Error),

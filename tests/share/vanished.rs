@@ -30,6 +30,13 @@ fn vanished(env: &Environment, more: &[&str]) -> Vec<String> {
     answer["vanished"].as_array().into_iter().flatten().map(of).collect()
 }
 
+/// Returns how much what vanished matters to the doctor.
+fn vanished_findings(env: &Environment, code: i32) -> Vec<String> {
+    let answer = json(&env.handoff_in("clone", ["doctor", "--json"]).exit(code));
+    let findings = answer["findings"].as_array().unwrap().iter().filter(|one| one["code"] == "vanished");
+    findings.map(|one| one["severity"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn what_the_remote_deleted_is_named_and_stays_here() {
     let env = deleted();
@@ -41,6 +48,9 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
     assert!(vanished(&env, &[]).contains(&kept), "{:?}", vanished(&env, &[]));
     assert_eq!(refs(&env, "clone"), before, "fetch deletes nothing");
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+    assert_eq!(vanished_findings(&env, 0), ["note", "note"]);
+    let restore = format!("git push origin {FETCHED}:{RUN_REF}");
+    assert!(env.handoff_in("clone", ["doctor"]).success().contains(&restore));
     let said = env.handoff_in("clone", ["fetch", "origin", RUN]).exit(3).stderr;
     assert!(said.contains("is gone from origin, where it was"), "{said}");
     let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
@@ -64,6 +74,9 @@ fn what_is_gone_there_and_here_is_missed() {
             "{said}"
         );
     }
+    let said = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(3);
+    assert!(said.stderr.contains("thread \"research\" is gone from origin, where it was, and is not here"), "{said}");
+    assert_eq!(vanished_findings(&env, 3), ["problem", "problem"]);
     let said = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(3);
     assert!(said.stderr.contains("is gone, but the log") && said.stderr.contains("holds the thread"), "{said}");
     let said = env.handoff_in("clone", ["--json", "verify", "origin/handoff-dag-1"]).exit(3);

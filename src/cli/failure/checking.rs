@@ -46,6 +46,7 @@ impl From<threads::Error> for Failure {
                 Self::of("no-signers", &error).hint(hints::verify_thread_by_signer())
             }
             threads::Error::Trust(inner) => inner.into(),
+            threads::Error::Shown(inner) => inner.into(),
             threads::Error::Target(inner) => inner.into(),
             threads::Error::Thread(inner) => inner.into(),
             threads::Error::Verify(inner) => inner.into(),

@@ -2,7 +2,8 @@
 
 use git_handoff::git::{remote, scratch};
 use git_handoff::model::{format, hints};
-use git_handoff::share::{Kind, bundle, fetch, push, shown};
+use git_handoff::repository::shown;
+use git_handoff::share::{Kind, bundle, fetch, push};
 use git_handoff::verify::BundleError;
 
 use super::super::share::fetched;
@@ -92,7 +93,7 @@ impl From<fetch::Error> for Failure {
     fn from(error: fetch::Error) -> Self {
         match error {
             fetch::Error::Unknown(..) => Self::of("unknown-run", &error),
-            fetch::Error::Vanished(ref vanished, _) => {
+            fetch::Error::Vanished(ref vanished) => {
                 let exit = if vanished.seen { 3 } else { 1 };
                 Self { exit, ..Self::of("vanished", &error) }
             }
@@ -114,6 +115,7 @@ impl From<shown::Error> for Failure {
             shown::Error::Read(path, _) | shown::Error::Bad(path, _) => {
                 failure.hint(hints::forget_seen(path.display()))
             }
+            shown::Error::Ref(inner) => inner.into(),
             shown::Error::Write(..) => failure,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use git_handoff::anchor::held::Missed;
 use git_handoff::model::hints;
 use git_handoff::repository::Trust;
 use git_handoff::thread::verification::{Error, Which};
@@ -60,6 +61,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
                 }
             }
         }
+    }
+    for missed in &threads.missed {
+        ending = Ending::CheckFailed;
+        output.fail(&Missed::Deleted(missed.sentence()).into());
     }
     Ok(ending)
 }

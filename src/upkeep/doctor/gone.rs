@@ -1,12 +1,14 @@
-//! What our logs hold and is not here any more: refs of runs and threads that are gone, and threads that were set back.
+//! What our logs hold and is not here any more: refs of runs and threads that are gone, and threads that were set back. And what
+//! remotes showed, or logs from there name, and what is not there.
 
 use crate::git::refs;
 use crate::ledger::chain;
 use crate::model::digest::Oid;
-use crate::model::format;
+use crate::model::format::{self, REFS};
 use crate::model::hints;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
+use crate::repository::shown::{self, Vanished};
 use crate::verify::Logs;
 
 use super::{Error, Finding, Patient};
@@ -20,7 +22,18 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     for (thread, (entries, log)) in logs.own_threads() {
         findings.extend(of_thread(patient, &thread, entries, &log)?);
     }
+    findings.extend(shown::vanished(&patient.store, &logs)?.iter().map(vanished));
     Ok(findings)
+}
+
+/// Says what a remote does not show: a problem only where it did, and it is not here either.
+fn vanished(vanished: &Vanished) -> Finding {
+    let finding = if vanished.is_missed() { Finding::problem } else { Finding::note };
+    let hint = match &vanished.kept {
+        Some(kept) if vanished.seen => hints::hand_back(&vanished.remote, kept, vanished.place.below(REFS)),
+        _ => hints::ask_for_it(),
+    };
+    finding("vanished", vanished.sentence()).hint(hint)
 }
 
 fn of_run(patient: &Patient, run: &RunId, log: &str, seal: Option<Oid>) -> Result<Option<Finding>, Error> {

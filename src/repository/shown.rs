@@ -14,9 +14,10 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::format::{self, REFS};
 use crate::model::name::encode_segment;
-use crate::repository::read_up_to;
+use crate::model::place::Place;
+use crate::verify::Logs;
 
-use super::Place;
+use super::read_up_to;
 
 /// A file that is larger than this is none of ours: 50,000 names are a tenth of it.
 const LARGEST: u64 = 256 << 20;
@@ -38,6 +39,8 @@ pub struct Shown {
 /// A run, thread or log that a remote does not show, although it did before or a log of its names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vanished {
+    /// The remote.
+    pub remote: String,
     /// What it is.
     pub place: Place,
     /// Whether the remote showed it before. Otherwise it may never have been pushed.
@@ -51,8 +54,14 @@ pub struct Vanished {
 }
 
 impl Vanished {
+    /// Returns whether evidence that was there is nowhere that is known: what is here, or perhaps never was there, is only told of.
+    pub fn is_missed(&self) -> bool {
+        self.seen && self.kept.is_none()
+    }
+
     /// Says of what a remote does not show where it is, if anywhere, and who knows of it.
-    pub fn sentence(&self, remote: &str) -> String {
+    pub fn sentence(&self) -> String {
+        let remote = &self.remote;
         let what = format!("{} {:?}", self.place.kind.word(), self.place.name);
         let log = self.log.as_ref();
         match (self.seen, &self.kept) {
@@ -81,13 +90,8 @@ impl Shown {
         marks::all(store, marks::REMOTES).into_iter().map(parse).collect()
     }
 
-    /// Returns the name of the remote.
-    pub fn remote(&self) -> &str {
-        &self.remote
-    }
-
     /// Takes in what the remote shows now, what was fetched from it before, and what its logs name.
-    pub(super) fn look(
+    pub fn look(
         &mut self,
         listed: &BTreeSet<Place>,
         fetched: impl Iterator<Item = Place>,
@@ -104,7 +108,7 @@ impl Shown {
     }
 
     /// Writes it down.
-    pub(super) fn keep(&self, store: &Store) -> Result<(), Error> {
+    pub fn keep(&self, store: &Store) -> Result<(), Error> {
         marks::put(store, marks::REMOTES, &encode_segment(&self.remote), &format::canonical(self))
             .map_err(|e| Error::Write(path(store, &self.remote), e))
     }
@@ -126,11 +130,21 @@ impl Shown {
             };
             let log = logs.get(&place).or_else(|| self.named.get(below)).cloned();
             if seen || kept.is_none() {
-                vanished.push(Vanished { place, seen, kept, reference, log });
+                vanished.push(Vanished { remote: self.remote.clone(), place, seen, kept, reference, log });
             }
         }
         Ok(vanished)
     }
+}
+
+/// Returns what the remotes do not show, as it was when each was last looked at.
+pub fn vanished(store: &Store, logs: &Logs) -> Result<Vec<Vanished>, Error> {
+    let mut vanished = Vec::new();
+    for shown in Shown::all(store)? {
+        let named = logs.named(&format::fetched_refs(&shown.remote));
+        vanished.extend(shown.vanished(store, &named)?);
+    }
+    Ok(vanished)
 }
 
 /// Returns the file that keeps what was seen on a remote.
@@ -152,6 +166,9 @@ pub enum Error {
     /// The file is none of ours.
     #[error("{0} does not say what a remote has shown")]
     Bad(PathBuf, #[source] serde_json::Error),
+    /// It cannot be told what of it is here.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
     /// The file could not be written. What was fetched is here.
     #[error("what the remote shows could not be written to {0}; what was fetched is here")]
     Write(PathBuf, #[source] io::Error),
