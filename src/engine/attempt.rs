@@ -30,7 +30,7 @@ use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
-use crate::worker::workspace::{self, Workspace};
+use crate::worker::workspace::Workspace;
 use crate::worker::{host::Host, inputs, pipeline};
 
 pub(super) use step::OWN_VARIABLES;
@@ -39,9 +39,6 @@ use step::{judge, step};
 use super::command::Resolved;
 use super::products;
 use super::secrets::{self, Secrets};
-
-/// How often a worktree is made again whose folder went away while it was made.
-const FOLDER_RETRIES: usize = 8;
 
 /// Everything that one attempt is given.
 pub(super) struct Job {
@@ -239,8 +236,8 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
-    let workspace =
-        make(host, job).map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
+    let workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
+        .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
     let fill = || {
         inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)
@@ -262,18 +259,6 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
             Err(verdict)
         }
     }
-}
-
-/// Makes the worktree; another attempt that ends meanwhile may take the run's folder away under it, having been its last.
-fn make(host: &Host, job: &Job) -> Result<Workspace, workspace::Error> {
-    let create = || Workspace::create(host, &job.run, &job.item, job.attempt, job.base);
-    for _ in 0..FOLDER_RETRIES {
-        match create() {
-            Err(workspace::Error::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {}
-            other => return other,
-        }
-    }
-    create()
 }
 
 /// Runs setup, the command and verify, in this order.

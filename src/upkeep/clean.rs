@@ -106,6 +106,7 @@ pub fn clean(writer: &Writer, host: &Host, run: &RunId, request: Request) -> Res
         } else {
             cleaned.notes.extend(recover::clear(run, &view.state, host)?);
         }
+        host.leave(run)?;
         for piece in &mut worktrees {
             piece.removed = matches!(&piece.what, What::Worktree { path, .. } if !path.exists());
         }

@@ -100,8 +100,7 @@ impl Workspace {
                 }
             };
         }
-        // In the folder that is open and not by its path, where there may be another by now: the run's folder goes with its last
-        // attempt.
+        // In the folder that is open and not by its path, where there may be another by now.
         match run_folder.make(&name) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
@@ -285,16 +284,12 @@ impl Workspace {
     /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are
     /// removed, never followed.
     ///
-    /// A failure leaves a folder that can be removed again later. The run's folder goes with its last attempt.
+    /// A failure leaves a folder that can be removed again later. The run's folder stays, since another attempt may be about to begin
+    /// in it; [`Host::leave`] removes that.
     pub fn remove(self) -> Result<(), Error> {
         self.private.remove()?;
         let emptied = if self.is_in_place() { Ok(()) } else { self.folder.empty() };
-        emptied.and_then(|()| self.run_folder.remove(&self.name)).map_err(Error::at(&self.dir))?;
-        if let Some(run) = self.dir.parent() {
-            // Fails as long as other attempts of the run are there.
-            let _ = fs::remove_dir(run);
-        }
-        Ok(())
+        emptied.and_then(|()| self.run_folder.remove(&self.name)).map_err(Error::at(&self.dir))
     }
 }
 

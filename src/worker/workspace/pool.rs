@@ -258,7 +258,7 @@ impl Host {
         }
     }
 
-    /// Removes what was kept while a run was driven: the worktrees that are used again, and the run's folder if nothing is in it.
+    /// Removes what was kept while a run was held: the worktrees that are used again, and the run's folder if nothing is in it.
     pub fn leave(&self, run: &RunId) -> Result<(), Error> {
         self.clear_pool()?;
         // Fails as long as attempts of the run are there.
