@@ -189,7 +189,7 @@ fn share() {
     bench.time(Command::new(BINARY).arg("run").arg(&plan));
     bench.git(&["init", "-q", "--bare", "../hub"]);
     bench.git(&["-C", "../hub", "config", "uploadpack.allowFilter", "true"]);
-    let (push, _) = bench.time(Command::new(BINARY).args(["push", "../hub"]));
+    let (push, _) = bench.time(Command::new(BINARY).args(["push", "../hub", "--all"]));
     report("push", push, None);
     let url = format!("file://{}/hub", bench.folder.path().display());
     let clone = |name: String, lazy: bool| {

@@ -44,14 +44,14 @@ fn runs() {
     let pattern = "refs/handoff/*:refs/handoff/*";
     let plain = bench.time(Command::new("git").args(["push", "-q", "../plain", pattern]));
     line(&format!("git push of {RUNS} runs by a pattern: {:.2} s", plain.as_secs_f64()));
-    let first = bench.time(Command::new(BINARY).args(["push", "../hub"]));
+    let first = bench.time(Command::new(BINARY).args(["push", "../hub", "--all"]));
     ratio("git handoff push / that", first, plain, 2.0);
     let listed = bench.time(Command::new("git").args(["ls-remote", "../hub", "refs/handoff/*"]));
     line(&format!("git ls-remote: {:.2} s", listed.as_secs_f64()));
-    let again = bench.time(Command::new(BINARY).args(["push", "../hub"]));
+    let again = bench.time(Command::new(BINARY).args(["push", "../hub", "--all"]));
     line(&format!("git handoff push, nothing new: {:.2} s", again.as_secs_f64()));
     record(&dir, RUNS);
-    let one = bench.time(Command::new(BINARY).args(["push", "../hub"]));
+    let one = bench.time(Command::new(BINARY).args(["push", "../hub", "--all"]));
     line(&format!("git handoff push, one run more: {:.2} s", one.as_secs_f64()));
     for name in ["theirs", "ours"] {
         bench.git(&["init", "-q", &format!("../{name}")]);

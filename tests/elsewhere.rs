@@ -101,7 +101,7 @@ fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
     ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     ground.env.git(["remote", "add", "origin", "../hub"]).success();
     ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
-    ground.env.handoff(["push"]).success();
+    ground.env.handoff(["push", "--all"]).success();
     ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
     ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     ground.env.handoff_in("clone", ["fetch"]).success();

@@ -231,7 +231,7 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     ground.env.git(["remote", "add", "origin", "../hub"]).success();
     ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
-    ground.env.handoff(["push"]).success();
+    ground.env.handoff(["push", "--all"]).success();
     ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
     ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     ground.env.handoff_in("clone", ["fetch"]).success();
@@ -296,7 +296,7 @@ fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
         ground.env.git_in(".", ["init", "--quiet", "--bare", hub]).success();
         ground.env.git(["remote", "add", hub, &format!("../{hub}")]).success();
         ground.env.git(["push", "--quiet", hub, "HEAD:refs/heads/main"]).success();
-        ground.env.handoff(["push", hub]).success();
+        ground.env.handoff(["push", hub, "--all"]).success();
     }
     ground.env.git_in(".", ["clone", "--quiet", "--branch", "main", "--origin", "one", "one", "clone"]).success();
     ground.env.git_in("clone", ["remote", "add", "two", "../two"]).success();

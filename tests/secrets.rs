@@ -111,7 +111,7 @@ fn what_is_taken_away_or_was_there_is_no_secret_found() {
     ground.drive("away", &[item("i", "echo one > old.txt")]).ends(0);
     ground.drive("beside", &[item("i", "sed -i s/three/four/ old.txt")]).ends(0);
     ground.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
-    ground.env.handoff(["push", "../remote.git"]).success();
+    ground.env.handoff(["push", "../remote.git", "--all"]).success();
 }
 
 #[test]
@@ -275,11 +275,11 @@ fn a_push_looks_again() {
     let script = format!("{} > outputs/x; {} > y", print(), print());
     ground.drive("r", &[item("i", &script)]).ends(0);
     ground.env.git(["config", "--unset", "handoff.secrets.allow"]).success();
-    let said = ground.env.handoff(["push", "../remote.git"]).exit(1).to_string();
+    let said = ground.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
     assert!(said.contains("secret-found: ") && said.contains(":1 github-pat") && !said.contains(&token()), "{said}");
     assert_eq!(ground.env.shell("remote.git", "git for-each-ref | wc -l").success().trim(), "0");
     ground.config("handoff.secrets.allow", "github-pat");
-    ground.env.handoff(["push", "../remote.git"]).success();
+    ground.env.handoff(["push", "../remote.git", "--all"]).success();
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn shared() -> Environment {
 /// Returns such an environment after a push, with an empty clone `clone` of somebody who has another key.
 fn pushed() -> Environment {
     let env = shared();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     clone(&env, "clone");
     env
 }

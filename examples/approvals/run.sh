@@ -20,7 +20,7 @@ done
 show git handoff submit plan.json --admit "$scratch/bob.pub=approve" --admit "$scratch/carol.pub=approve"
 # Nothing is left to do but to decide: exit 4.
 show git handoff run approvals-1 || test $? = 4
-show git handoff push
+show git handoff push origin approvals-1
 
 cd "$scratch/clone-bob"
 show git handoff fetch
@@ -28,12 +28,12 @@ show git handoff waiting
 show git handoff approve "origin/approvals-1/change::rev-0" -m "agreed with the shops"
 # One key is one vote.
 if show git handoff approve "origin/approvals-1/change::rev-1"; then exit 1; fi
-show git handoff push
+show git handoff push --all
 
 cd "$scratch/clone-carol"
 show git handoff fetch
 show git handoff approve "origin/approvals-1/change::rev-1"
-show git handoff push
+show git handoff push --all
 
 cd "$scratch/repository"
 show git handoff fetch

@@ -16,7 +16,7 @@ use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 use crate::repository::Repository;
-use crate::share::push::{self, Request};
+use crate::share::push::{self, Asked, Request};
 use crate::share::{Kind, Place, Space};
 use crate::verify::{Answer, Guarantee, Logs, Question};
 
@@ -101,7 +101,7 @@ impl AnchorKind for GitPlace {
     fn publish(&self, means: &Means, within: Duration, _: &[Sealing], _: Unsure<'_>) -> Result<Vec<Published>, Error> {
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            names: Vec::new(),
+            asked: Asked::Named(Vec::new()),
             threads_only: false,
             transcripts: false,
             space: self.space.clone(),

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::share::bundling::Bundled;
 
 use super::cat::Stdout;
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, share};
 
 /// Write runs and threads into one file, with the repository logs that anchor them
 ///
@@ -39,16 +38,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Ok(Ending::Done);
     };
     let bundled = repository.bundle_into(names, path)?;
-    output.note(&format!("wrote {} to {}", counted(bundled), path.display()));
+    output.note(&format!("wrote {} to {}", share::counted(bundled.runs, bundled.threads), path.display()));
     Ok(Ending::Done)
-}
-
-/// Returns how many of each kind there are, in words.
-fn counted(bundled: Bundled) -> String {
-    let of = |count: usize, word: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {word}")),
-        n => Some(format!("{n} {word}s")),
-    };
-    [of(bundled.runs, "run"), of(bundled.threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }

@@ -1,24 +1,27 @@
 //! `git handoff push`
 
-use git_handoff::git::remote;
+use git_handoff::git::remote::{self, Remote};
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
+use git_handoff::run::target::own_runs;
 use git_handoff::share::answers::PushAnswer;
-use git_handoff::share::push::{self as stage, Moved, Request, Status};
+use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
+use git_handoff::thread::own_threads;
 
 use super::{Ending, Failure, Output, share, table};
 
 /// Hand runs and threads to a remote, with the repository logs that anchor them
 ///
-/// Without names, every run and thread that the remote lacks or is behind on. Only ever forward: one that went on
-/// differently there is refused, and nothing is pushed. Afterwards the remote is read back.
+/// What is named, or with --all every run and thread that the remote lacks or is behind on. Only ever forward: one that
+/// went on differently there is refused, and nothing is pushed. Afterwards the remote is read back.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
     remote: Option<String>,
     /// The runs and threads
     names: Vec<String>,
-    /// Every run and thread, which is also what no names mean
+    /// Every run and thread of this repository
     #[arg(long, conflicts_with = "names")]
     all: bool,
     /// Hand over transcripts as well: they are large, and may hold what nobody meant to share
@@ -34,9 +37,11 @@ pub(crate) struct Arguments {
 
 /// Pushes and prints what moved.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let remote = share::remote(arguments.remote.as_deref(), true, repository)?;
+    let asked = if arguments.all { Asked::All } else { named(&arguments.names, &remote, repository)? };
     let request = Request {
-        remote: share::remote(arguments.remote.as_deref(), true, repository)?,
-        names: arguments.names.clone(),
+        remote,
+        asked,
         threads_only: false,
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
@@ -68,6 +73,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.note("nothing was pushed: --dry-run");
     }
     Ok(ending)
+}
+
+/// Takes the names, and tells whoever gave none what there is to be named: nothing leaves a repository that nobody asked for.
+fn named(names: &[String], remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
+    if !names.is_empty() {
+        return Ok(Asked::Named(names.to_vec()));
+    }
+    let (runs, threads) = (own_runs(&repository.store)?.len(), own_threads(&repository.store)?.len());
+    let here = match share::counted(runs, threads) {
+        none if none.is_empty() => "no runs and no threads".to_owned(),
+        some => some,
+    };
+    let message = format!("say what to push, by name or with --all; what is here: {here}");
+    Err(Failure::usage(message).hint(hints::push_all(&remote.given)))
 }
 
 /// Says what lies on the remote in the place of a chain of ours.

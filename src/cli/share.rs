@@ -1,4 +1,4 @@
-//! What `push` and `fetch` have in common.
+//! What the commands that share have in common.
 
 use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::{hints, printable};
@@ -40,6 +40,16 @@ pub(crate) fn fetched(remote: &Remote, place: &Place) -> String {
 pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
     let bad = || Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default()));
     Space::new(branches).ok_or_else(bad)
+}
+
+/// Returns how many runs and threads there are, in words; without any, none.
+pub(crate) fn counted(runs: usize, threads: usize) -> String {
+    let of = |count: usize, word: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        n => Some(format!("{n} {word}s")),
+    };
+    [of(runs, "run"), of(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 /// Returns a name that somebody else chose as it may be shown.

@@ -108,7 +108,7 @@ fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
     }
     let request = push::Request {
         remote,
-        names: vec![thread.as_str().to_owned()],
+        asked: push::Asked::Named(vec![thread.as_str().to_owned()]),
         threads_only: true,
         transcripts: false,
         space: space()?,

@@ -188,13 +188,16 @@ hints! {
     /// What waits for a decision is to be looked at.
     waiting() => "git handoff waiting --all";
     /// What stands in our log is to travel.
-    push() => "git handoff push";
+    push() => "git handoff push --all";
     /// A name that differs in letter case alone is taken.
     name_there(name) => "use the name that is there: {name}";
 }
 
 mod products;
 pub use products::*;
+
+mod sharing;
+pub use sharing::*;
 
 // How threads are handed over.
 hints! {
@@ -205,7 +208,7 @@ hints! {
     /// What was offered is here alone.
     push_thread(remote, thread) => "git handoff push {remote} {thread}";
     /// What was offered is at its author's alone.
-    ask_to_push() => "whoever offers it has to hand it over first: git handoff push";
+    ask_to_push() => "whoever offers it has to hand it over first: git handoff push REMOTE THREAD";
     /// An offer was for somebody else.
     me(recipient) => "if that is you: --me {recipient}";
     /// An offer does not say where its thread is.
@@ -252,12 +255,6 @@ hints! {
     forget(reference) => "git update-ref -d {reference}   # forgets what was seen there before; then fetch again";
     /// What a remote showed is not known any more, or is not to be missed.
     forget_seen(path) => "rm {path}   # forgets what that remote has shown; nothing that was fetched goes";
-    /// Somebody is changing a ref of the remote, or died while they did.
-    push_again(remote) =>
-        "git handoff push {remote}   # again; if that stays: git handoff doctor --fix, in the remote's repository";
-    /// The remote takes branches alone, or nothing.
-    push_as_branch(remote) =>
-        "git handoff push {remote} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle";
     /// What cannot go to a remote, or to a terminal, goes into a file.
     bundle() => "git handoff bundle --all --output runs.bundle";
 }
@@ -302,7 +299,7 @@ hints! {
     /// A remote lost what was fetched from it, and that is here.
     hand_back(remote, kept, reference) => "git push {remote} {kept}:{reference}   # if it is to be there again";
     /// Neither a remote nor this repository has something that was handed over.
-    ask_for_it() => "ask whoever has it for: git handoff push   # or for: git handoff bundle";
+    ask_for_it() => "ask whoever has it for: git handoff push REMOTE --all   # or for: git handoff bundle";
     /// The ref of a run or thread is not where its log says that it was, and what it pointed at is here.
     restore_ref(name, commit) => "git update-ref {name} {commit}";
     /// The ref of a run or thread is gone, and nothing says what it pointed at.

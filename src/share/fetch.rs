@@ -38,6 +38,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns the names, if not every one is asked for.
+    fn named(&self) -> Option<&[String]> {
+        Some(self.names.as_slice()).filter(|names| !names.is_empty())
+    }
+
     fn takes(&self, place: &Place) -> bool {
         !self.threads_only || goes_with_threads(place)
     }
@@ -231,7 +236,7 @@ impl Listing {
     fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool) -> Result<Wanted, Error> {
         // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
         let is_wanted = |place: &Place| {
-            let is_asked = request.takes(place) && is_asked(place, &request.names, request.transcripts);
+            let is_asked = request.takes(place) && is_asked(place, request.named(), request.transcripts);
             is_asked || (place.kind.is_chain() && was_fetched(place))
         };
         let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();

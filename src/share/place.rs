@@ -27,9 +27,9 @@ fn is_called(place: &Place, name: &str) -> bool {
     place.kind != Kind::Log && place.name == name
 }
 
-/// Returns whether what lies in a place is to travel where only some names were asked for, if any were: logs always do.
-pub(super) fn is_asked(place: &Place, names: &[String], transcripts: bool) -> bool {
-    let named = names.is_empty() || names.iter().any(|name| is_called(place, name));
+/// Returns whether what lies in a place is to travel where these names alone were asked for, or else all: logs always do.
+pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: bool) -> bool {
+    let named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
     match place.kind {
         Kind::Run | Kind::Thread | Kind::Stamps => named,
         Kind::Log => true,

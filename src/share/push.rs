@@ -20,13 +20,32 @@ use super::place::{goes_with_threads, is_asked, unknown};
 use super::rival::{Found, Remotely, Rival};
 use super::{Kind, Place, Space, stamps};
 
+/// Which runs and threads to hand over; our logs go along with either.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Every one.
+    All,
+    /// Those with one of these names; no names are no runs and threads.
+    Named(Vec<String>),
+}
+
+impl Asked {
+    /// Returns the names that everything is held against, if not everything was asked for.
+    pub fn names(&self) -> Option<&[String]> {
+        match self {
+            Self::All => None,
+            Self::Named(names) => Some(names),
+        }
+    }
+}
+
 /// What to hand over.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// To whom.
     pub remote: Remote,
-    /// The names of runs and threads; none means every one.
-    pub names: Vec<String>,
+    /// Which runs and threads.
+    pub asked: Asked,
     /// Threads and our logs only, whatever else has one of the names.
     pub threads_only: bool,
     /// The runs' transcripts as well.
@@ -259,11 +278,13 @@ fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
     if request.threads_only {
         ours.retain(|(place, _)| goes_with_threads(place));
     }
-    if let Some(name) = unknown(&request.names, &ours.iter().map(|(place, _)| place).collect::<Vec<_>>()) {
+    if let Some(name) =
+        unknown(request.asked.names().unwrap_or_default(), &ours.iter().map(|(place, _)| place).collect::<Vec<_>>())
+    {
         return Err(Error::Unknown(name.clone()));
     }
     let wanted = ours.into_iter().map(|(place, ours)| {
-        let asked = is_asked(&place, &request.names, request.transcripts);
+        let asked = is_asked(&place, request.asked.names(), request.transcripts);
         Wanted { place, ours, asked }
     });
     Ok(wanted.filter(|wanted| wanted.asked || wanted.place.kind.is_chain()).collect())

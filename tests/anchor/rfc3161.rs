@@ -231,7 +231,7 @@ fn time_stamps_travel_with_their_run_and_nobody_throws_away_those_of_others() {
     let (env, authority) = stamped();
     env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
     env.git(["push", "--quiet", "../hub", "main"]).success();
-    env.handoff(["push", "../hub"]).success();
+    env.handoff(["push", "../hub", "--all"]).success();
     env.git_in("", ["clone", "--quiet", "--no-local", "--filter=blob:none", "hub", "clone"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     for (key, value) in [("type", "rfc3161"), ("url", "http://127.0.0.1:1/"), ("ca", &authority.ca())] {
@@ -247,13 +247,13 @@ fn time_stamps_travel_with_their_run_and_nobody_throws_away_those_of_others() {
     plant(&env, b"of another");
     env.git(["push", "--quiet", "--force", "../hub", &format!("{STAMPS}:{STAMPS}")]).success();
     env.git(["update-ref", STAMPS, honest.trim()]).success();
-    env.handoff(["push", "../hub"]).success();
+    env.handoff(["push", "../hub", "--all"]).success();
     let names = env.git_in("hub", ["ls-tree", "--name-only", STAMPS]).success();
     assert_eq!(names.lines().count(), 2, "{names}");
     let unseen =
         env.shell("hub", "printf '100644 blob %s\\tz.tst\\n' $(echo z | git hash-object -w --stdin) | git mktree");
     env.git_in("hub", ["update-ref", STAMPS, unseen.success().trim()]).success();
-    assert!(env.handoff(["push", "../hub"]).success().contains("behind  time stamps  handoff-dag-1"));
+    assert!(env.handoff(["push", "../hub", "--all"]).success().contains("behind  time stamps  handoff-dag-1"));
     assert_eq!(env.git_in("hub", ["ls-tree", "--name-only", STAMPS]).success(), "z.tst\n");
 }
 

@@ -88,7 +88,7 @@ pub(super) const VICTIMS: [Victim; 23] = [
         exists(scene, "other", "threads/taken")
     })
     .elsewhere(),
-    Victim::new("push", &["push"], |scene| {
+    Victim::new("push", &["push", "--all"], |scene| {
         let wanted =
             |place| ["runs", "threads", "logs"].map(|below| scene.refs(place, &format!("refs/handoff/{below}")));
         usize::from(wanted("hub") == wanted("repo"))

@@ -75,12 +75,12 @@ const SURFACE: [&[&str]; 43] = [
     &["export", "done", "--format", "in-toto"],
     &["prove", "done/make:report"],
     &["bundle", "--all", "--output", "../bundle"],
-    &["push"],
+    &["push", "--all"],
 ];
 
 /// What meets what lies at the remote.
 const ABROAD: [(&str, &[&str]); 4] = [
-    ("repo", &["push"]),
+    ("repo", &["push", "--all"]),
     ("other", &["fetch"]),
     ("other", &["verify", "origin/done"]),
     ("other", &["adopt", "../descriptor.json", "--as", "taken", "--from", "../hub"]),

@@ -49,11 +49,11 @@ impl Scene {
         }
         let mut scene = Self { ground, kind, findings: Vec::new(), first: String::new() };
         scene.shared();
-        scene.handoff(&["push"]).success();
+        scene.handoff(&["push", "--all"]).success();
         scene.ground.env.git_in(".", ["clone", "--quiet", "hub", "other"]).success();
         scene.handoff_in("other", &["fetch"]).success();
         scene.not_fetched();
-        scene.handoff(&["push"]).success();
+        scene.handoff(&["push", "--all"]).success();
         scene.not_pushed();
         if kind == Kind::Packed {
             for place in ["repo", "other", "hub"] {

@@ -270,9 +270,9 @@ impl Soak {
             self.handoff("other", &["thread", "verify", thread]);
         }
         self.handoff("repo", &["verify", "--all", "--allow-partial"]);
-        self.handoff("repo", &["push"]);
+        self.handoff("repo", &["push", "--all"]);
         self.handoff("other", &["fetch"]);
-        self.handoff("other", &["push"]);
+        self.handoff("other", &["push", "--all"]);
         for (name, _) in &runs {
             self.handoff("other", &["verify", "--allow-partial", &format!("origin/{name}")]);
         }

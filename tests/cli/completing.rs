@@ -16,7 +16,7 @@ fn ground() -> Ground {
     ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     ground.env.git(["remote", "add", "origin", "../hub"]).success();
     ground.env.git(["push", "--quiet", "origin", "main"]).success();
-    ground.env.handoff(["push", "origin"]).success();
+    ground.env.handoff(["push", "origin", "--all"]).success();
     ground.env.handoff(["fetch", "origin"]).success();
     ground.submit("beta", &[item("one", "true")]);
     ground.env.write("state", "x");

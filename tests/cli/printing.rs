@@ -225,7 +225,7 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
         ),
         ("fork", all(&[&[ODD, "--as", &format!("f{ODD}")], &[STEERS, "--as", STEERS]])),
         ("rollback", all(&[&[&checkpoint], &[STEERS]])),
-        ("push", all(&[&[ODD], &[ODD, STEERS], &[STEERS]])),
+        ("push", all(&[&[ODD], &[ODD, "--all"], &[ODD, STEERS], &[STEERS]])),
         ("fetch", all(&[&[ODD], &[ODD, STEERS], &[STEERS]])),
         ("anchor add", all(&[&[ODD, "git", "../hub"], &[STEERS, "git", STEERS]])),
         ("anchor add git", all(&[&[]])),

@@ -121,7 +121,7 @@ fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
     ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
     ground.env.git(["remote", "add", "hub", "../hub"]).success();
     ground.env.git(["push", "--quiet", "hub", "main"]).success();
-    ground.env.handoff(["push", "hub"]).success();
+    ground.env.handoff(["push", "hub", "--all"]).success();
     let url = format!("file://{}", ground.path("hub").display());
     ground.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
     ground.env.handoff_in("lazy", ["fetch"]).success();

@@ -20,7 +20,7 @@ pub(super) fn shared(items: &[Value], init: &[&str]) -> Ground {
     let file = ground.plan("r", items);
     ground.env.handoff(["submit", &file, "--admit", &format!("{bob}=approve,document")]).success();
     ground.env.handoff(["run", "r"]).ends(4);
-    ground.env.handoff(["push"]).success();
+    ground.env.handoff(["push", "--all"]).success();
     ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
     bob_says(&ground, &["fetch"]).success();
     ground
@@ -44,7 +44,7 @@ fn an_approval_travels_in_the_log_of_its_key_and_is_taken_in() {
         } else {
             bob_says(&ground, &["approve", "origin/r/sign-off", "-m", "reads well"]).success();
         }
-        bob_says(&ground, &["push"]).success();
+        bob_says(&ground, &["push", "--all"]).success();
         let fetched = ground.env.handoff(["fetch"]);
         assert!(fetched.stdout.contains("taken in  r/sign-off approved by SHA256:"), "{fetched}");
         // Once.
@@ -52,7 +52,7 @@ fn an_approval_travels_in_the_log_of_its_key_and_is_taken_in() {
         ground.env.handoff(["run", "r"]).success();
         ground.env.handoff(["verify", "r"]).success();
         ground.passes_fsck();
-        ground.env.handoff(["push"]).success();
+        ground.env.handoff(["push", "--all"]).success();
         bob_says(&ground, &["fetch"]).success();
         bob_says(&ground, &["verify", "origin/r"]).success();
         if init.is_empty() {
@@ -72,7 +72,7 @@ fn a_document_of_a_teammate_becomes_a_revision_by_him() {
         "people_a_document_of_a_teammate_1",
         bob_says(&ground, &["doc", "put", "origin/r", "notes", "notes.md"])
     );
-    bob_says(&ground, &["push"]).success();
+    bob_says(&ground, &["push", "--all"]).success();
     assert_output!("people_a_document_of_a_teammate_2", ground.env.handoff(["--json", "fetch"]));
     assert_output!("people_a_document_of_a_teammate_3", ground.env.handoff(["doc", "log", "r", "notes"]));
     assert_eq!(ground.env.handoff(["doc", "get", "r", "notes"]).success(), "mind the gap\n");
@@ -89,10 +89,10 @@ fn an_approval_holds_for_the_products_that_it_names_alone_however_far_the_run_we
     let ground = shared(&items, &[]);
     ground.env.write("repo/notes", "first");
     ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
-    ground.env.handoff(["push"]).success();
+    ground.env.handoff(["push", "--all"]).success();
     bob_says(&ground, &["fetch"]).success();
     bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
-    bob_says(&ground, &["push"]).success();
+    bob_says(&ground, &["push", "--all"]).success();
     ground.env.write("repo/notes", "second");
     ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
     let said = ground.env.handoff(["fetch"]).stderr;
@@ -111,7 +111,7 @@ fn of_two_words_about_the_same_the_last_counts() {
     let ground = shared(&items(), &[]);
     bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
     bob_says(&ground, &["reject", "origin/r/sign-off", "-m", "on second thought"]).success();
-    bob_says(&ground, &["push"]).success();
+    bob_says(&ground, &["push", "--all"]).success();
     let fetched = ground.env.handoff(["fetch"]);
     assert!(fetched.stdout.contains("r/sign-off rejected by"), "{fetched}");
     assert_eq!(ground.item("r", "sign-off").reason, "rejected: on second thought");

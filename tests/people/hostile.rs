@@ -173,7 +173,7 @@ fn what_cannot_become_an_entry_holds_nothing_up() {
 fn nothing_is_done_at_the_word_of_a_revoked_key() {
     let ground = shared(&items(), &[]);
     bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
-    bob_says(&ground, &["push"]).success();
+    bob_says(&ground, &["push", "--all"]).success();
     let key = signer(&ground.env, "bob").fingerprint();
     for line in [key.clone(), format!("since=2100-01-01T00:00:00Z {key}")] {
         ground.env.write("revoked", &line);
@@ -214,7 +214,7 @@ fn a_proof_of_a_decision_is_trusted_no_more_than_the_key_that_decided() {
     as_person(&here.env, "repo", "bob", &["approve", "r/sign-off"]).success();
     let elsewhere = shared(&items(), &[]);
     bob_says(&elsewhere, &["approve", "origin/r/sign-off"]).success();
-    bob_says(&elsewhere, &["push"]).success();
+    bob_says(&elsewhere, &["push", "--all"]).success();
     elsewhere.env.handoff(["fetch"]).success();
     for ground in [here, elsewhere] {
         ground.env.handoff(["run", "r"]).success();

@@ -10,7 +10,7 @@ fn a_name_that_two_remotes_have_is_nobodys() {
     let env = pushed();
     env.write("state", "draft");
     env.handoff(["checkpoint", "research", "--state", "../state"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     env.git_in("clone", ["remote", "add", "other", "../hub"]).success();
     env.handoff_in("clone", ["fetch", "origin"]).success();
     env.handoff_in("clone", ["verify", RUN]).success();

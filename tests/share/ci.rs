@@ -52,7 +52,7 @@ fn the_gate_stays_shut_for_a_run_that_is_red_or_not_all_done() {
         let item = serde_json::json!({ "id": "a", "executor": executor, "inputs": { "command": "false" } });
         env.write("p.json", &serde_json::json!({ "id": run, "items": [item] }).to_string());
         env.handoff(["run", "--close", "../p.json"]).ends(4);
-        env.handoff(["push"]).success();
+        env.handoff(["push", "--all"]).success();
         assert_eq!(gate_of(&env, run, signers.trim_end(), base.trim()), Some(4), "{run}");
         let answer = fs::read_to_string(env.path().join("verify.json")).unwrap();
         assert!(answer.contains(r#""intact":true"#) && answer.contains(&format!(r#""{run}":1"#)), "{answer}");

@@ -24,11 +24,11 @@ fn logs(env: &Environment, dir: &str, folder: &str) -> Vec<(String, usize)> {
 /// Returns an environment whose clones `repo` and `clone` have one key, with a run from each pushed to `hub`.
 fn two() -> Environment {
     let env = shared();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     // As over a network: without the objects that no branch reaches.
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
     run(&env, "clone", "second");
-    env.handoff_in("clone", ["push"]).success();
+    env.handoff_in("clone", ["push", "--all"]).success();
     env
 }
 
@@ -41,8 +41,8 @@ fn a_second_clone_writes_a_log_beside_the_first() {
     // Both go on, and neither hears of the other again.
     run(&env, "clone", "third");
     run(&env, "repo", "fourth");
-    env.handoff_in("clone", ["push"]).success();
-    env.handoff(["push"]).success();
+    env.handoff_in("clone", ["push", "--all"]).success();
+    env.handoff(["push", "--all"]).success();
     assert_eq!(logs(&env, "hub", "refs/handoff/logs"), [(first.0.clone(), 4), (second.0.clone(), 4)]);
     env.handoff_in("clone", ["fetch"]).success();
     for run in ["origin/handoff-dag-1", "second", "third", "origin/fourth"] {
@@ -57,9 +57,9 @@ fn a_copied_clone_parts_where_it_begins_to_differ() {
     env.shell(".", "cp -R clone copy").success();
     run(&env, "clone", "third");
     run(&env, "copy", "fourth");
-    env.handoff_in("clone", ["push"]).success();
+    env.handoff_in("clone", ["push", "--all"]).success();
     env.handoff_in("copy", ["fetch"]).success();
-    env.handoff_in("copy", ["push"]).success();
+    env.handoff_in("copy", ["push", "--all"]).success();
     let lengths: Vec<_> = logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect();
     assert_eq!((lengths.len(), lengths.iter().sum::<usize>()), (3, 2 + 4 + 4), "{}", refs(&env, "hub"));
     env.handoff_in("clone", ["fetch"]).success();
@@ -75,7 +75,7 @@ fn a_crash_between_the_names_loses_nothing() {
     let plain = &further[..further.len() - 13];
     env.git_in("clone", ["update-ref", plain, further]).success();
     run(&env, "clone", "third");
-    env.handoff_in("clone", ["push"]).success();
+    env.handoff_in("clone", ["push", "--all"]).success();
     assert_eq!(logs(&env, "clone", "refs/handoff/logs"), [(further.clone(), 4)]);
 }
 
@@ -97,9 +97,9 @@ fn one_name_for_two_runs_is_found_out() {
     let env = two();
     run(&env, "clone", "same");
     run(&env, "repo", "same");
-    env.handoff_in("clone", ["push"]).success();
+    env.handoff_in("clone", ["push", "--all"]).success();
     env.handoff(["fetch"]).success();
-    let refused = env.handoff(["push"]).exit(1);
+    let refused = env.handoff(["push", "--all"]).exit(1);
     assert!(refused.stderr.contains(r#"run "same" is at"#), "{refused}");
     let said = env.handoff(["verify", "same"]).exit(3).stdout;
     assert!(said.contains("holds another run by this name"), "{said}");
@@ -108,7 +108,7 @@ fn one_name_for_two_runs_is_found_out() {
 #[test]
 fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
     let env = shared();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     let plan = r#"{"id": "more", "items": [{"id": "a", "executor": "command", "inputs": {"command": "true"}}]}"#;
     env.write("repo/more.json", plan);
     env.handoff(["submit", "more.json"]).success();
@@ -118,7 +118,7 @@ fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
     let [(_, length)] = &logs(&env, "hub", "refs/handoff/logs")[..] else { panic!("{}", refs(&env, "hub")) };
     assert_eq!(*length, 3, "the hub's says that it was submitted");
     env.handoff(["run", "more"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     let lengths: Vec<_> = logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect();
     assert_eq!(lengths, [3, 4]);
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
@@ -130,7 +130,7 @@ fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
 #[test]
 fn a_fetched_run_is_looked_at_and_not_driven() {
     let env = shared();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     for named in ["handoff-dag-1", "origin/handoff-dag-1"] {

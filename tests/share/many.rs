@@ -41,7 +41,7 @@ fn count(started: &[Vec<String>], command: &str) -> usize {
 fn a_thousand_runs_are_pushed_by_one_pattern_and_nothing_new_by_none() {
     let env = shared();
     multiply(&env);
-    let first = started(&env, &["push"]);
+    let first = started(&env, &["push", "--all"]);
     assert_eq!((count(&first, "push"), count(&first, "ls-remote")), (1, 2), "{first:?}");
     let longest = first.iter().map(Vec::len).max().unwrap();
     assert!(longest < 40, "a call of git has {longest} words: refs are named one by one");
@@ -49,7 +49,7 @@ fn a_thousand_runs_are_pushed_by_one_pattern_and_nothing_new_by_none() {
     let ours = refs(&env, "repo");
     let theirs = refs(&env, "hub");
     assert_eq!(theirs.lines().collect::<Vec<_>>(), ours.lines().filter(travels).collect::<Vec<_>>());
-    let again = started(&env, &["push"]);
+    let again = started(&env, &["push", "--all"]);
     assert_eq!((count(&again, "push"), count(&again, "ls-remote")), (0, 1), "{again:?}");
     // What stood for the pattern is gone.
     assert_eq!(env.git(["for-each-ref", "refs/worktree"]).success(), "");

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{RUN_REF, clone, pushed, refs, shared};
+use serde_json::Value;
+
+use super::{RUN, RUN_REF, clone, pushed, refs, shared};
 use crate::common::{Environment, assert_output};
 
 /// Makes the hub run a script before it moves a ref.
@@ -22,15 +24,15 @@ fn a_run_that_went_on_differently_is_refused_with_both_heads_named() {
     let ours = env.git(["rev-parse", RUN_REF]).success();
     env.git_in("hub", ["update-ref", RUN_REF, &format!("{}^", ours.trim())]).success();
     assert!(
-        env.handoff(["push"]).exit(0).stdout.contains("updated  run"),
+        env.handoff(["push", "--all"]).exit(0).stdout.contains("updated  run"),
         "one that is merely behind is brought forward"
     );
     let other =
         env.git(["commit-tree", &format!("{RUN_REF}^{{tree}}"), "-p", &format!("{RUN_REF}^"), "-m", "x"]).success();
     env.git(["push", "--quiet", "--force", "origin", &format!("{}:{RUN_REF}", other.trim())]).success();
     let before = refs(&env, "hub");
-    assert_output!("push_diverged", env.handoff(["push"]).exit(1));
-    assert_output!("push_diverged_json", env.handoff(["push", "--json"]).exit(1));
+    assert_output!("push_diverged", env.handoff(["push", "--all"]).exit(1));
+    assert_output!("push_diverged_json", env.handoff(["push", "--all", "--json"]).exit(1));
     assert_eq!(refs(&env, "hub"), before);
 }
 
@@ -40,12 +42,12 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     let other = env.git_in("hub", ["rev-parse", "main^{tree}"]).success();
     let other = env.git_in("hub", ["commit-tree", other.trim(), "-p", RUN_REF, "-m", "x"]).success();
     env.git_in("hub", ["update-ref", RUN_REF, other.trim()]).success();
-    let said = env.handoff(["push"]).exit(1).stderr;
+    let said = env.handoff(["push", "--all"]).exit(1).stderr;
     assert!(said.contains(other.trim()) && said.contains("which is not here"), "{said}");
     assert!(said.contains("hint: git handoff fetch origin handoff-dag-1"), "{said}");
     // Once it was looked at, it is known to be none of ours; it stays, and keeps nothing else back.
     env.handoff(["fetch"]).ends(1);
-    assert!(env.handoff(["push"]).exit(1).stderr.contains("ours was left out"));
+    assert!(env.handoff(["push", "--all"]).exit(1).stderr.contains("ours was left out"));
     assert!(refs(&env, "hub").contains(other.trim()));
 }
 
@@ -53,12 +55,12 @@ fn a_head_that_is_not_here_is_refused_as_well() {
 fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     let env = shared();
     hook(&env, "update", ONLY_BRANCHES);
-    assert_output!("push_declined", env.handoff(["push"]).exit(1));
+    assert_output!("push_declined", env.handoff(["push", "--all"]).exit(1));
     assert_eq!(refs(&env, "hub"), "");
     // The user's own push is not concerned.
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Mine"]).success();
     env.git(["push", "--quiet"]).success();
-    assert_output!(env.handoff(["push", "origin", "--as-branch", "team/handoff"]), @r"
+    assert_output!(env.handoff(["push", "origin", "--all", "--as-branch", "team/handoff"]), @r"
     new  run  handoff-dag-1
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
     ");
@@ -75,7 +77,7 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
 fn a_remote_that_hides_the_refs_is_told_of() {
     let env = shared();
     env.git_in("hub", ["config", "receive.hideRefs", "refs/handoff"]).success();
-    let said = env.handoff(["push"]).exit(1).stderr;
+    let said = env.handoff(["push", "--all"]).exit(1).stderr;
     assert!(said.contains("(deny updating a hidden ref)") && said.contains("--as-branch"), "{said}");
 }
 
@@ -84,24 +86,24 @@ fn a_lock_that_somebody_left_at_the_remote_is_no_reason_to_push_elsewhere() {
     let env = shared();
     let lock = env.path().join("hub/refs/handoff/runs/handoff-dag-1.lock");
     env.write("hub/refs/handoff/runs/handoff-dag-1.lock", "");
-    let said = env.handoff(["push"]).exit(5).stderr;
+    let said = env.handoff(["push", "--all"]).exit(5).stderr;
     assert!(said.contains("cannot lock ref") && said.contains("handoff-dag-1.lock"), "{said}");
     assert!(
-        said.contains("hint: git handoff push origin   # again; if that stays: git handoff doctor --fix"),
+        said.contains("hint: git handoff push origin --all   # again; if that stays: git handoff doctor --fix"),
         "{said}"
     );
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(61 * 60);
     fs::File::open(&lock).unwrap().set_modified(then).unwrap();
     env.handoff_in("hub", ["doctor", "--fix"]).success();
     assert!(!lock.exists());
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
 }
 
 #[test]
 fn a_remote_without_atomic_pushes_is_pushed_to_all_the_same() {
     let env = shared();
     env.git_in("hub", ["config", "receive.advertiseAtomic", "false"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     assert_eq!(refs(&env, "hub").lines().count(), 2);
 }
 
@@ -109,7 +111,7 @@ fn a_remote_without_atomic_pushes_is_pushed_to_all_the_same() {
 fn a_remote_that_lies_about_what_it_took_is_found_out() {
     let env = shared();
     hook(&env, "post-receive", "#!/bin/sh\ngit update-ref -d refs/handoff/runs/handoff-dag-1\n");
-    let said = env.handoff(["push"]).exit(1).stderr;
+    let said = env.handoff(["push", "--all"]).exit(1).stderr;
     assert!(said.contains("but the remote shows nothing"), "{said}");
 }
 
@@ -119,7 +121,7 @@ fn hooks_of_ours_do_not_run() {
     env.write("repo/.git/hooks/pre-push", "#!/bin/sh\nexit 1\n");
     fs::set_permissions(env.repo().join(".git/hooks/pre-push"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(env.git(["push", "origin", "main:other"]).status, Some(1));
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
 }
 
 #[test]
@@ -142,13 +144,13 @@ fn words_that_are_no_remote_or_run_are_told_apart() {
     error: there is no run or thread "other" on origin
     [exit status: 1]
     "#);
-    assert_output!(env.handoff(["push", "--as-branch", "a..b"]).exit(2), @r#"
+    assert_output!(env.handoff(["push", "--all", "--as-branch", "a..b"]).exit(2), @r#"
     ------- stderr -------
     error: "a..b" cannot begin the name of a branch
     [exit status: 2]
     "#);
     env.git(["remote", "remove", "origin"]).success();
-    assert_output!(env.handoff(["push"]).exit(1), @r#"
+    assert_output!(env.handoff(["push", "--all"]).exit(1), @r#"
     ------- stderr -------
     error: "origin" is neither a remote of this repository nor a URL nor the path of a repository
     hint: git remote add origin URL
@@ -157,17 +159,64 @@ fn words_that_are_no_remote_or_run_are_told_apart() {
 }
 
 #[test]
+fn nothing_is_pushed_that_nobody_named() {
+    let env = shared();
+    assert_output!(env.handoff(["push"]).exit(2), @r"
+    ------- stderr -------
+    error: say what to push, by name or with --all; what is here: 1 run
+    hint: git handoff push origin --all
+    [exit status: 2]
+    ");
+    let failure = env.handoff(["push", "--json"]).exit(2);
+    let failure: Value = serde_json::from_str(&failure.stderr).unwrap();
+    assert_eq!((&failure["code"], &failure["hint"]), (&"usage".into(), &"git handoff push origin --all".into()));
+    env.write("state", "gathered");
+    env.handoff(["checkpoint", "research", "--state", "../state"]).success();
+    for (arguments, remote) in [
+        (&["push", "origin"][..], "origin"),
+        (&["push", "--dry-run"], "origin"),
+        (&["push", "--transcripts"], "origin"),
+        (&["push", "../hub", "--as-branch", "team"], "../hub"),
+    ] {
+        let said = env.handoff(arguments).exit(2).stderr;
+        assert!(said.contains("what is here: 1 run and 1 thread\n"), "{said}");
+        assert!(said.ends_with(&format!("hint: git handoff push {remote} --all\n")), "{said}");
+        assert_eq!(refs(&env, "hub") + &env.git_in("hub", ["branch", "--list", "team/*"]).success(), "");
+    }
+    env.handoff(["push", "origin", "research"]).success();
+    assert!(!refs(&env, "hub").contains("runs/"), "what is named goes alone");
+    env.handoff(["push", "--all"]).success();
+    assert!(refs(&env, "hub").contains(RUN_REF));
+    for name in [RUN_REF, "refs/handoff/threads/research"] {
+        env.git(["update-ref", "-d", name]).success();
+    }
+    assert!(env.handoff(["push"]).exit(2).stderr.contains("what is here: no runs and no threads"));
+}
+
+#[test]
+fn what_was_named_is_what_a_hint_names_again() {
+    let env = shared();
+    hook(&env, "update", ONLY_BRANCHES);
+    let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+    assert!(said.contains("hint: git handoff push origin handoff-dag-1 --as-branch handoff   #"), "{said}");
+}
+
+#[test]
 fn no_transport_runs_what_a_url_says() {
     let env = shared();
-    for verb in ["push", "fetch"] {
+    for arguments in [&["push", "--all"][..], &["fetch"]] {
         let url = format!("ext::sh -c \"touch {}/pwned\"", env.path().display());
-        let said = env.handoff([verb, &url]).exit(1).stderr;
+        let said = env.handoff(arguments.iter().copied().chain(["--", url.as_str()])).exit(1).stderr;
         assert!(said.contains("transport 'ext' not allowed"), "{said}");
-        assert!(env.handoff([verb, "--", "--upload-pack=touch pwned"]).exit(1).stderr.contains("neither a remote"));
+        let option = arguments.iter().copied().chain(["--", "--upload-pack=touch pwned"]);
+        assert!(env.handoff(option).exit(1).stderr.contains("neither a remote"));
     }
     // What the user's own git may use is not widened either.
-    let output =
-        env.command(crate::common::program_path(), "repo").env("GIT_ALLOW_PROTOCOL", "https").arg("push").output();
+    let output = env
+        .command(crate::common::program_path(), "repo")
+        .env("GIT_ALLOW_PROTOCOL", "https")
+        .args(["push", "--all"])
+        .output();
     let said = String::from_utf8(output.unwrap().stderr).unwrap();
     assert!(said.contains("transport 'file' not allowed"), "{said}");
     assert!(!env.path().join("pwned").exists() && !env.repo().join("pwned").exists());

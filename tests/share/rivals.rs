@@ -33,7 +33,7 @@ fn a_log_goes_on_beside_what_somebody_put_on_it() {
     let env = &remote.env;
     remote.garbage(&remote.log);
     run(env, "second");
-    assert_output!("push_rival", env.handoff(["push"]));
+    assert_output!("push_rival", env.handoff(["push", "--all"]));
     anchored(env, "second");
     // The new name is the log's own from now on, and can be taken from it in the same way.
     let further = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
@@ -41,10 +41,10 @@ fn a_log_goes_on_beside_what_somebody_put_on_it() {
     remote.on_top(further.trim(), By::Stranger, |_| {});
     env.handoff(["fetch"]).ends(1);
     run(env, "third");
-    let pushed = json(&env.handoff(["push", "--json"]).exit(0));
+    let pushed = json(&env.handoff(["push", "--all", "--json"]).exit(0));
     assert!(pushed["unsound"][0]["instead"].is_string(), "{pushed}");
     anchored(env, "third");
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     env.handoff(["doctor"]).ends(0);
     env.handoff(["verify", "handoff-dag-1", "second", "third"]).success();
 }
@@ -82,7 +82,7 @@ fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
     remote.garbage(SEALED);
     env.handoff(["fetch"]).ends(1);
     run(env, "second");
-    let said = env.handoff(["push"]).exit(1);
+    let said = env.handoff(["push", "--all"]).exit(1);
     assert!(said.stderr.contains("ours was left out"), "{said}");
     assert!(refs(env, "hub").contains("refs/handoff/runs/second"));
 }
@@ -156,10 +156,10 @@ fn time_stamps_only_get_more() {
     env.git(["update-ref", "refs/handoff/stamps/handoff-dag-1", FETCHED]).success();
     stamp(env, &[("one", None), ("odd", Some("odd.tst"))]);
     env.handoff(["fetch"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     assert_eq!(stamps(env, "hub", "refs/handoff/stamps/handoff-dag-1"), ["odd.tst", "one", "three", "two"]);
     remote.point("refs/handoff/stamps/handoff-dag-1", SEALED);
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     assert_eq!(stamps(env, "hub", "refs/handoff/stamps/handoff-dag-1"), ["three", "two"]);
 }
 
@@ -191,7 +191,7 @@ fn a_shallow_clone_takes_in_whole_chains() {
     env.handoff_in("shallow", ["fetch"]).success();
     run(env, "second");
     env.handoff(["run", "open"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     env.handoff_in("shallow", ["fetch"]).success();
     env.handoff_in("shallow", ["verify", "origin/handoff-dag-1", "origin/second", "origin/open"]).success();
 }
@@ -210,7 +210,7 @@ fn what_is_named_brings_along_what_the_log_speaks_of() {
     let remote = Remote::new();
     let env = &remote.env;
     open(env, "going");
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     let reader = |args: &[&str]| env.handoff_in("reader", args);
     env.shell(".", "git init --quiet reader && git -C reader remote add origin ../hub").success();
     env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
@@ -222,11 +222,11 @@ fn what_is_named_brings_along_what_the_log_speaks_of() {
     reader(&["verify", "origin/going", "origin/second"]).success();
     // The same where only one is fetched.
     open(env, "later");
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     reader(&["fetch"]).success();
     env.handoff(["close", "later"]).success();
     run(env, "third");
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     reader(&["fetch", "origin", "third"]).success();
     reader(&["verify", "origin/later", "origin/third"]).success();
 }
@@ -236,7 +236,7 @@ fn a_remote_that_lags_has_an_older_copy_and_no_forgery() {
     let remote = Remote::new();
     let env = &remote.env;
     open(env, "going");
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     env.shell(".", "git clone --quiet --mirror hub ahead").success();
     env.git(["remote", "add", "ahead", "../ahead"]).success();
     env.shell(
@@ -246,7 +246,7 @@ fn a_remote_that_lags_has_an_older_copy_and_no_forgery() {
     .success();
     env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
     env.handoff(["close", "going"]).success();
-    env.handoff(["push", "ahead"]).success();
+    env.handoff(["push", "ahead", "--all"]).success();
     env.handoff_in("reader", ["fetch", "origin"]).success();
     env.handoff_in("reader", ["fetch", "ahead"]).success();
     env.handoff_in("reader", ["verify", "ahead/going"]).success();

@@ -20,7 +20,7 @@ fn pushed() -> Environment {
     save(&env, "draft", &[]);
     env.write("repo/notes", "not committed");
     save(&env, "gathered", &["--run", RUN, "--worktree"]);
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     clone(&env, "clone");
     env
 }
@@ -102,7 +102,7 @@ fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
     let theirs = env.git_in("hub", ["commit-tree", &tree, "-p", &format!("{THREAD}^"), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", THREAD, theirs.trim()]).success();
     let before = refs(&env, "hub");
-    let said = env.handoff(["push"]).exit(1).stderr;
+    let said = env.handoff(["push", "--all"]).exit(1).stderr;
     assert!(said.contains(ours.trim()) && said.contains(theirs.trim()), "{said}");
     let hint = "git handoff fetch origin research && git handoff thread verify origin/research";
     assert!(said.contains(hint), "{said}");

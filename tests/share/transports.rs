@@ -10,7 +10,7 @@ use crate::common::{Environment, Output, assert_output};
 /// Pushes from `repo`, fetches into `clone` by the same URL, verifies there.
 fn round_trip(env: &Environment, url: &str) {
     env.git(["remote", "set-url", "origin", url]).success();
-    let pushed = env.handoff(["push", "--json"]).exit(0);
+    let pushed = env.handoff(["push", "--all", "--json"]).exit(0);
     let moved = json(&pushed);
     assert_eq!(moved["schema"], "git-handoff.push/1");
     let kinds: Vec<_> = moved["refs"].as_array().unwrap().iter().map(|r| (&r["kind"], &r["status"])).collect();
@@ -22,7 +22,7 @@ fn round_trip(env: &Environment, url: &str) {
     assert_eq!(fetched["refs"][0]["ref"], "refs/handoff/remotes/origin/runs/handoff-dag-1");
     assert_eq!(marks(&env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).exit(0)), "✓✓─✓✓✓✓✓");
     assert_eq!(env.handoff_in("clone", ["fetch"]).exit(0).stderr, "everything is here already\n");
-    assert_eq!(env.handoff(["push"]).exit(0).stderr, "the remote has everything already\n");
+    assert_eq!(env.handoff(["push", "--all"]).exit(0).stderr, "the remote has everything already\n");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn by_a_relative_path_from_wherever_somebody_stands() {
     let env = shared();
     env.git(["remote", "set-url", "origin", "../hub"]).success();
     env.write("repo/deep/down/file", "");
-    assert!(env.handoff_in("repo/deep/down", ["push"]).exit(0).stdout.contains("new  run"));
+    assert!(env.handoff_in("repo/deep/down", ["push", "--all"]).exit(0).stdout.contains("new  run"));
     env.handoff_in("repo/deep/down", ["fetch", "../../../hub"]).ends(0);
     clone(&env, "clone");
     env.git_in("clone", ["remote", "set-url", "origin", "../hub"]).success();
@@ -86,14 +86,14 @@ fn sha256_repositories_share_as_well() {
 #[test]
 fn what_is_said_on_the_way() {
     let env = shared();
-    assert_output!(env.handoff(["push", "--dry-run"]), @r"
+    assert_output!(env.handoff(["push", "--all", "--dry-run"]), @r"
     new  run  handoff-dag-1
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
     ------- stderr -------
     nothing was pushed: --dry-run
     ");
     assert_eq!(refs(&env, "hub"), "");
-    assert_output!(env.handoff(["push"]), @r"
+    assert_output!(env.handoff(["push", "--all"]), @r"
     new  run  handoff-dag-1
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
     ");
@@ -119,7 +119,7 @@ fn a_run_is_handed_on_as_it_grows() {
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch", "origin", "second"]).success();
     env.handoff(["close", "second"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));
     let statuses: Vec<_> = fetched["refs"].as_array().unwrap().iter().map(|r| r["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["new", "updated", "updated"]);
@@ -162,7 +162,7 @@ fn transcripts_stay_home_unless_asked_for() {
     hint: git handoff fetch origin --transcripts
     [exit status: 1]
     "#);
-    env.handoff(["push", "--transcripts"]).success();
+    env.handoff(["push", "--all", "--transcripts"]).success();
     assert!(refs(&env, "hub").contains("refs/handoff/transcripts/handoff-dag-1"));
     env.handoff_in("clone", ["fetch"]).success();
     assert!(!refs(&env, "clone").contains("transcripts"));
@@ -197,9 +197,9 @@ fn a_mirrored_push_deletes_what_others_shared() {
     env.git(["config", "handoff.subagent.code-edit.command", "exit 7"]).success();
     env.write("repo/second.json", &fs::read_to_string(env.repo().join("plan.json")).unwrap().replace(RUN, "second"));
     let _ = env.handoff(["run", "second.json"]).exit(4);
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     env.handoff(["close", "second"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     fs::remove_file(env.path().join("hub/hooks/update")).unwrap();
     let _ = env.git_in("clone", ["push", "--quiet", "--mirror", "origin"]);
     assert_eq!(refs(&env, "hub"), "", "without it, all is gone");
@@ -219,7 +219,7 @@ fn the_users_own_push_and_fetch_do_not_notice() {
     env.write("repo/.git/hooks/pre-push", hook);
     fs::set_permissions(env.repo().join(".git/hooks/pre-push"), fs::Permissions::from_mode(0o755)).unwrap();
     env.git(["update-ref", "-d", RUN_REF]).success();
-    assert!(env.handoff(["push"]).exit(0).stderr.contains("there are no runs or threads here"));
+    assert!(env.handoff(["push", "--all"]).exit(0).stderr.contains("there are no runs or threads here"));
     env.handoff_in("clone", ["fetch"]).success();
     env.git_in("clone", ["fetch", "--quiet", "--prune"]).success();
     assert!(refs(&env, "clone").contains("remotes/origin/runs"), "a prune of branches leaves runs alone");

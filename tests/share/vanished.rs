@@ -11,7 +11,7 @@ fn deleted() -> Environment {
     let env = shared();
     env.write("state", "draft");
     env.handoff(["checkpoint", "research", "--state", "../state"]).success();
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch"]).success();
     for reference in [RUN_REF, THREAD] {
@@ -56,7 +56,7 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
     let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
     assert!(all.stderr.contains("is gone from origin"), "{all}");
     // What comes back is not missed any more.
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     assert_eq!(vanished(&env, &[]), Vec::<String>::new());
 }
 
@@ -98,7 +98,7 @@ fn what_was_never_shown_is_told_of_and_fails_nothing() {
     assert_eq!(vanished(&env, &[]), ["thread research false -"]);
     env.handoff_in("clone", ["verify", "--all"]).success();
     // Whoever fetches some runs only misses none of the others.
-    env.handoff(["push"]).success();
+    env.handoff(["push", "--all"]).success();
     clone(&env, "other");
     let answer = json(&env.handoff_in("other", ["fetch", "origin", "research", "--json"]).exit(0));
     assert!(answer.get("vanished").is_none(), "{answer}");

@@ -57,7 +57,7 @@ impl Remote {
         env.handoff(["checkpoint", "research", "--state", "../state"]).success();
         env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
         env.git(["remote", "add", "origin", "../hub"]).success();
-        env.handoff(["push"]).success();
+        env.handoff(["push", "--all"]).success();
         env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
         env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
         env.handoff_in("clone", ["fetch"]).success();

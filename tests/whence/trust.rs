@@ -116,8 +116,8 @@ fn a_copy_that_verifies_counts_where_ours_does_not() {
     let hub = place.home().join("hub");
     place.git(&["init", "--quiet", "--bare", hub.to_str().unwrap()]);
     place.git(&["remote", "add", "origin", hub.to_str().unwrap()]);
-    for command in ["push", "fetch"] {
-        let (code, stdout, stderr) = place.handoff(&[command]);
+    for command in [&["push", "--all"][..], &["fetch"]] {
+        let (code, stdout, stderr) = place.handoff(command);
         assert_eq!(code, 0, "{stdout}{stderr}");
     }
     put_on_top(&place);

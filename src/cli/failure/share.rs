@@ -15,9 +15,9 @@ const LOCKED: &str = "cannot lock ref";
 impl Failure {
     /// Says why a push failed, and what can be done about it.
     pub(crate) fn of_push(error: push::Error, request: &push::Request) -> Self {
-        let to = &request.remote.given;
+        let (to, names) = (&request.remote.given, request.asked.names());
         if matches!(&error, push::Error::Declined { said, .. } if said.contains(LOCKED)) {
-            return Self::from(error).hint(hints::push_again(to)).race();
+            return Self::from(error).hint(hints::push_again(to, names)).race();
         }
         let hint = match &error {
             push::Error::Diverged(diverged) => {
@@ -31,7 +31,9 @@ impl Failure {
                     Kind::Transcripts | Kind::Stamps => hints::fetch(to),
                 })
             }
-            push::Error::Declined { .. } if request.space.folder() == format::REFS => Some(hints::push_as_branch(to)),
+            push::Error::Declined { .. } if request.space.folder() == format::REFS => {
+                Some(hints::push_as_branch(to, names))
+            }
             push::Error::Declined { .. } => Some(hints::bundle()),
             push::Error::Outrun(run) => Some(hints::push_named(to, run)),
             _ => None,

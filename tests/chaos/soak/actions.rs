@@ -28,7 +28,7 @@ impl Soak {
             0..44 if !open.is_empty() => self.run(dice, &open),
             44..56 => self.checkpoint(dice, "repo", number),
             56..62 if !open.is_empty() => self.document(dice, &open),
-            62..71 => drop(self.in_all_weathers(dice, side(number), &["push"])),
+            62..71 => drop(self.in_all_weathers(dice, side(number), &["push", "--all"])),
             71..80 => drop(self.in_all_weathers(dice, "other", &["fetch"])),
             80..84 => self.adopt(dice, number),
             84..87 => self.checkpoint(dice, "other", number),

@@ -58,7 +58,7 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
     let ground = written();
     ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.handoff(["push", "origin"]).success();
+    ground.env.handoff(["push", "origin", "--all"]).success();
     ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
     ground.env.handoff_in("clone", ["fetch"]).success();
     for run in ["r", "origin/r"] {
@@ -81,7 +81,7 @@ fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
     ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
     ground.env.git_in("hub", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
     ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.handoff(["push", "origin"]).success();
+    ground.env.handoff(["push", "origin", "--all"]).success();
     ground.env.shell(".", "git clone --quiet --no-checkout --filter=blob:none \"file://$PWD/hub\" part").success();
     ground.env.handoff_in("part", ["fetch"]).success();
     let output = ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).exit(1);

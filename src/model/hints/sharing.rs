@@ -1,0 +1,32 @@
+//! Hints about what is pushed: all that there is, or what was named.
+
+use std::fmt;
+
+use super::{Hint, quoted};
+
+hints! {
+    /// Nothing was named to be pushed.
+    push_all(remote) => "git handoff push {remote} --all";
+}
+
+/// Somebody is changing a ref of the remote, or died while they did; `names` is what was to be pushed, or none for all.
+pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
+    let (remote, what) = (quoted(&remote.to_string()), asked(names));
+    Hint(format!(
+        "git handoff push {remote} {what}   # again; if that stays: git handoff doctor --fix, in the remote's repository"
+    ))
+}
+
+/// The remote takes branches alone, or nothing; `names` is what was to be pushed, or none for all.
+pub fn push_as_branch(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
+    let (remote, what) = (quoted(&remote.to_string()), asked(names));
+    Hint(format!(
+        "git handoff push {remote} {what} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle"
+    ))
+}
+
+/// Returns the words that ask for the same once more.
+fn asked(names: Option<&[String]>) -> String {
+    names
+        .map_or_else(|| "--all".to_owned(), |names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))
+}
