@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ambiguous;
+mod archives;
 mod bundles;
 mod ci;
 mod clones;

@@ -1,3 +1,4 @@
 //! What is left behind, and its removal.
 
+mod archive;
 mod doctor;

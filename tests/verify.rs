@@ -1,6 +1,7 @@
 //! Verification: honest runs pass, and each way of tampering is found by the row that should find it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod archives;
 pub(crate) mod bundle_json;
 mod bundle_json_fields;
 mod documents;

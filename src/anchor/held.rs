@@ -48,7 +48,7 @@ pub fn look_up(
     let (own, were_here) = (own_runs(store)?, logs.held(None));
     holders.retain(|run, _| !own.contains(run));
     let mut targets: Vec<Target> = own.into_iter().map(Target::own).collect();
-    let fetched = refs::list(store, format::FETCHED_REFS)?;
+    let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;
     for (run, holder) in holders {
         // What our own logs hold was here; of anything else, what was fetched is what there is here.
         let place = Place::of_run(&run);

@@ -2,6 +2,7 @@
 
 mod anchor;
 mod apply;
+mod archive;
 mod checking;
 mod config;
 mod document;

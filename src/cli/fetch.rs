@@ -88,12 +88,17 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     if output.json {
         return;
     }
+    let archived = fetched.archived.iter().filter(|place| place.kind == Kind::Run).count();
+    if archived > 0 {
+        let runs = table::many(archived, "run");
+        output.note(&format!("{runs} had refs here and lie in archives on {} now, as here", request.remote.name));
+    }
     if fetched.taken.is_empty() {
         output.note(&format!("there are no runs or threads on {}", request.remote.name));
     } else if fetched.taken.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
         output.note("everything is here already");
     } else if let Some(taken) =
-        fetched.taken.iter().find(|taken| taken.place.kind != Kind::Log && !taken.status.is_refused())
+        fetched.taken.iter().find(|taken| !taken.place.kind.is_of_key() && !taken.status.is_refused())
     {
         let fetched = share::fetched(&request.remote, &taken.place);
         output.hint(&match taken.place.kind {

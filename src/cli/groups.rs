@@ -13,7 +13,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Decide", &["waiting", "approve", "reject", "admit"]),
     ("Hand a thread over", &["checkpoint", "resume", "offer", "adopt", "fork", "rollback", "thread", "packet"]),
     ("Share", &["push", "fetch", "bundle", "anchor"]),
-    ("Set up and keep in order", &["key", "pipeline", "mcp", "doctor", "clean", "completions", "help"]),
+    (
+        "Set up and keep in order",
+        &["key", "pipeline", "mcp", "doctor", "clean", "archive", "unarchive", "completions", "help"],
+    ),
 ];
 
 /// Parses the command line.

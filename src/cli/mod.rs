@@ -13,6 +13,7 @@ mod table;
 mod adopt;
 mod anchor;
 mod apply;
+mod archive;
 mod bundle;
 mod cat;
 mod check;
@@ -132,6 +133,8 @@ enum Command {
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
+    Archive(archive::Archive),
+    Unarchive(archive::Unarchive),
     Completions(completions::Arguments),
     /// Say what may stand in the place of the last of these words
     #[command(hide = true)]
@@ -300,6 +303,8 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Export(arguments) => export::run(&arguments, repository, output),
         Command::Doctor(arguments) => doctor::run(&arguments, repository, output),
         Command::Clean(arguments) => clean::run(&arguments, repository, output),
+        Command::Archive(arguments) => archive::archive(&arguments, repository, output),
+        Command::Unarchive(arguments) => archive::unarchive(&arguments, repository, output),
     }
 }
 

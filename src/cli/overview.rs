@@ -22,7 +22,7 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
     let green = overview.green;
-    output.line(&format!("{green} run{} sealed, done and green", if green == 1 { "" } else { "s" }));
+    output.line(&format!("{} sealed, done and green", table::many(green, "run")));
     output.hint(&next(&overview));
     Ok(Ending::Done)
 }

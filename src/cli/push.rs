@@ -56,6 +56,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let ending = if pushed.left_out().next().is_some() { Ending::Refused } else { Ending::Done };
     pushed.rivals.iter().for_each(|rival| warn(rival, &request, output));
+    for (name, why) in &pushed.stays {
+        let on = remote::without_password(&request.remote.given);
+        output.warn(&format!("{name} stays on {on}, which has the run in an archive: {why}"));
+    }
     if output.json {
         return Ok(ending);
     }
@@ -64,8 +68,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if pushed.left_out().next().is_some() {
         return Ok(ending);
     }
-    let moved = moves.iter().any(|moved| moved.status.moves());
-    if !moved && !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread)) {
+    let moved = moves.iter().any(|moved| moved.status.moves() || moved.status == Status::Archived);
+    if !moved && !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread | Kind::Archive)) {
         output.note("there are no runs or threads here");
     } else if !moved {
         output.note("the remote has everything already");

@@ -21,7 +21,7 @@ use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
-use crate::run::target::{self, own_runs};
+use crate::run::target::{self, unarchived_runs};
 use crate::run::{self, Denied, OpenRun, Target, View, taking};
 use crate::worker::live::Lives;
 use crate::worker::sandbox;
@@ -137,7 +137,7 @@ impl Repository {
     pub fn unsettled(&self) -> Result<Unsettled, Error> {
         let own = self.own_fingerprint();
         let mut unsettled = Unsettled { runs: Vec::new(), of_agents: Vec::new(), unreadable: Vec::new() };
-        for run in own_runs(&self.store)? {
+        for run in unarchived_runs(&self.store)? {
             let (state, is_of_agent) = match Target::own(run.clone()).view(&self.store) {
                 Ok(view) => {
                     let is_of_agent = view.links.first().is_some_and(|link| link.entry.actor.starts_with(AGENT));

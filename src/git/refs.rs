@@ -1,14 +1,19 @@
 //! The only writer of refs. Every change is a compare-and-swap of one ref.
+//!
+//! What an archive holds counts as the value of the ref that it took the place of, here as for everybody who reads.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gix::refs::transaction::{Change, PreviousValue, RefEdit};
 use gix::refs::{FullName, Target};
 
+use super::archives;
 use super::packed;
 use super::race::Lost;
 use super::ref_lock::{self, RefLock, lock_of};
 use super::store::{Durability, Store};
+use super::stored;
 use crate::model::digest::Oid;
 use crate::model::format::{FETCHED_REFS, REFS};
 use crate::model::place::Place;
@@ -16,37 +21,35 @@ use crate::model::place::Place;
 /// How often a swap is tried again that lost its folder to a concurrent `git pack-refs`.
 const GC_RETRIES: usize = 8;
 
-/// Returns what the ref of exactly this full name points at; none where it does not exist.
-///
-/// None of git's ways of finding another ref by a name is followed, and nothing here is ever a symbolic ref.
+/// Returns what the ref of exactly this full name stands for: what it points at, and, where it does not exist, what an archive holds in
+/// its place; none where there is neither.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
-    packed::check(store)?;
-    let repo = store.local();
-    let found = repo.try_find_reference(name).map_err(|e| Error::new(name, e))?;
-    let Some(found) = found.filter(|found| found.name().as_bstr() == name) else { return Ok(None) };
-    match found.target() {
-        gix::refs::TargetRef::Object(id) => Ok(Some(Oid(id.to_owned()))),
-        gix::refs::TargetRef::Symbolic(target) => Err(Error::Symbolic(name.to_owned(), target.as_bstr().to_string())),
+    match stored::find(store, name)? {
+        Some(found) => Ok(Some(found)),
+        None => Ok(archives::find(store, name)?),
     }
 }
 
-/// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
+/// Returns whether there is a ref of exactly this full name, whatever archives hold.
+pub fn is_stored(store: &Store, name: &str) -> Result<bool, Error> {
+    Ok(stored::find(store, name)?.is_some())
+}
+
+/// Returns all refs that there are below a prefix that ends with a slash, with what they point at, in order of name.
 pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
-    packed::check(store)?;
-    let repo = store.local();
-    let platform = repo.references().map_err(|e| Error::new(prefix, e))?;
-    let found = platform.prefixed(prefix).map_err(|e| Error::new(prefix, e))?;
-    let mut refs: Vec<(String, Oid)> = found
-        .filter_map(Result::ok)
-        .filter_map(|r| Some((r.name().as_bstr().to_string(), Oid(r.try_id()?.detach()))))
-        .collect();
-    refs.sort();
-    Ok(refs)
+    Ok(stored::list(store, prefix)?)
+}
+
+/// Returns what [`list`] does, and what archives hold in the places of refs that there are not.
+pub fn list_with_archived(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
+    let mut refs: BTreeMap<String, Oid> = archives::below(store, prefix)?;
+    refs.extend(stored::list(store, prefix)?);
+    Ok(refs.into_iter().collect())
 }
 
 /// Returns the refs at which copies of what lies in a place were fetched, with what they point at, in order of name.
 pub fn fetched_at(store: &Store, place: &Place) -> Result<Vec<(String, Oid)>, Error> {
-    let mut copies = list(store, FETCHED_REFS)?;
+    let mut copies = list_with_archived(store, FETCHED_REFS)?;
     copies.retain(|(name, _)| place.is_fetched_at(name));
     Ok(copies)
 }
@@ -78,7 +81,7 @@ pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Resu
         }
     }
     // One that was made, or taken away, since they were listed is no ref that cannot be read.
-    names.retain(|name| top.join(name).symlink_metadata().is_ok() && !matches!(read(store, name), Ok(Some(_))));
+    names.retain(|name| top.join(name).symlink_metadata().is_ok() && !matches!(stored::find(store, name), Ok(Some(_))));
     names.sort();
     Ok(names)
 }
@@ -107,23 +110,40 @@ pub fn set(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
 
 /// Deletes a ref if it is still at `old`.
 pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
+    unlocked(store, name, || delete_once(store, &[(name.to_owned(), old)]))
+}
+
+/// Deletes refs, each if it is still where it is said to be; all of them or none.
+///
+/// The file of packed refs is written once for all of them.
+pub fn delete_all(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
+    if refs.is_empty() {
+        return Ok(());
+    }
+    // What a process left that died here is its lock, on some of them.
+    refs.iter().for_each(|(name, _)| drop(clear_stale_lock(store, name)));
+    delete_once(store, refs)
+}
+
+fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     packed::check(store)?;
-    let full = FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
-    let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
-    let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
-    let edit = RefEdit { change, name: full, deref: false };
-    let repo = store.local();
-    let attempt = || {
-        let mut result = repo.edit_references_as([edit.clone()], None);
-        for _ in 0..GC_RETRIES {
-            if !result.as_ref().is_err_and(lost_its_folder) {
-                break;
-            }
-            result = repo.edit_references_as([edit.clone()], None);
-        }
-        result.map(drop).map_err(|e| Error::deleting(store, name, e))
+    let edit = |(name, old): &(String, Oid)| {
+        let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
+        let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
+        let named = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
+        Ok(RefEdit { change, name: named, deref: false })
     };
-    unlocked(store, name, attempt)
+    let edits = refs.iter().map(edit).collect::<Result<Vec<_>, Error>>()?;
+    let repo = store.local();
+    let mut result = repo.edit_references_as(edits.clone(), None);
+    for _ in 0..GC_RETRIES {
+        if !result.as_ref().is_err_and(lost_its_folder) {
+            break;
+        }
+        result = repo.edit_references_as(edits.clone(), None);
+    }
+    let first = refs.first().map_or("", |(name, _)| name);
+    result.map(drop).map_err(|error| Error::deleting(store, first, error))
 }
 
 /// Moves a branch of the user's from `old`, or from not being there, to `new`, with its reflog, as git itself does it.
@@ -182,6 +202,10 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
             Expected::Nothing | Expected::Nobody | Expected::This(_) => read(store, name)?,
         };
         match (expected, is) {
+            // What an archive holds comes to be a ref again.
+            (Expected::Nothing, Some(is)) if is == new && !is_stored(store, name)? => {
+                lock.set(new, store.durability() == Durability::Strict).map_err(other)
+            }
             (Expected::Nothing, Some(is)) if is == new => Ok(()),
             (Expected::Anything, _) | (Expected::Nothing | Expected::Nobody, None) => {
                 lock.set(new, store.durability() == Durability::Strict).map_err(other)
@@ -236,15 +260,42 @@ pub enum Error {
         /// The lock file.
         lock: PathBuf,
     },
-    /// It is a symbolic one, which nobody who keeps to the format makes.
-    #[error("{0} is a symbolic ref, to {1}")]
-    Symbolic(String, String),
+    /// What is there could not be read.
+    #[error(transparent)]
+    Stored(stored::Error),
     /// The file of packed refs is one that git does not write.
     #[error(transparent)]
-    Packed(#[from] packed::Error),
+    Packed(packed::Error),
+    /// What archives hold could not be read.
+    #[error(transparent)]
+    Archive(archives::Error),
     /// Anything else.
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<packed::Error> for Error {
+    fn from(error: packed::Error) -> Self {
+        Self::Packed(error)
+    }
+}
+
+impl From<stored::Error> for Error {
+    fn from(error: stored::Error) -> Self {
+        match error {
+            stored::Error::Packed(inner) => inner.into(),
+            other => Self::Stored(other),
+        }
+    }
+}
+
+impl From<archives::Error> for Error {
+    fn from(error: archives::Error) -> Self {
+        match error {
+            archives::Error::Refs(inner) => inner.into(),
+            other @ archives::Error::Unreadable(..) => Self::Archive(other),
+        }
+    }
 }
 
 impl Lost for Error {
@@ -254,17 +305,13 @@ impl Lost for Error {
 }
 
 impl Error {
-    fn new(name: &str, error: gix::Error) -> Self {
-        Self::Other(name.to_owned(), Box::new(error))
-    }
-
     /// Returns what kept a ref from being deleted; only for that is `packed-refs` locked.
     fn deleting(store: &Store, name: &str, error: gix::Error) -> Self {
         if error.is_conflict() {
             return Self::LostRace(name.to_owned());
         }
         if !error.is_retryable() {
-            return Self::new(name, error);
+            return Self::Other(name.to_owned(), Box::new(error));
         }
         let packed = lock_of(&store.common_dir().join("packed-refs"));
         let lock = if packed.exists() { packed } else { lock_of(&path_of(store, name)) };

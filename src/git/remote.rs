@@ -1,4 +1,5 @@
-//! Other repositories: which there are, what they hold, how objects travel. The only caller of `git ls-remote`, `fetch`, `push`.
+//! Other repositories: which there are, what they hold, how objects travel. The only caller of `git ls-remote` and `fetch`, and, with
+//! [`super::pushing`], of `push`.
 //!
 //! Whatever the user configured for a remote counts, as it does for `git fetch` and `git push`; what a remote sends does not
 //! decide anything: objects are asked for by id, and no ref of ours is moved here.
@@ -12,13 +13,14 @@ use std::time::Duration;
 
 use super::apart::Apart;
 use super::incoming::Incoming;
-use super::outgoing::Outgoing;
-use super::porcelain::{self, Answer};
+use super::porcelain;
 use super::program::{self, Git};
 use super::store::{Kept, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
 use crate::model::printable;
+
+pub use super::pushing::{Spec, delete, push};
 
 /// The transports that are used; none of them runs a command that a URL names.
 pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
@@ -31,12 +33,6 @@ const UNSOUND: [&str; 2] = ["fsck error in", "did not send all necessary objects
 
 /// Why what git has no room for is not taken.
 const TOO_MUCH: &str = "it holds objects that take more memory to put together than there is for them";
-
-/// The most refs in one call of `git push`.
-const MOST_PUSHED: usize = 10_000;
-
-/// The most of them that are to be moved away from something: each is named on the command line, and held against every ref.
-const MOST_LEASED: usize = 500;
 
 /// How remotes may be reached.
 #[derive(Clone, Debug)]
@@ -251,77 +247,12 @@ fn receiving(store: &Store, reach: &Reach) -> Git {
         .config("fetch.unpackLimit=1")
 }
 
-/// One ref to be pushed.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// What the remote's ref is to point at.
-    pub oid: Oid,
-    /// The remote's ref.
-    pub to: String,
-    /// What it may be moved away from although that is no ancestor; only for what is no chain.
-    pub instead_of: Option<Oid>,
-}
-
-/// Moves refs of a remote, all or none of a batch where it can do that; returns what became of each.
-///
-/// Nothing is ever forced that is a chain, nothing goes but what the specs name, and no hook of ours runs.
-pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(Vec<Answer>, String), Error> {
-    let mut answers = Vec::new();
-    let mut said = String::new();
-    let leased = specs.iter().filter(|spec| spec.instead_of.is_some()).count();
-    for specs in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
-        let within = reach.apart.as_ref().map_or(store, |apart| apart.store());
-        let refs = specs.iter().map(|spec| (spec.to.as_str(), spec.oid));
-        let outgoing = Outgoing::new(within, refs).map_err(Error::Outgoing)?;
-        let push = |atomic| push_once(transport(store, reach), to, (specs, &outgoing), atomic);
-        let (mut text, mut error) = push(true);
-        let no_atomic = |error: &program::Error| error.to_string().contains("does not support --atomic");
-        if error.as_ref().is_some_and(no_atomic) {
-            (text, error) = push(false);
-        }
-        let told = porcelain::pushed(&text);
-        match error {
-            Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
-                said = printable::lines(&words);
-            }
-            Some(error) => return Err(Error::of(to, error, reach)),
-            None => {}
-        }
-        answers.extend(told);
-    }
-    Ok((answers, said))
-}
-
-fn push_once(
-    call: Git,
-    to: &str,
-    (specs, outgoing): (&[Spec], &Outgoing),
-    atomic: bool,
-) -> (String, Option<program::Error>) {
-    let mut call =
-        call.args(["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed"]);
-    if atomic {
-        call = call.arg("--atomic");
-    }
-    for Spec { to, instead_of, .. } in specs {
-        if let Some(old) = instead_of {
-            call = call.arg(format!("--force-with-lease={to}:{old}"));
-        }
-    }
-    let mut out = Vec::new();
-    let result = call.arg("--").arg(to).args(outgoing.patterns()).stream(&mut |chunk| {
-        out.extend_from_slice(chunk);
-        Ok(())
-    });
-    (String::from_utf8_lossy(&out).into_owned(), result.err())
-}
-
 /// Where relative URLs in the configuration are relative to.
 fn root(store: &Store) -> PathBuf {
     store.work_dir().unwrap_or_else(|| store.common_dir())
 }
 
-fn transport(store: &Store, reach: &Reach) -> Git {
+pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
     let call = reach.apart.as_ref().map_or_else(|| store.git(), |apart| apart.git(store));
     call.in_dir(&root(store))
         .within(reach.within)
@@ -356,7 +287,7 @@ pub enum Error {
 }
 
 impl Error {
-    fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
+    pub(super) fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
         let remote = without_password(remote);
         match error {
             program::Error::Failed { said, .. } if said.contains("File too large") => {

@@ -2,6 +2,7 @@
 //!
 //! gix never syncs what it writes and never freshens what it finds; both are done here (see `docs/architecture.md`).
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::time::SystemTime;
 use gix::objs::Write as _;
 use gix::odb::store::init::Slots;
 
+use super::archives::Contents;
 pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
 use super::gather;
@@ -41,11 +43,11 @@ pub struct Store {
     repo: gix::ThreadSafeRepository,
     durability: Durability,
     /// What every write asks for, looked up once.
-    known: Arc<Known>,
+    pub(super) known: Arc<Known>,
 }
 
 /// What does not change while a repository is open.
-struct Known {
+pub(super) struct Known {
     git_dir: PathBuf,
     common_dir: PathBuf,
     objects_dir: PathBuf,
@@ -54,6 +56,8 @@ struct Known {
     renewed: Mutex<(usize, Option<gix::ThreadSafeRepository>)>,
     /// Held by whoever merges packs here.
     gathering: Mutex<()>,
+    /// What archives hold that were read, by their last commits.
+    pub(super) archives: Mutex<HashMap<Oid, Arc<Contents>>>,
 }
 
 impl Store {
@@ -88,6 +92,7 @@ impl Store {
             hash: local.object_hash(),
             renewed: Mutex::new((kept::written(), None)),
             gathering: Mutex::new(()),
+            archives: Mutex::default(),
         };
         Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }

@@ -1,6 +1,6 @@
 //! What lies in a tree.
 
-use gix::objs::{Kind, TreeRefIter};
+use gix::objs::{CommitRef, Kind, TreeRefIter};
 
 use super::store::{Error, Store, most};
 use super::whole;
@@ -48,17 +48,32 @@ impl Store {
 
     /// Returns whether there is a folder at a path of a tree.
     pub fn has_tree_at(&self, tree: Oid, path: &str) -> Result<bool, Error> {
+        Ok(self.tree_at(tree, path)?.is_some())
+    }
+
+    /// Returns the folder at a path of a tree.
+    pub fn tree_at(&self, tree: Oid, path: &str) -> Result<Option<Oid>, Error> {
         let repo = self.local();
         let mut at = tree;
         for segment in path.split('/') {
             let tree = self.tree(&repo, at)?;
             let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
             else {
-                return Ok(false);
+                return Ok(None);
             };
             at = Oid(entry.oid);
         }
-        Ok(true)
+        Ok(Some(at))
+    }
+
+    /// Returns the tree and the parents of a commit, whoever made it.
+    pub fn commit(&self, commit: Oid) -> Result<(Oid, Vec<Oid>), Error> {
+        let (kind, bytes) = self.read(commit)?;
+        if kind != Kind::Commit {
+            return Err(Error::Kind(commit, kind));
+        }
+        let read = CommitRef::from_bytes(&bytes, self.hash_kind()).map_err(|e| Error::Find(commit, Box::new(e)))?;
+        Ok((Oid(read.tree()), read.parents().map(Oid).collect()))
     }
 
     /// Returns how many bytes the files of a tree hold, as far as they are here.

@@ -133,7 +133,7 @@ impl Writer {
             Some(unchanged) if draft.edits.is_empty() => unchanged,
             base => batch.edit_tree(base, &draft.edits)?,
         };
-        let parents: Vec<Oid> = head.commit.into_iter().chain(entry.event.further_parent()).collect();
+        let parents: Vec<Oid> = head.commit.into_iter().chain(entry.event.further_parents()).collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
         // A short one cannot hold too many.
@@ -160,6 +160,12 @@ impl Appended {
     /// Returns the entries.
     pub fn links(&self) -> &[Link] {
         &self.links
+    }
+
+    /// Gives a chain that does not exist yet the name of its ref, which follows from its entries.
+    pub(super) fn under(mut self, name: String) -> Self {
+        self.head.name = name;
+        self
     }
 
     /// Puts the objects in place, on disk and out of reach of any prune while what is returned lives; the ref stays where it is.
@@ -248,7 +254,7 @@ fn decode_metered(store: &Store, commit: Oid, meter: &mut Meter) -> Result<codec
 fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<Oid>), Error> {
     let decoded = decode_metered(store, commit, meter)?;
     // A thread that began as another's checkpoint has that commit as its first entry's only parent, which is not its own.
-    let further = decoded.entry.event.further_parent();
+    let further = decoded.entry.event.further_parents().first().copied();
     let first = decoded.parents.first().copied();
     let parent = if decoded.entry.prev.is_none() && further.is_some() && first == further { None } else { first };
     Ok((Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry }, parent))

@@ -134,7 +134,8 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
         if known.is_some_and(|known| known.covers(record)) {
             return Ok(());
         }
-        let edits = vec![(log_record::path(&about), Edit::Bytes(record.canonical()))];
+        let at = log_record::path(&about).expect("a record is about a run or a thread");
+        let edits = vec![(at, Edit::Bytes(record.canonical()))];
         let draft = Draft { about: about.clone(), event: record.event(fingerprint.clone()), edits };
         writer.append(&head, vec![draft])?.publish()?;
         Ok(())
@@ -158,7 +159,8 @@ fn is_statement(event: &Event) -> bool {
 }
 
 fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Record>, Error> {
-    let Some(blob) = store.blob_at(tree, &log_record::path(about))? else { return Ok(None) };
+    let Some(path) = log_record::path(about) else { return Ok(None) };
+    let Some(blob) = store.blob_at(tree, &path)? else { return Ok(None) };
     Record::parse(&store.read_blob(blob)?).filter(|record| record.about() == *about).map(Some).ok_or(Error::Record)
 }
 

@@ -4,6 +4,7 @@ use git_handoff::anchor::verification::VerifyRequest;
 use git_handoff::model::hints;
 use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
+use git_handoff::run::list::Besides;
 use git_handoff::run::submission::{Verdict, Wanted};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -135,7 +136,7 @@ fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
     let repository = call.repository()?;
     match &parameters.run {
         Some(run) => answer(&repository.status(run)?),
-        None => answer(&repository.runs()?),
+        None => answer(&repository.runs(Besides::default())?),
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+pub use super::archive::{ArchiveAdded, ArchivedRun};
 use super::bounds;
 pub use super::decision::{Decision, ItemDecided, LogDecided};
 use super::digest::Digest;
@@ -18,6 +19,7 @@ pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
+use super::log_name::is_fingerprint;
 use super::name::{RunId, ThreadId};
 pub use super::outcome::{Exit, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted};
@@ -54,6 +56,8 @@ pub enum Subject {
     Run(RunId),
     /// A thread; in the field `thread`.
     Thread(ThreadId),
+    /// An archive, by the fingerprint of its key; in the field `archive`.
+    Archive(String),
 }
 
 impl Subject {
@@ -61,7 +65,7 @@ impl Subject {
     pub fn run(&self) -> Option<&RunId> {
         match self {
             Self::Run(run) => Some(run),
-            Self::Thread(_) => None,
+            Self::Thread(_) | Self::Archive(_) => None,
         }
     }
 
@@ -69,7 +73,7 @@ impl Subject {
     pub fn thread(&self) -> Option<&ThreadId> {
         match self {
             Self::Thread(thread) => Some(thread),
-            Self::Run(_) => None,
+            Self::Run(_) | Self::Archive(_) => None,
         }
     }
 
@@ -78,6 +82,7 @@ impl Subject {
         match self {
             Self::Run(run) => run.as_str(),
             Self::Thread(thread) => thread.as_str(),
+            Self::Archive(key) => key,
         }
     }
 
@@ -85,7 +90,20 @@ impl Subject {
         match self {
             Self::Run(_) => "run",
             Self::Thread(_) => "thread",
+            Self::Archive(_) => "archive",
         }
+    }
+
+    /// Takes the header field of a kind of entry.
+    fn take(map: &mut Map<String, Value>, kind: &str) -> Result<Self, Error> {
+        if Event::is_of_thread(kind) {
+            return Ok(Self::Thread(take(map, "thread")?));
+        }
+        if !Event::is_of_archive(kind) {
+            return Ok(Self::Run(take(map, "run")?));
+        }
+        let key: String = take(map, "archive")?;
+        if is_fingerprint(&key) { Ok(Self::Archive(key)) } else { Err(Error::Header("archive")) }
     }
 }
 
@@ -151,11 +169,7 @@ impl Entry {
         }
         let kind: String = take(&mut map, "kind")?;
         let entry = Self {
-            about: if Event::is_of_thread(&kind) {
-                Subject::Thread(take(&mut map, "thread")?)
-            } else {
-                Subject::Run(take(&mut map, "run")?)
-            },
+            about: Subject::take(&mut map, &kind)?,
             seq: take(&mut map, "seq")?,
             at: take(&mut map, "at")?,
             actor: take(&mut map, "actor")?,

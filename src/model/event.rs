@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::archive::ArchiveAdded;
 use super::decision::{ItemDecided, LogDecided};
 use super::digest::{Digest, Oid};
 use super::document::{DocumentWritten, LogWritten};
@@ -74,6 +75,8 @@ pub enum Event {
     ThreadRolledBack(ThreadRolledBack),
     /// The latest state was handed out to go on from.
     ThreadResumed(ThreadResumed),
+    /// In an archive: it holds further runs.
+    ArchiveAdded(ArchiveAdded),
 }
 
 /// The fields of `item.fired`.
@@ -290,12 +293,18 @@ kinds! {
     "thread.forked" => ThreadForked,
     "thread.rolled-back" => ThreadRolledBack,
     "thread.resumed" => ThreadResumed,
+    "archive.added" => ArchiveAdded,
 }
 
 impl Event {
     /// Whether entries of a kind carry the header field `thread` instead of `run`.
     pub(super) fn is_of_thread(kind: &str) -> bool {
         kind.starts_with("thread.") || kind == "log.thread"
+    }
+
+    /// Whether entries of a kind carry the header field `archive` instead of `run`.
+    pub(super) fn is_of_archive(kind: &str) -> bool {
+        kind.starts_with("archive.")
     }
 
     /// Returns whether entries of the event's kind stand in the chain of a run, and not in a log or a thread.
@@ -315,13 +324,14 @@ impl Event {
         }
     }
 
-    /// Returns the further parent of the entry's commit: what that holds travels along.
-    pub fn further_parent(&self) -> Option<Oid> {
+    /// Returns the further parents of the entry's commit, in order: what these hold travels along.
+    pub fn further_parents(&self) -> Vec<Oid> {
         match self {
-            Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| tie.commit),
-            Event::ThreadAdopted(e) => Some(e.adopted_from.commit),
-            Event::ThreadForked(e) => Some(e.from.commit),
-            _ => None,
+            Event::ThreadCheckpointed(e) => e.run.iter().map(|tie| tie.commit).collect(),
+            Event::ThreadAdopted(e) => vec![e.adopted_from.commit],
+            Event::ThreadForked(e) => vec![e.from.commit],
+            Event::ArchiveAdded(e) => e.runs.values().map(|run| run.commit).collect(),
+            _ => Vec::new(),
         }
     }
 

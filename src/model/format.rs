@@ -48,6 +48,16 @@ pub const THREAD_REFS: &str = "refs/handoff/threads/";
 /// The folder of the refs of repository logs.
 pub const LOG_REFS: &str = "refs/handoff/logs/";
 
+/// The folder of the refs of archives.
+pub const ARCHIVE_REFS: &str = "refs/handoff/archives/";
+
+/// The ref of what is kept of archived runs here, and no part of the evidence: a line of commits that reach what they start from, the
+/// last of which has the rest in its tree, at [`kept_path`]. No run is called so.
+pub const KEPT_REF: &str = "refs/handoff/bases/@archived";
+
+/// The folder of the refs of salvaged work.
+pub const SALVAGE_REFS: &str = "refs/handoff/salvage/";
+
 /// The folder of the refs of transcripts.
 pub const TRANSCRIPT_REFS: &str = "refs/handoff/transcripts/";
 
@@ -110,7 +120,7 @@ pub fn base_ref(run: &RunId) -> String {
 
 /// Returns `refs/handoff/salvage/<run>`.
 pub fn salvage_ref(run: &RunId) -> String {
-    format!("{REFS}salvage/{}", run.encoded())
+    format!("{SALVAGE_REFS}{}", run.encoded())
 }
 
 /// Returns `refs/handoff/transcripts/<run>`.
@@ -126,6 +136,21 @@ pub fn stamps_ref(run: &RunId) -> String {
 /// Returns `refs/handoff/logs/<name>`; a log's name is the fingerprint of its key, or [`super::log_name::LogName`] says what.
 pub fn log_ref(name: &str) -> String {
     format!("{LOG_REFS}{}", encode_segment(name))
+}
+
+/// Returns `refs/handoff/archives/<name>`.
+pub fn archive_ref(name: &str) -> String {
+    format!("{ARCHIVE_REFS}{}", encode_segment(name))
+}
+
+/// Returns where an archive's tree has the time stamps of a run: `stamps/<2 hex of sha256(run)>/<run>`.
+pub fn archived_stamps_path(run: &RunId) -> String {
+    format!("stamps/{}", log_path(run))
+}
+
+/// Returns where the tree of [`KEPT_REF`] has the transcripts or the salvaged work of a run: `<folder>/<2 hex of sha256(run)>/<run>`.
+pub fn kept_path(folder: &str, run: &RunId) -> String {
+    format!("{folder}/{}", log_path(run))
 }
 
 /// Returns the folder of what was fetched from a remote.

@@ -189,6 +189,12 @@ hints! {
     waiting() => "git handoff waiting --all";
     /// What stands in our log is to travel.
     push() => "git handoff push --all";
+    /// Runs were archived, and a remote may have refs of theirs.
+    push_archive() => "git handoff push --all   # the archive goes, and their refs on the remote with it";
+    /// An archive of ours is not what it was.
+    look_into_archive(reference) => "git log --first-parent {reference}   # its runs, one by one: git handoff verify --all";
+    /// A run has a ref of its own.
+    archived_runs() => "git handoff runs --archived";
     /// A name that differs in letter case alone is taken.
     name_there(name) => "use the name that is there: {name}";
 }

@@ -71,6 +71,11 @@ impl LogName {
         self.entry.as_ref().is_none_or(|named| entries.any(|entry| entry.hex().starts_with(named.as_str())))
     }
 
+    /// Returns `refs/handoff/archives/<name>`: archives are named as logs are.
+    pub fn archive_reference(&self) -> String {
+        format::archive_ref(&self.to_string())
+    }
+
     /// Returns `refs/handoff/logs/<name>`.
     pub fn reference(&self) -> String {
         format::log_ref(&self.to_string())

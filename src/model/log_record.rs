@@ -119,11 +119,12 @@ fn take<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &str) -> Opt
     serde_json::from_value(fields.remove(name)?).ok()
 }
 
-/// Returns the place in a log's tree of what the log holds of a run or a thread.
-pub fn path(about: &Subject) -> String {
+/// Returns the place in a log's tree of what the log holds of a run or a thread; it holds nothing of an archive.
+pub fn path(about: &Subject) -> Option<String> {
     match about {
-        Subject::Run(run) => format::log_path(run),
-        Subject::Thread(thread) => format::log_thread_path(thread),
+        Subject::Run(run) => Some(format::log_path(run)),
+        Subject::Thread(thread) => Some(format::log_thread_path(thread)),
+        Subject::Archive(_) => None,
     }
 }
 

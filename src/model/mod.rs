@@ -1,5 +1,6 @@
 //! Plain data: names, plan, entries, state. Nothing here touches the world.
 
+pub mod archive;
 pub mod bounds;
 pub mod catalog;
 pub mod causes;

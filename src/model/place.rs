@@ -16,6 +16,8 @@ pub enum Kind {
     Thread,
     /// The repository log of a key.
     Log,
+    /// An archive of a key.
+    Archive,
     /// The transcripts of a run: a tree, no chain, and no evidence.
     Transcripts,
     /// The time stamps of a run: a tree that only gets more; each proves itself.
@@ -33,12 +35,16 @@ pub struct Place {
 }
 
 impl Kind {
+    /// All of them.
+    const ALL: [Self; 6] = [Self::Run, Self::Thread, Self::Log, Self::Archive, Self::Transcripts, Self::Stamps];
+
     /// Returns the word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
             Self::Thread => "thread",
             Self::Log => "log",
+            Self::Archive => "archive",
             Self::Transcripts => "transcripts",
             Self::Stamps => "time stamps",
         }
@@ -49,9 +55,15 @@ impl Kind {
             Self::Run => "runs",
             Self::Thread => "threads",
             Self::Log => "logs",
+            Self::Archive => "archives",
             Self::Transcripts => "transcripts",
             Self::Stamps => "stamps",
         }
+    }
+
+    /// Returns whether it is of one key, and is no run or thread that people name.
+    pub fn is_of_key(self) -> bool {
+        matches!(self, Self::Log | Self::Archive)
     }
 
     /// Returns whether it is a chain, which only grows.
@@ -64,11 +76,11 @@ impl Place {
     /// Reads `runs/<run>` and the like; none where the name is not exactly what one of ours encodes to.
     pub fn parse(below: &str) -> Option<Self> {
         let (folder, segment) = below.split_once('/')?;
-        let kind = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps]
-            .into_iter()
-            .find(|k| k.folder() == folder)?;
+        let kind = Kind::ALL.into_iter().find(|k| k.folder() == folder)?;
         let name = match kind {
             Kind::Log => LogName::decode(segment)?.to_string(),
+            // Every one is named after one of its entries.
+            Kind::Archive => LogName::decode(segment).filter(LogName::is_further)?.to_string(),
             _ => RunId::decode(segment)?.as_str().to_owned(),
         };
         Some(Self { kind, name, segment: segment.to_owned() })
@@ -88,8 +100,7 @@ impl Place {
 
     /// Returns whether a name lies where ours lie.
     pub(crate) fn is_like_one(below: &str) -> bool {
-        let folders = [Kind::Run, Kind::Thread, Kind::Log, Kind::Transcripts, Kind::Stamps].map(Kind::folder);
-        below.split_once('/').is_some_and(|(folder, _)| folders.contains(&folder))
+        below.split_once('/').is_some_and(|(folder, _)| Kind::ALL.into_iter().any(|kind| kind.folder() == folder))
     }
 
     /// Returns the place of a run.
@@ -118,6 +129,11 @@ impl Place {
         Self { kind: Kind::Log, segment: encode_segment(&name), name }
     }
 
+    /// Returns the place of an archive.
+    pub fn of_archive(archive: &LogName) -> Self {
+        Self { kind: Kind::Archive, ..Self::of_log(archive) }
+    }
+
     /// Returns the ref below a folder of refs that ends with a slash.
     pub fn below(&self, folder: &str) -> String {
         format!("{folder}{}/{}", self.kind.folder(), self.segment)
@@ -132,7 +148,8 @@ mod tests {
     #[test]
     fn only_what_we_would_write_ourselves_is_a_place() {
         let fingerprint = "logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg";
-        for good in ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", fingerprint] {
+        let archive = "archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.0123456789ab";
+        for good in ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", fingerprint, archive] {
             let place = Place::parse(good).expect(good);
             assert_eq!(place.below(REFS), format!("{REFS}{good}"));
             for remote in ["origin", "a/runs/b"] {
@@ -151,6 +168,7 @@ mod tests {
             "runs/a.lock",
             "logs/x",
             "logs/SHA256%3Ax",
+            "archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg",
             "bases/a",
             "salvage/a",
             "remotes/origin/runs/a",

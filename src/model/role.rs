@@ -187,6 +187,7 @@ fn wanted(event: &Event) -> &'static [Role] {
         | Event::ThreadAdopted(_)
         | Event::ThreadForked(_)
         | Event::ThreadRolledBack(_)
-        | Event::ThreadResumed(_) => &[Own],
+        | Event::ThreadResumed(_)
+        | Event::ArchiveAdded(_) => &[Own],
     }
 }

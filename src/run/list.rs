@@ -1,6 +1,6 @@
 //! The runs of a repository, and where each item of one stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::model::outcomes::Outcomes;
 use crate::model::plan::ProductKey;
 use crate::repository::Repository;
 
-use super::target::{self, Target, own_runs};
+use super::target::{self, Target, own_runs, unarchived_runs};
 use super::view::View;
 
 /// The runs of a repository: what `runs --json` prints.
@@ -39,9 +39,21 @@ pub struct RunSummary {
     /// What rules had it say and still holds: then it is not good, however its items came out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
+    /// Whether it lies in an archive and has no ref of its own; only said where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// Which runs are listed besides those of this repository that have refs of their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Besides {
+    /// Those that were fetched.
+    pub fetched: bool,
+    /// Those that are archived.
+    pub archived: bool,
 }
 
 /// Where a run stands: what `status --json` prints.
@@ -111,16 +123,32 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Repository {
-    /// Lists the runs of this repository.
-    pub fn runs(&self) -> Result<Runs, target::Error> {
-        let all = own_runs(&self.store)?;
-        Ok(Runs::of(&self.store, all.into_iter().map(Target::own)))
+    /// Lists the runs of this repository, and then those that were fetched if that is asked for.
+    pub fn runs(&self, besides: Besides) -> Result<Runs, target::Error> {
+        let present: BTreeSet<RunId> = unarchived_runs(&self.store)?.into_iter().collect();
+        let own = if besides.archived { own_runs(&self.store)? } else { present.iter().cloned().collect() };
+        let mut runs: Vec<RunSummary> = own.into_iter().map(|run| self.summary(Target::own(run))).collect();
+        runs.iter_mut().for_each(|run| run.archived = !present.contains(&run.run));
+        if besides.fetched {
+            let present = Target::unarchived_fetched(&self.store)?;
+            let present: BTreeSet<String> = present.into_iter().map(|target| target.reference).collect();
+            for target in Target::all_fetched(&self.store)? {
+                let archived = !present.contains(&target.reference);
+                if besides.archived || !archived {
+                    runs.push(RunSummary { archived, ..self.summary(target) });
+                }
+            }
+        }
+        Ok(Runs { schema: "git-handoff.runs/1", runs })
     }
 
-    /// Lists the runs of this repository, and then those that were fetched.
-    pub fn all_runs(&self) -> Result<Runs, target::Error> {
-        let own = own_runs(&self.store)?.into_iter().map(Target::own);
-        Ok(Runs::of(&self.store, own.chain(Target::all_fetched(&self.store)?)))
+    /// Returns how many runs of this repository are archived.
+    pub fn count_archived(&self) -> Result<usize, target::Error> {
+        Ok(own_runs(&self.store)?.len() - unarchived_runs(&self.store)?.len())
+    }
+
+    fn summary(&self, target: Target) -> RunSummary {
+        summary(&self.store, &target)
     }
 
     /// Says where a run stands, ours or a fetched one.
@@ -137,12 +165,6 @@ impl RunSummary {
     }
 }
 
-impl Runs {
-    fn of(store: &Store, targets: impl Iterator<Item = Target>) -> Self {
-        Self { schema: "git-handoff.runs/1", runs: targets.map(|target| summary(store, &target)).collect() }
-    }
-}
-
 fn summary(store: &Store, target: &Target) -> RunSummary {
     let (run, remote) = (target.run.clone(), target.remote());
     match target.view(store) {
@@ -153,11 +175,12 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
             sealed: view.state.sealed,
             counts: counts(&view),
             said: view.state.outcomes().said,
+            archived: false,
             error: None,
         },
         Err(error) => {
             let (counts, said, error) = (BTreeMap::new(), Vec::new(), Some(error.to_string()));
-            RunSummary { run, remote, queue: None, sealed: false, counts, said, error }
+            RunSummary { run, remote, queue: None, sealed: false, counts, said, archived: false, error }
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::repository::Repository;
 
-use super::list::RunSummary;
+use super::list::{Besides, RunSummary};
 use super::target;
 use super::waiting::Waits;
 
@@ -26,7 +26,7 @@ pub struct Overview {
 impl Repository {
     /// Looks at all runs of this repository.
     pub fn overview(&self) -> Result<Overview, target::Error> {
-        let runs = self.runs()?.runs;
+        let runs = self.runs(Besides::default())?.runs;
         let (sealed, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.sealed);
         let (good, not_green): (Vec<_>, Vec<_>) = sealed.into_iter().partition(RunSummary::is_green);
         let waiting = self.waiting(false)?.items;

@@ -25,7 +25,7 @@ use crate::repository::{self, Repository, Trust};
 use crate::verify::{Options, said};
 
 use super::document::{self, InsteadOf, Put};
-use super::target::own_runs;
+use super::target::unarchived_runs;
 use super::{Denied, NewEntry, OpenRun, steer};
 
 /// The longest statement, in bytes, besides what it is about: there is room for every message that `approve` takes.
@@ -77,7 +77,7 @@ impl Repository {
             return Ok(taken);
         }
         let speakers = Speakers::find(&self.store)?;
-        let runs = if speakers.0.is_empty() { Vec::new() } else { own_runs(&self.store)? };
+        let runs = if speakers.0.is_empty() { Vec::new() } else { unarchived_runs(&self.store)? };
         for run in runs {
             let is_silent = speakers.about(&self.store, &run).next().is_none();
             if is_silent || steer::is_sealed(&self.store, &format::run_ref(&run)) {

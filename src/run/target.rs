@@ -26,14 +26,22 @@ impl Target {
         Self { reference: format::run_ref(&run), run }
     }
 
-    /// Returns all runs that were fetched, in the order of their refs.
+    /// Returns all runs that were fetched, those in archives too, in the order of their refs.
     pub fn all_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
-        let listed = refs::list(store, format::FETCHED_REFS)?.into_iter();
+        Ok(Self::fetched_among(refs::list_with_archived(store, format::FETCHED_REFS)?))
+    }
+
+    /// Returns the runs that were fetched and have a ref of their own, in the order of those.
+    pub fn unarchived_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
+        Ok(Self::fetched_among(refs::list(store, format::FETCHED_REFS)?))
+    }
+
+    fn fetched_among(listed: Vec<(String, Oid)>) -> Vec<Self> {
         let run = |(reference, _): (String, Oid)| {
             let place = Place::fetched(&reference).map(|(_, place)| place).filter(|place| place.kind == Kind::Run)?;
             Some(Self { run: RunId::parse(&place.name).ok()?, reference })
         };
-        Ok(listed.filter_map(run).collect())
+        listed.into_iter().filter_map(run).collect()
     }
 
     /// Returns what the run is called here: its id, with the remote before it where it was fetched.
@@ -137,7 +145,9 @@ pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'
 pub fn located(store: &Store, place: &Place, remote: Option<&str>) -> Result<Option<(String, Oid)>, Error> {
     if let Some(remote) = remote {
         let reference = place.below(&format::fetched_refs(remote));
-        return Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().find(|(name, _)| *name == reference));
+        return Ok(refs::list_with_archived(store, format::FETCHED_REFS)?
+            .into_iter()
+            .find(|(name, _)| *name == reference));
     }
     let own = place.below(format::REFS);
     if let Some(tip) = refs::read(store, &own)? {
@@ -159,10 +169,18 @@ fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
     Ok(Error::Unknown { named: text.to_owned(), near })
 }
 
-/// Returns all runs of this repository, in order of name.
+/// Returns all runs of this repository, those that are archived too, in order of name.
 pub fn own_runs(store: &Store) -> Result<Vec<RunId>, Error> {
-    let names = refs::list(store, format::RUN_REFS)?;
-    Ok(names.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).collect())
+    Ok(runs_of(&refs::list_with_archived(store, format::RUN_REFS)?))
+}
+
+/// Returns the runs of this repository that have a ref of their own, in order of name.
+pub fn unarchived_runs(store: &Store) -> Result<Vec<RunId>, Error> {
+    Ok(runs_of(&refs::list(store, format::RUN_REFS)?))
+}
+
+fn runs_of(listed: &[(String, Oid)]) -> Vec<RunId> {
+    listed.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).collect()
 }
 
 /// Why a run, or an item of it, is not found.

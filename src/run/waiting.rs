@@ -15,7 +15,7 @@ use crate::model::state::RunState;
 use crate::repository::Repository;
 
 use super::steer;
-use super::target::{self, Target, own_runs};
+use super::target::{self, Target, unarchived_runs};
 
 /// An item that waits for a decision.
 #[derive(Clone, Debug, Serialize)]
@@ -50,8 +50,8 @@ impl Repository {
     pub fn waiting(&self, all: bool) -> Result<Waiting, target::Error> {
         let key = self.own_fingerprint();
         let mut waiting = Waiting { schema: "git-handoff.waiting/1", items: Vec::new(), unreadable: Vec::new() };
-        let own = own_runs(&self.store)?;
-        let fetched = Target::all_fetched(&self.store)?;
+        let own = unarchived_runs(&self.store)?;
+        let fetched = Target::unarchived_fetched(&self.store)?;
         // Of a run that came back from a remote, ours is the one to decide on.
         let ours: BTreeSet<RunId> = own.iter().cloned().collect();
         let fetched = fetched.into_iter().filter(|target| !ours.contains(&target.run));

@@ -10,7 +10,7 @@ use crate::model::digest::Oid;
 use super::fetch::{Fetched, Taken};
 use super::push::{Moved, Pushed};
 use super::rival::Rival;
-use super::{fetch, push};
+use super::{Kind, fetch, push};
 
 /// What was fetched: what `fetch --json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -30,6 +30,9 @@ pub struct FetchAnswer<'a> {
     /// What the remote does not show, although it did or a log of its names it; absent where there is nothing of the kind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<VanishedShown<'a>>,
+    /// The runs that had refs here and lie in archives alone now; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub archived: Vec<&'a str>,
 }
 
 /// A run, thread or log that a remote does not show.
@@ -95,7 +98,9 @@ impl<'a> FetchAnswer<'a> {
             log: vanished.log.as_deref(),
         });
         let vanished = vanished.collect();
-        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, taken_in, vanished }
+        let archived = fetched.archived.iter().filter(|place| place.kind == Kind::Run);
+        let archived = archived.map(|place| place.name.as_str()).collect();
+        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, taken_in, vanished, archived }
     }
 }
 
@@ -113,6 +118,19 @@ pub struct PushAnswer<'a> {
     /// What lies on the remote in the place of a chain of ours, and is no such chain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsound: Vec<UnsoundRef<'a>>,
+    /// Refs of archived runs that the remote would not let go; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<StaysThere<'a>>,
+}
+
+/// A ref of an archived run that a remote keeps.
+#[derive(Clone, Debug, Serialize)]
+pub struct StaysThere<'a> {
+    /// The remote's ref.
+    #[serde(rename = "ref")]
+    pub reference: &'a str,
+    /// Why, in the remote's words.
+    pub reason: &'a str,
 }
 
 /// What lies in the place of a chain of ours.
@@ -155,6 +173,7 @@ impl<'a> PushAnswer<'a> {
             dry_run: request.dry_run,
             refs: pushed.moved.iter().map(moved).collect(),
             unsound: pushed.rivals.iter().map(unsound).collect(),
+            stays: pushed.stays.iter().map(|(reference, reason)| StaysThere { reference, reason }).collect(),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::git::store::{Kept, Store};
 use crate::model::digest::Oid;
 
 use super::Kind;
+use super::archived;
 use super::evidence;
 use super::fetch::{Error, Request, Taken};
 
@@ -56,15 +57,27 @@ pub(super) fn evidence(
     }
     let here = || taken.iter().filter(|taken| !taken.status.is_refused());
     let mut wanted = Vec::new();
+    let mut runs = Vec::new();
     for taken in here() {
         let old = taken.old.filter(|_| !request.content);
         wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
+        match taken.place.kind {
+            Kind::Run => runs.push(taken.new),
+            Kind::Archive => {
+                let added = archived::added(store, old, taken.new).map_err(archived::Error::from)?;
+                runs.extend(added.iter().map(|(_, held)| held.commit));
+                for (_, held) in added {
+                    wanted.extend(evidence::missing(store, Kind::Run, None, held.commit, request.content)?);
+                }
+            }
+            _ => {}
+        }
     }
     let first = blobs(store, reach, request, wanted, kept)?;
     // Which documents the rules look into stands in what just came.
     let mut wanted = Vec::new();
-    for taken in here().filter(|taken| taken.place.kind == Kind::Run) {
-        wanted.extend(evidence::looked_into(store, taken.new)?);
+    for run in runs {
+        wanted.extend(evidence::looked_into(store, run)?);
     }
     Ok(first + blobs(store, reach, request, wanted, kept)?)
 }

@@ -60,7 +60,7 @@ pub(super) fn missing(
         walk.tree(head, Spot::All)?;
         return Ok(walk.absent());
     }
-    let root = if kind == Kind::Log { Spot::All } else { Spot::Root };
+    let root = if kind.is_of_key() { Spot::All } else { Spot::Root };
     if let Some(old) = old {
         walk.commit(old, root)?;
     }

@@ -16,6 +16,7 @@ use crate::model::place::MOST_REFS;
 use crate::repository::shown::{self, Shown, Vanished};
 use crate::verify::{self, Logs};
 
+use super::archived;
 use super::bring;
 use super::place::{goes_with_threads, is_asked, refuses, unknown};
 use super::{Kind, Place, Space, evidence, stamps};
@@ -110,19 +111,23 @@ pub struct Fetched {
     pub blobs: usize,
     /// What the remote does not show, although it did or a log of its names it. Whatever was fetched of it stays here.
     pub vanished: Vec<Vanished>,
+    /// What had a ref here, fetched before, and lies in an archive of the remote alone now.
+    pub archived: Vec<Place>,
 }
 
 /// Fetches.
 pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, Error> {
     let folder = format::fetched_refs(&request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
-    let listing = Listing::read(store, reach, request)?;
+    let mut listing = Listing::read(store, reach, request)?;
     let here = |place: &Place| have.contains_key(&place.below(&folder));
-    let offered = listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
-    if let Some(name) = unknown(&request.names, &offered.collect::<Vec<_>>()) {
+    let offered = || listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
+    // What is not shown may lie in an archive.
+    let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
+    if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
         return Err(missed(store, (request, name), &listing, have.keys())?);
     }
-    let wanted = listing.wanted(request, here)?;
+    let wanted = listing.wanted(request, here, unshown.is_some())?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut kept = Kept::default();
     let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
@@ -144,6 +149,14 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     // From here on what was fetched is seen, ref by ref.
     for taken in &mut fetched.taken {
         race::run(|| show(store, taken, &mut kept))?;
+    }
+    let held = archived::held(store, listing.places.iter().map(|(place, tip)| (place, *tip)));
+    listing.everywhere.extend(held.keys().filter(|place| place.kind == Kind::Run).cloned());
+    let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
+    fetched.archived = archived::give_way(store, &folder, &shown, &held)?;
+    let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
+    if let Some(name) = unknown(&request.names, &known) {
+        return Err(missed(store, (request, name), &listing, have.keys())?);
     }
     let (seen, named) = look(store, request, &listing, have.keys())?;
     seen.keep(store)?;
@@ -175,7 +188,7 @@ fn missed<'h>(
 ) -> Result<Error, Error> {
     let (seen, named) = look(store, request, listing, have)?;
     let mut vanished = seen.vanished(store, &named)?.into_iter();
-    let is_meant = |place: &Place| place.kind != Kind::Log && place.name == name && request.takes(place);
+    let is_meant = |place: &Place| !place.kind.is_of_key() && place.name == name && request.takes(place);
     Ok(match vanished.find(|vanished| is_meant(&vanished.place)) {
         Some(vanished) => Error::Vanished(vanished.into()),
         None => Error::Unknown(name.to_owned(), request.remote.name.clone()),
@@ -184,6 +197,13 @@ fn missed<'h>(
 
 /// Moves our ref to what was fetched. Where another fetch was quicker, what it left is what that is judged by the next time.
 fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
+    // The runs of this fetch are here by now.
+    if taken.place.kind == Kind::Archive && !taken.status.is_refused() {
+        let folder = taken.reference.strip_suffix(&taken.place.below("")).unwrap_or_default();
+        if let Some(why) = archived::clash(store, folder, taken.old, taken.new)? {
+            taken.status = Status::Unsound(why);
+        }
+    }
     let moved = match (&taken.status, taken.old) {
         (Status::New, _) => refs::create(store, &taken.reference, taken.new),
         (Status::Updated, Some(old)) => refs::advance(store, &taken.reference, old, taken.new),
@@ -217,7 +237,7 @@ struct Listing {
 impl Listing {
     fn read(store: &Store, reach: &Reach, request: &Request) -> Result<Self, Error> {
         let (folder, pattern) = (request.space.folder(), request.space.pattern());
-        let patterns = [&pattern, "runs/*", "threads/*", "logs/*"];
+        let patterns = [&pattern, "runs/*", "threads/*", "logs/*", "archives/*"];
         let mut listing = Self { places: Vec::new(), skipped: Vec::new(), everywhere: BTreeSet::new() };
         for (oid, name) in remote::list_any(store, reach, &request.remote.given, &patterns)? {
             listing.everywhere.extend(travelled(&name).filter(|place| place.kind.is_chain()));
@@ -232,12 +252,14 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Returns what to take, runs before the logs that speak of them.
-    fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool) -> Result<Wanted, Error> {
+    /// Returns what to take, runs before the logs that speak of them; archives too, where `unshown` says that some of what is asked for
+    /// has no ref.
+    fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool, unshown: bool) -> Result<Wanted, Error> {
         // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
         let is_wanted = |place: &Place| {
             let is_asked = request.takes(place) && is_asked(place, request.named(), request.transcripts);
-            is_asked || (place.kind.is_chain() && was_fetched(place))
+            let is_searched = unshown && place.kind == Kind::Archive && request.takes(place);
+            is_asked || is_searched || (place.kind.is_chain() && was_fetched(place))
         };
         let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();
         if places.len() > MOST_REFS {
@@ -275,7 +297,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
     match (place.kind, store.kind(new)?) {
         (_, None) => return Ok(Status::Unsound(in_words(&store::Error::Missing(new)))),
         (Kind::Transcripts | Kind::Stamps, Some(Object::Tree))
-        | (Kind::Run | Kind::Thread | Kind::Log, Some(Object::Commit)) => {}
+        | (Kind::Run | Kind::Thread | Kind::Log | Kind::Archive, Some(Object::Commit)) => {}
         (_, Some(Object::Commit)) => return Ok(Status::Unfit("a commit")),
         (_, Some(Object::Tree)) => return Ok(Status::Unfit("a tree")),
         (_, Some(Object::Blob)) => return Ok(Status::Unfit("a blob")),
@@ -290,11 +312,23 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
         if let Err(why) = refuses(place, store, old, new) {
             return Ok(Status::Unsound(why));
         }
-        if let Some(why) = evidence::oversized(store, place.kind, old, new)? {
+        if let Some(why) = oversized(store, place.kind, old, new)? {
             return Ok(Status::Unsound(why));
         }
     }
     Ok(if old.is_some() { Status::Updated } else { Status::New })
+}
+
+/// Says what of a chain, or of the runs in an archive, is larger than what is read in its place.
+fn oversized(store: &Store, kind: Kind, old: Option<Oid>, new: Oid) -> Result<Option<String>, Error> {
+    if kind == Kind::Archive {
+        for (run, held) in archived::added(store, old, new).map_err(archived::Error::from)? {
+            if let Some(why) = evidence::oversized(store, Kind::Run, None, held.commit)? {
+                return Ok(Some(format!("run {:?}, which it holds: {why}", run.as_str())));
+            }
+        }
+    }
+    Ok(evidence::oversized(store, kind, old, new)?)
 }
 
 /// Makes of a remote's time stamps those and what was here: a remote cannot take any back.
@@ -336,6 +370,9 @@ pub enum Error {
     /// A ref could not be read or moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),
+    /// What an archive holds could not be read.
+    #[error(transparent)]
+    Archive(#[from] archived::Error),
     /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -4,6 +4,7 @@
 //! one before is refused and both are named. What comes from elsewhere is hostile until verify has looked at it.
 
 pub mod answers;
+mod archived;
 mod bring;
 pub mod bundle;
 pub mod bundling;
@@ -13,6 +14,7 @@ mod place;
 pub mod push;
 mod rival;
 mod stamps;
+mod wanted;
 
 pub use crate::model::place::{Kind, Place};
 pub use place::Space;

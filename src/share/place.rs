@@ -17,6 +17,7 @@ pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid
         Kind::Run => RunId::parse(&place.name).ok().map(|run| check(Chain::Run(&run))),
         Kind::Thread => ThreadId::parse(&place.name).ok().map(|thread| check(Chain::Thread(&thread))),
         Kind::Log => LogName::parse(&place.name).map(|log| check(Chain::Log(&log))),
+        Kind::Archive => LogName::parse(&place.name).map(|archive| check(Chain::Archive(&archive))),
         Kind::Transcripts | Kind::Stamps => Some(Ok(())),
     };
     named.unwrap_or_else(|| Err("its name is none of a chain's".into()))
@@ -24,13 +25,15 @@ pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid
 
 /// Returns whether a place is that of a run or thread, or of the transcripts of a run, with this name.
 fn is_called(place: &Place, name: &str) -> bool {
-    place.kind != Kind::Log && place.name == name
+    !place.kind.is_of_key() && place.name == name
 }
 
 /// Returns whether what lies in a place is to travel where these names alone were asked for, or else all: logs always do.
 pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: bool) -> bool {
     let named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
     match place.kind {
+        // It holds runs that nobody named.
+        Kind::Archive => names.is_none(),
         Kind::Run | Kind::Thread | Kind::Stamps => named,
         Kind::Log => true,
         Kind::Transcripts => transcripts && named,

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::screen::{self, Range};
-use crate::git::store::{self, Batch, Kept, Store};
-use crate::git::{history, program, refs, tree, work_tree};
+use crate::git::store::{self, Kept, Store};
+use crate::git::{history, program, refs, work_tree};
 use crate::ledger::{chain, log};
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
@@ -16,9 +16,10 @@ use crate::model::entry::Event;
 use crate::model::format::{self, REFS, RUN_REFS};
 use crate::model::log_name::LogName;
 
-use super::place::{goes_with_threads, is_asked, unknown};
+use super::archived::{self, is_overtaken};
 use super::rival::{Found, Remotely, Rival};
-use super::{Kind, Place, Space, stamps};
+use super::wanted::Wanted;
+use super::{Kind, Place, Space};
 
 /// Which runs and threads to hand over; our logs go along with either.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +85,8 @@ pub enum Status {
     UpToDate,
     /// The remote has a newer head; nothing is pushed.
     Behind,
+    /// The remote has it in an archive of ours, and its own ref goes.
+    Archived,
 }
 
 impl Status {
@@ -94,6 +97,7 @@ impl Status {
             Self::Updated => "updated",
             Self::UpToDate => "up-to-date",
             Self::Behind => "behind",
+            Self::Archived => "archived",
         }
     }
 
@@ -110,6 +114,8 @@ pub struct Pushed {
     pub moved: Vec<Moved>,
     /// What the remote has in the place of a chain of ours, and is no such chain.
     pub rivals: Vec<Rival>,
+    /// Refs of archived runs that the remote would not let go, each with why.
+    pub stays: Vec<(String, String)>,
 }
 
 impl Pushed {
@@ -124,12 +130,12 @@ impl Pushed {
 /// What is named brings along the runs and threads that the remote has as they were before: our log, which goes whole, speaks of
 /// them as they are now.
 pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
-    deliver(store, reach, request, wanted(store, request)?)
+    deliver(store, reach, request, Wanted::all(store, request)?)
 }
 
 /// Pushes our logs alone, which anchor the runs.
 pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
-    let mut logs = wanted(store, request)?;
+    let mut logs = Wanted::all(store, request)?;
     logs.retain(|wanted| wanted.place.kind == Kind::Log);
     deliver(store, reach, request, logs)
 }
@@ -143,9 +149,18 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
     let (mut kept, mut batch) = (Kept::default(), store.batch());
     let named: BTreeSet<Place> = wanted.iter().map(|wanted| wanted.place.clone()).collect();
-    for Wanted { place, ours, asked } in wanted {
-        let old = there.has.get(&place).copied();
-        let new = united(store, &place, old, ours, &mut batch)?;
+    let in_archives = archived::held(store, there.has.iter().map(|(place, tip)| (place, *tip)));
+    for wanted in wanted {
+        let old = there.has.get(&wanted.place).copied();
+        let new = wanted.united(store, old, &mut batch)?;
+        let Wanted { place, asked, held, .. } = wanted;
+        if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
+            if !held {
+                let to = place.below(request.space.folder());
+                pushed.moved.push(Moved { place, to, old: Some(new), new, status: Status::UpToDate });
+            }
+            continue;
+        }
         let (found, rival) = match there.look(&place, new, &mut kept) {
             // What nobody asked for goes along if it can, and holds nothing up.
             Ok((Found::Stands(Status::Updated), _)) if !asked => (Found::Stands(Status::Updated), None),
@@ -160,6 +175,11 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
             }
             Found::Blocked => {}
             Found::Stands(status) => {
+                let goes = held && old.is_some_and(|old| is_overtaken(store, old, new));
+                let status = if goes { Status::Archived } else { status };
+                if held && !goes {
+                    continue;
+                }
                 pushed.moved.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
             }
             Found::Beside(to, status) => {
@@ -184,6 +204,7 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
         kept.join(batch.keep()?);
         hand_over(store, reach, request, (&url, &pushed.moved))?;
     }
+    archived::retire(store, reach, request, &mut pushed)?;
     Ok(pushed)
 }
 
@@ -194,7 +215,9 @@ fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Err
     if moving().next().is_none() {
         return Ok(());
     }
-    let known = moving().filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
+    // What goes into an archive there was there before.
+    let known = moves.iter().filter(|moved| moved.status != Status::UpToDate);
+    let known = known.filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
     let mut range = Range { tips: moving().map(|moved| moved.new).collect(), known: known.collect() };
     let call = store.git().args(["for-each-ref", "--format=%(objectname)^{tree}"]);
     let own = call.args(["refs/heads", "refs/remotes", &format::bases()]).run()?;
@@ -212,7 +235,7 @@ fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Err
 /// Refuses to hand over the logs alone where they say of a run that the remote has that it is sealed, and it is not so there: whoever
 /// fetches both could not tell that from a run that was shortened.
 fn outrun(store: &Store, there: &Remotely<'_>) -> Result<(), Error> {
-    for (name, tip) in refs::list(store, RUN_REFS)? {
+    for (name, tip) in refs::list_with_archived(store, RUN_REFS)? {
         let Some(place) = name.strip_prefix(REFS).and_then(Place::parse) else { continue };
         let Some(theirs) = there.has.get(&place).copied().filter(|theirs| *theirs != tip) else { continue };
         let is_sealed = chain::decode(store, tip).is_ok_and(|found| matches!(found.entry.event, Event::RunSealed(_)));
@@ -259,46 +282,6 @@ fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeM
         .into_iter()
         .filter_map(|(oid, name)| Some((Place::parse(name.strip_prefix(space.folder())?)?, oid)))
         .collect())
-}
-
-/// Something of ours that may be handed over.
-struct Wanted {
-    place: Place,
-    ours: Oid,
-    /// Whether it was asked for; a chain that was not only goes along where the remote has it as it was before.
-    asked: bool,
-}
-
-/// Returns what is to be handed over: chains before the logs that speak of them.
-fn wanted(store: &Store, request: &Request) -> Result<Vec<Wanted>, Error> {
-    let ours = refs::list(store, REFS)?;
-    let ours = ours.into_iter().filter_map(|(name, oid)| Some((Place::parse(name.strip_prefix(REFS)?)?, oid)));
-    let mut ours: Vec<(Place, Oid)> = ours.collect();
-    ours.sort();
-    if request.threads_only {
-        ours.retain(|(place, _)| goes_with_threads(place));
-    }
-    if let Some(name) =
-        unknown(request.asked.names().unwrap_or_default(), &ours.iter().map(|(place, _)| place).collect::<Vec<_>>())
-    {
-        return Err(Error::Unknown(name.clone()));
-    }
-    let wanted = ours.into_iter().map(|(place, ours)| {
-        let asked = is_asked(&place, request.asked.names(), request.transcripts);
-        Wanted { place, ours, asked }
-    });
-    Ok(wanted.filter(|wanted| wanted.asked || wanted.place.kind.is_chain()).collect())
-}
-
-/// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.
-fn united(store: &Store, place: &Place, theirs: Option<Oid>, ours: Oid, batch: &mut Batch) -> Result<Oid, Error> {
-    let theirs = theirs.filter(|theirs| place.kind == Kind::Stamps && *theirs != ours);
-    match theirs {
-        Some(theirs) if store.kind(theirs)? == Some(gix::objs::Kind::Tree) => {
-            Ok(stamps::together(store, theirs, tree::files(store, ours)?, batch)?)
-        }
-        _ => Ok(ours),
-    }
 }
 
 /// A chain that the remote has another continuation of.

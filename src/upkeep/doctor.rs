@@ -1,5 +1,6 @@
 //! What is half-done, missing or dangerous in a repository, and the mending of what can be mended safely.
 
+mod archives;
 mod gone;
 mod leftovers;
 mod registered;
@@ -119,6 +120,7 @@ pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);
     findings.extend(gone::examine(patient)?);
+    findings.extend(archives::examine(patient)?);
     Ok(findings)
 }
 

@@ -110,7 +110,7 @@ impl Copies {
     /// Returns the refs at which what lies in a place is here: ours, and those that were fetched.
     fn references(&mut self, store: &Store, place: &Place) -> Result<Vec<String>, Error> {
         if self.fetched.is_none() {
-            let listed = refs::list(store, format::FETCHED_REFS).map_err(Error::Refs)?;
+            let listed = refs::list_with_archived(store, format::FETCHED_REFS).map_err(Error::Refs)?;
             let mut places: BTreeMap<Place, Vec<String>> = BTreeMap::new();
             for (name, _) in listed {
                 if let Some((_, at)) = Place::fetched(&name) {

@@ -74,7 +74,7 @@ pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, St
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::store::{self, Store};
-use crate::git::{history, packed};
+use crate::git::{history, packed, refs};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
@@ -309,7 +309,10 @@ fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error>
             gix::refs::TargetRef::Object(id) => Ok(Oid(id.to_owned())),
             gix::refs::TargetRef::Symbolic(name) => Err(format!("the ref is a symbolic one, to {}", name.as_bstr())),
         }),
-        Ok(_) => Err(Error::NoSuchRun(reference.to_owned())),
+        // What an archive holds is verified as if it had its ref.
+        Ok(_) => {
+            refs::read(store, reference).map_err(Error::Refs)?.map(Ok).ok_or(Error::NoSuchRun(reference.to_owned()))
+        }
         Err(error) if error.is_permission_denied() => Err(Error::Ref(reference.to_owned(), Box::new(error))),
         Err(error) => Ok(Err(format!("the ref cannot be read: {}", error.probable_cause()))),
     }

@@ -32,7 +32,7 @@ fn strange(link: &Link, before: Option<&Link>, parents: Parents) -> Option<Strin
             (count != usize::from(before.is_some())).then(|| format!("entry {seq} has {count} parents"))
         }
         Parents::Named => {
-            let named = before.map(|before| before.commit).into_iter().chain(link.entry.event.further_parent());
+            let named = before.map(|before| before.commit).into_iter().chain(link.entry.event.further_parents());
             (!named.eq(link.parents.iter().copied())).then(|| format!("entry {seq} has other parents than it says"))
         }
     }

@@ -78,7 +78,7 @@ impl Accounted {
             Event::DocumentWritten(e) => {
                 paths.set.insert(format::document_path(&e.name), Some(e.oid));
             }
-            // A thread's tree follows from its entries; it is not walked like this.
+            // The trees of threads and archives follow from their entries; they are not walked like this.
             Event::RunAdmitted(_)
             | Event::RunConcluded(_)
             | Event::RunClosed(_)
@@ -88,10 +88,11 @@ impl Accounted {
             | Event::ThreadAdopted(_)
             | Event::ThreadForked(_)
             | Event::ThreadRolledBack(_)
-            | Event::ThreadResumed(_) => {}
+            | Event::ThreadResumed(_)
+            | Event::ArchiveAdded(_) => {}
             Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
                 let oid = Record::of(entry).and_then(|record| objects.hash(gix::objs::Kind::Blob, &record.canonical()));
-                paths.set.insert(log_record::path(&entry.about), oid);
+                paths.set.extend(log_record::path(&entry.about).map(|path| (path, oid)));
             }
             Event::LogDecided(e) => {
                 let oid = objects.hash(gix::objs::Kind::Blob, &e.canonical());

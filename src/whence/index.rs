@@ -84,12 +84,12 @@ pub(super) struct Contents {
 impl Index {
     /// Looks which runs there are.
     pub(super) fn new(store: &Store) -> Result<Self, refs::Error> {
-        let own = refs::list(store, format::RUN_REFS)?;
+        let own = refs::list_with_archived(store, format::RUN_REFS)?;
         let own = own.into_iter().filter_map(|(reference, tip)| {
             let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
             Some((Lying { run, reference, remote: None }, tip))
         });
-        let fetched = refs::list(store, format::FETCHED_REFS)?;
+        let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;
         let fetched = fetched.into_iter().filter_map(|(reference, tip)| {
             let (remote, place) = Place::fetched(&reference)?;
             let run = RunId::parse(&place.name).ok().filter(|_| place.kind == Kind::Run)?;

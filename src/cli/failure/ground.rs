@@ -78,6 +78,7 @@ impl From<refs::Error> for Failure {
             refs::Error::LostRace(_) => failure.race(),
             refs::Error::Locked { .. } => failure.locked(),
             refs::Error::Packed(inner) => inner.into(),
+            refs::Error::Archive(_) => failure.hint(hints::doctor()),
             _ => failure,
         }
     }

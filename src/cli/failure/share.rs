@@ -28,7 +28,7 @@ impl Failure {
                         hints::fetch_and_verify_thread(to, &one.place.name, fetched(&request.remote, &one.place))
                     }
                     Kind::Log => hints::verify_logs(),
-                    Kind::Transcripts | Kind::Stamps => hints::fetch(to),
+                    Kind::Archive | Kind::Transcripts | Kind::Stamps => hints::fetch(to),
                 })
             }
             push::Error::Declined { .. } if request.space.folder() == format::REFS => {
@@ -104,6 +104,7 @@ impl From<fetch::Error> for Failure {
             fetch::Error::TooMany(_) => Self::of("too-many", &error).hint(hints::fetch_less()),
             fetch::Error::Remote(inner) => inner.into(),
             fetch::Error::Ref(inner) => inner.into(),
+            fetch::Error::Archive(_) => Self::of("archive", &error),
             fetch::Error::Store(inner) => inner.into(),
         }
     }

@@ -6,6 +6,7 @@ use git_handoff::model::pipeline::Spec;
 use git_handoff::model::problems::Problems;
 use git_handoff::repository::pipelines::PipelineVerdict;
 
+use super::super::table;
 use super::super::validate::print_problems;
 use super::{Ending, Failure, Output};
 
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, 
         return Ok(Ending::Done);
     }
     let count = spec.blocks.len();
-    output.line(&format!("valid: {}, {count} block{}", spec.id, if count == 1 { "" } else { "s" }));
+    output.line(&format!("valid: {}, {}", spec.id, table::many(count, "block")));
     output.line(&spec.pinned());
     Ok(Ending::Done)
 }

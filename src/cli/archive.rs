@@ -1,0 +1,95 @@
+//! `git handoff archive` and `git handoff unarchive`
+
+use git_handoff::model::hints;
+use git_handoff::repository::Repository;
+use git_handoff::upkeep::archive::{ArchiveAnswer, Counted, Request};
+
+use super::{Ending, Failure, Output, table};
+
+/// Put sealed runs away, so that they need no refs of their own
+///
+/// Their evidence goes whole into one signed ref, refs/handoff/archives/KEY.ID, which `push --all` hands over in the place of theirs. `verify`,
+/// `show`, `cat`, `whence`, `prove` find them as before; `runs --archived` lists them; `unarchive` gives them refs again.
+#[derive(clap::Args)]
+pub(crate) struct Archive {
+    /// The runs
+    #[arg(value_name = "RUN", required_unless_present = "older_than")]
+    runs: Vec<String>,
+    /// Every run that was sealed longer ago than this: `90d`, `12w`, `6mo`
+    #[arg(long, value_name = "AGE", conflicts_with = "runs", value_parser = age)]
+    older_than: Option<jiff::Span>,
+    /// Only say what would be put away
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+}
+
+/// Give archived runs refs of their own again
+///
+/// They stay in the archive as well, which only grows.
+#[derive(clap::Args)]
+pub(crate) struct Unarchive {
+    /// The runs
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+}
+
+/// Puts runs away, and prints each, and how many refs that saves.
+pub(crate) fn archive(arguments: &Archive, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let request = arguments.older_than.map_or_else(|| Request::Named(arguments.runs.clone()), Request::OlderThan);
+    let answer = repository.archive(&request, arguments.dry_run)?;
+    if output.json {
+        output.value(&answer);
+    } else {
+        print(&answer, output);
+    }
+    Ok(if answer.left.is_empty() { Ending::Done } else { Ending::Refused })
+}
+
+/// Brings runs back, and prints each.
+pub(crate) fn unarchive(
+    arguments: &Unarchive,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
+    let answer = repository.unarchive(&arguments.runs)?;
+    if output.json {
+        output.value(&answer);
+        return Ok(Ending::Done);
+    }
+    answer.runs.iter().for_each(|run| output.line(&format!("unarchived  {run}")));
+    output.note(&counted(answer.refs));
+    Ok(Ending::Done)
+}
+
+fn print(answer: &ArchiveAnswer, output: &mut Output) {
+    let row = |(word, run, rest): (&str, String, String)| vec![word.to_owned(), run, rest];
+    let put = answer.runs.iter().map(|put| {
+        let word = if put.already { "in there" } else { "archived" };
+        (word, put.run.to_string(), format!("sealed {}", put.sealed_at))
+    });
+    let rows: Vec<_> = put.map(row).collect();
+    table::lines(&rows).iter().for_each(|line| output.line(line));
+    for left in &answer.left {
+        output.warn(&format!("{} was left where it is: {}", left.run, left.reason));
+    }
+    let Some(archive) = answer.archive.as_ref().filter(|_| !answer.runs.is_empty() && !answer.dry_run) else {
+        let note = match (answer.runs.is_empty(), answer.left.is_empty()) {
+            (true, true) => "no run was sealed that long ago".to_owned(),
+            (true, false) => "nothing was archived".to_owned(),
+            (false, _) => format!("nothing was archived: --dry-run; {}", counted(answer.refs)),
+        };
+        return output.note(&note);
+    };
+    output.note(&format!("{} in {archive}; {}", table::many(answer.runs.len(), "run"), counted(answer.refs)));
+    output.hint(&hints::push_archive());
+}
+
+/// Says how many refs there were and are.
+fn counted(refs: Counted) -> String {
+    format!("{} below refs/handoff/ before, {} after", table::many(refs.before, "ref"), refs.after)
+}
+
+fn age(text: &str) -> Result<jiff::Span, String> {
+    let span: jiff::Span = text.parse().map_err(|_| "it must be a time like 90d, 12w or 6mo".to_owned())?;
+    if span.is_positive() { Ok(span) } else { Err("it must be more than nothing".to_owned()) }
+}

@@ -1,0 +1,146 @@
+//! What archives hold: sealed runs that have no refs of their own, each in the place of the one that it had.
+//!
+//! An archive is read as far as its entries go. Whether they are by its key, and whether what it names is such a run, is looked at
+//! where an archive comes in; a run that is found here is verified like any other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::codec;
+use super::store::{self, Store};
+use super::stored;
+use crate::model::bounds::{self, Meter};
+use crate::model::digest::Oid;
+use crate::model::entry::{ArchivedRun, Event};
+use crate::model::format::{self, ARCHIVE_REFS, FETCHED_REFS, KEPT_REF, REFS};
+use crate::model::name::RunId;
+use crate::model::place::{Kind, Place};
+
+/// The runs of an archive, each as the archive says last.
+pub type Contents = BTreeMap<RunId, ArchivedRun>;
+
+/// Returns what stands for a ref that there is not: of a run and its time stamps what an archive of the same folder holds, of its
+/// transcripts and its salvaged work what is kept here.
+pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    let fetched = Place::fetched(name).map(|(remote, place)| (format::fetched_refs(remote), place));
+    let own = || Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?));
+    let Some((folder, place)) = fetched.or_else(own) else { return kept(store, name) };
+    if !matches!(place.kind, Kind::Run | Kind::Stamps) {
+        return kept(store, name);
+    }
+    let Ok(run) = RunId::parse(&place.name) else { return Ok(None) };
+    for (reference, tip) in stored::list(store, &format!("{folder}archives/"))? {
+        let held = held(store, &reference, tip)?.and_then(|contents| contents.get(&run).copied());
+        if let Some(oid) = held.and_then(|held| if place.kind == Kind::Run { Some(held.commit) } else { held.stamps }) {
+            return Ok(Some(oid));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the refs below a prefix that ends with a slash which archives stand for, whether they are there besides or not.
+pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>, Error> {
+    let folder = if prefix.starts_with(FETCHED_REFS) { prefix } else { ARCHIVE_REFS };
+    let mut archives = stored::list(store, folder)?;
+    if prefix == REFS {
+        archives.extend(stored::list(store, FETCHED_REFS)?);
+    }
+    let mut refs = BTreeMap::new();
+    for (reference, tip) in archives {
+        let Some(at) = folder_of(&reference) else { continue };
+        let Some(contents) = held(store, &reference, tip)? else { continue };
+        for (run, held) in contents.iter() {
+            let place = Place::of_run(run);
+            let stamps = place.stamps().zip(held.stamps).map(|(stamps, tree)| (stamps.below(&at), tree));
+            let found = [Some((place.below(&at), held.commit)), stamps].into_iter().flatten();
+            // Of several the first counts, as where one is looked for.
+            found
+                .filter(|(name, _)| name.starts_with(prefix))
+                .for_each(|(name, oid)| _ = refs.entry(name).or_insert(oid));
+        }
+    }
+    Ok(refs)
+}
+
+/// Returns the folder of refs, ours or a remote's, that an archive lies in; none of a ref that is no archive's.
+fn folder_of(reference: &str) -> Option<String> {
+    if reference.starts_with(ARCHIVE_REFS) {
+        return Some(REFS.to_owned());
+    }
+    let (remote, place) = Place::fetched(reference)?;
+    (place.kind == Kind::Archive).then(|| format::fetched_refs(remote))
+}
+
+/// Returns what an archive holds. One of a remote's that cannot be read holds nothing, and holds nobody up; `doctor` names it.
+fn held(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>>, Error> {
+    match contents(store, tip) {
+        Ok(contents) => Ok(Some(contents)),
+        Err(_) if reference.starts_with(FETCHED_REFS) => Ok(None),
+        Err(why) => Err(Error::Unreadable(reference.to_owned(), Box::new(why))),
+    }
+}
+
+/// Returns the runs that the archive which ends at a commit holds.
+pub fn contents(store: &Store, tip: Oid) -> Result<Arc<Contents>, Fault> {
+    if let Some(known) = known(store).get(&tip) {
+        return Ok(known.clone());
+    }
+    let (mut contents, mut meter, mut next) = (Contents::new(), Meter::default(), Some(tip));
+    while let Some(commit) = next {
+        let object = store.whole(commit)?;
+        meter.add(object.bytes.len() as u64, object.stored)?;
+        let decoded = codec::decode(&object.bytes).map_err(|error| Fault::Entry(commit, error))?;
+        let Event::ArchiveAdded(added) = decoded.entry.event else { return Err(Fault::Kind(commit)) };
+        for (run, held) in added.runs {
+            contents.entry(run).or_insert(held);
+        }
+        next = decoded.parents.first().copied().filter(|_| decoded.entry.prev.is_some());
+    }
+    let contents = Arc::new(contents);
+    known(store).insert(tip, contents.clone());
+    Ok(contents)
+}
+
+/// Returns what is known of archives that were read.
+fn known(store: &Store) -> MutexGuard<'_, HashMap<Oid, Arc<Contents>>> {
+    store.known.archives.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns what is kept here of an archived run, and is no evidence.
+fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    let Some((folder, segment)) = name.strip_prefix(REFS).and_then(|below| below.split_once('/')) else {
+        return Ok(None);
+    };
+    let run = RunId::decode(segment).filter(|_| matches!(folder, "transcripts" | "salvage"));
+    let Some((run, commit)) = run.zip(stored::find(store, KEPT_REF)?) else { return Ok(None) };
+    let found = || store.tree_at(store.commit(commit)?.0, &format::kept_path(folder, &run));
+    found().map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
+}
+
+/// Why it is not known what archives hold.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The refs could not be read.
+    #[error(transparent)]
+    Refs(#[from] stored::Error),
+    /// One of ours could not be read.
+    #[error("{0}, which holds archived runs, cannot be read")]
+    Unreadable(String, #[source] Box<Fault>),
+}
+
+/// Why an archive cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Its objects could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A commit of it is not an entry.
+    #[error("commit {0} of the archive cannot be read")]
+    Entry(Oid, #[source] codec::Error),
+    /// A commit of it is an entry of something else.
+    #[error("commit {0} is no entry of an archive")]
+    Kind(Oid),
+    /// It is larger than what is held in memory.
+    #[error(transparent)]
+    TooMuch(#[from] bounds::TooMuch),
+}

@@ -1,0 +1,48 @@
+//! The refs that there are, by exactly their names.
+
+use super::packed;
+use super::store::Store;
+use crate::model::digest::Oid;
+
+/// Returns what the ref of exactly this full name points at; none where it does not exist.
+///
+/// None of git's ways of finding another ref by a name is followed, and nothing here is ever a symbolic ref.
+pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    packed::check(store)?;
+    let repo = store.local();
+    let found = repo.try_find_reference(name).map_err(|e| Error::Find(name.to_owned(), Box::new(e)))?;
+    let Some(found) = found.filter(|found| found.name().as_bstr() == name) else { return Ok(None) };
+    match found.target() {
+        gix::refs::TargetRef::Object(id) => Ok(Some(Oid(id.to_owned()))),
+        gix::refs::TargetRef::Symbolic(target) => Err(Error::Symbolic(name.to_owned(), target.as_bstr().to_string())),
+    }
+}
+
+/// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
+pub(super) fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
+    packed::check(store)?;
+    let failed = |e: gix::Error| Error::Find(prefix.to_owned(), Box::new(e));
+    let repo = store.local();
+    let platform = repo.references().map_err(failed)?;
+    let found = platform.prefixed(prefix).map_err(failed)?;
+    let mut refs: Vec<(String, Oid)> = found
+        .filter_map(Result::ok)
+        .filter_map(|r| Some((r.name().as_bstr().to_string(), Oid(r.try_id()?.detach()))))
+        .collect();
+    refs.sort();
+    Ok(refs)
+}
+
+/// Why a ref could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is a symbolic one, which nobody who keeps to the format makes.
+    #[error("{0} is a symbolic ref, to {1}")]
+    Symbolic(String, String),
+    /// The file of packed refs is one that git does not write.
+    #[error(transparent)]
+    Packed(#[from] packed::Error),
+    /// Anything else.
+    #[error("{0} could not be read")]
+    Find(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,111 @@
+//! Runs that lie in archives: they travel with those, and their own refs go where an archive has taken their place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::git::archives::{self, Fault};
+use crate::git::remote::{self, Reach};
+use crate::git::store::Store;
+use crate::git::{history, refs};
+use crate::model::archive::ArchivedRun;
+use crate::model::digest::Oid;
+use crate::model::name::RunId;
+
+use super::push::{self, Pushed, Request, Status};
+use super::{Kind, Place};
+
+/// Returns the runs that an archive holds at `new` and not at `old`.
+pub(super) fn added(store: &Store, old: Option<Oid>, new: Oid) -> Result<Vec<(RunId, ArchivedRun)>, Fault> {
+    let before = old.map(|old| archives::contents(store, old)).transpose()?.unwrap_or_default();
+    let now = archives::contents(store, new)?;
+    let is_new = |(run, held): &(&RunId, &ArchivedRun)| before.get(*run) != Some(held);
+    Ok(now.iter().filter(is_new).map(|(run, held)| (run.clone(), *held)).collect())
+}
+
+/// Returns what the archives among some refs of a remote hold, in the places that it had; of archives that are not here, or cannot be
+/// read, nothing.
+pub(super) fn held<'p>(store: &Store, shown: impl Iterator<Item = (&'p Place, Oid)>) -> BTreeMap<Place, Oid> {
+    let tips = shown.filter(|(place, tip)| place.kind == Kind::Archive && store.contains(*tip));
+    let read = tips.filter_map(|(_, tip)| archives::contents(store, tip).ok());
+    let mut held = BTreeMap::new();
+    for contents in read {
+        for (run, archived) in contents.iter() {
+            let place = Place::of_run(run);
+            let stamps = place.stamps().zip(archived.stamps);
+            held.extend(stamps.into_iter().chain([(place, archived.commit)]));
+        }
+    }
+    held
+}
+
+/// Says which run of an archive is not what was fetched under the name of that run before, from the same remote.
+pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> Result<Option<String>, Error> {
+    for (run, archived) in added(store, old, new)? {
+        let reference = Place::of_run(&run).below(folder);
+        let Some(here) = refs::read(store, &reference)? else { continue };
+        if !is_overtaken(store, here, archived.commit) {
+            let name = run.as_str();
+            return Ok(Some(format!(
+                "run {name:?}, which it holds, does not go on from what was fetched before, {here}"
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// Takes away the refs that were fetched of runs which a remote has only in archives now; returns what lay there.
+///
+/// Nothing is lost by that: an archive that was fetched holds just that run, to its end.
+pub(super) fn give_way(
+    store: &Store,
+    folder: &str,
+    shown: &BTreeSet<Place>,
+    held: &BTreeMap<Place, Oid>,
+) -> Result<Vec<Place>, refs::Error> {
+    let there: BTreeMap<String, Oid> = refs::list(store, folder)?.into_iter().collect();
+    let (mut places, mut gone) = (Vec::new(), Vec::new());
+    for (place, archived) in held.iter().filter(|(place, _)| !shown.contains(place)) {
+        let reference = place.below(folder);
+        let Some(here) = there.get(&reference).copied() else { continue };
+        if here == *archived || (place.kind == Kind::Run && is_overtaken(store, here, *archived)) {
+            places.push(place.clone());
+            gone.push((reference, here));
+        }
+    }
+    refs::delete_all(store, &gone)?;
+    Ok(places)
+}
+
+/// Takes away the remote's refs of what it has in an archive of ours by now, each only where it still is what was seen there; what the
+/// remote will not let go stays.
+pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &mut Pushed) -> Result<(), push::Error> {
+    let archives = pushed.moved.iter().filter(|moved| moved.place.kind == Kind::Archive);
+    let there = held(store, archives.map(|moved| (&moved.place, moved.new)));
+    pushed.moved.retain(|moved| moved.status != Status::Archived || there.get(&moved.place) == Some(&moved.new));
+    let going = pushed.moved.iter().filter(|moved| moved.status == Status::Archived);
+    let refs: Vec<(String, Oid)> = going.filter_map(|moved| Some((moved.to.clone(), moved.old?))).collect();
+    if request.dry_run || refs.is_empty() {
+        return Ok(());
+    }
+    let answers = remote::delete(store, reach, &request.remote.given, &refs)?;
+    let refused = answers.into_iter().filter(|answer| !answer.taken);
+    pushed.stays = refused.map(|answer| (answer.to, answer.summary)).collect();
+    let stays: BTreeSet<&String> = pushed.stays.iter().map(|(to, _)| to).collect();
+    pushed.moved.retain(|moved| moved.status != Status::Archived || !stays.contains(&moved.to));
+    Ok(())
+}
+
+/// Returns whether a run at one commit is the same as at another, or an earlier part of it.
+pub(super) fn is_overtaken(store: &Store, here: Oid, archived: Oid) -> bool {
+    here == archived || history::continues(store, here, archived).unwrap_or(false)
+}
+
+/// Why it is not known how an archive stands to what is here.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It could not be read.
+    #[error(transparent)]
+    Archive(#[from] Fault),
+    /// A ref could not be read.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}

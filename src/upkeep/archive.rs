@@ -1,0 +1,295 @@
+//! Puts sealed runs away: into the archive of one's key, out of the list of refs, and back.
+//!
+//! The archive holds all that is evidence before any ref goes, and what else is kept of a run moves with it. A crash in between leaves
+//! runs that are in both places, which are read by their refs as before; the same command again takes it from there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Span;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::git::archives::{self, Contents};
+use crate::git::race::{self, Lost};
+use crate::git::refs;
+use crate::git::store::{self, Store};
+use crate::ledger::archive;
+use crate::ledger::chain::{self, Writer};
+use crate::model::archive::ArchivedRun;
+use crate::model::causes::in_words;
+use crate::model::digest::Oid;
+use crate::model::entry::Event;
+use crate::model::format::{self, REFS};
+use crate::model::name::RunId;
+use crate::model::time::Moment;
+use crate::repository::{self, Repository};
+use crate::run::target::{self, Target, unarchived_runs};
+use crate::verify::{self, Chain};
+
+use super::replaced::{self, By, Replaced};
+
+/// Which runs are to be put away.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// These: each must be one of ours, sealed, and sound.
+    Named(Vec<String>),
+    /// Those that were sealed longer ago than this. One that is not sound is left where it is.
+    OlderThan(Span),
+}
+
+/// What was put away: what `archive --json` prints.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchiveAnswer {
+    schema: &'static str,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+    /// The ref of the archive; none where nothing is put away, or where there is none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
+    /// The runs, in order of name.
+    pub runs: Vec<PutAway>,
+    /// Those that stay where they are, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftThere>,
+    /// How many refs there were below `refs/handoff/`, and how many there are, or would be.
+    pub refs: Counted,
+}
+
+/// A run that is put away.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PutAway {
+    /// The run.
+    pub run: RunId,
+    /// The commit of its seal.
+    pub commit: Oid,
+    /// When it was sealed.
+    pub sealed_at: Moment,
+    /// Whether it has no ref of its own any more already.
+    pub already: bool,
+    #[serde(skip)]
+    held: ArchivedRun,
+}
+
+/// A run that is not put away.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftThere {
+    /// The run.
+    pub run: RunId,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// How many refs there are.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Counted {
+    /// Before.
+    pub before: usize,
+    /// After.
+    pub after: usize,
+}
+
+/// What was brought back: what `unarchive --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnarchiveAnswer {
+    schema: &'static str,
+    /// The runs, in the order in which they were named; each has its own ref again.
+    pub runs: Vec<RunId>,
+    /// How many refs there were below `refs/handoff/`, and how many there are.
+    pub refs: Counted,
+}
+
+impl Repository {
+    /// Puts runs into the archive of the caller's key, and takes their own refs away; with `dry_run`, only says which.
+    pub fn archive(&self, request: &Request, dry_run: bool) -> Result<ArchiveAnswer, Error> {
+        let (runs, left) = match request {
+            Request::Named(names) => (self.named_for_archive(names)?, Vec::new()),
+            Request::OlderThan(age) => self.sealed_before(*age)?,
+        };
+        let writer = self.writer()?;
+        let before = refs::list(&self.store, REFS)?.len();
+        let mut answer = ArchiveAnswer {
+            schema: "git-handoff.archive/1",
+            dry_run,
+            archive: archive::own(&self.store, &writer.signer.fingerprint())?.map(|name| name.archive_reference()),
+            refs: Counted { before, after: before },
+            runs,
+            left,
+        };
+        if answer.runs.is_empty() {
+            return Ok(answer);
+        }
+        if dry_run {
+            let gone = replaced::replaced(&self.store, &answer.ids())?;
+            let made = usize::from(answer.archive.is_none()) + usize::from(replaced::begins(&self.store, &gone)?);
+            answer.refs.after = before + made - gone.len();
+            return Ok(answer);
+        }
+        answer.archive = Some(race::run(|| put_away(&writer, &answer.runs))?);
+        answer.refs.after = refs::list(&self.store, REFS)?.len();
+        Ok(answer)
+    }
+
+    /// Gives archived runs refs of their own again; they stay in the archive as well.
+    pub fn unarchive(&self, names: &[String]) -> Result<UnarchiveAnswer, Error> {
+        let mut runs = Vec::new();
+        for name in names {
+            let run = own(Target::find(&self.store, name)?)?;
+            if refs::is_stored(&self.store, &format::run_ref(&run))? {
+                return Err(Error::NotArchived(run));
+            }
+            runs.push(run);
+        }
+        let before = refs::list(&self.store, REFS)?.len();
+        for run in &runs {
+            replaced::restore(&self.store, run)?;
+        }
+        let after = refs::list(&self.store, REFS)?.len();
+        Ok(UnarchiveAnswer { schema: "git-handoff.unarchive/1", runs, refs: Counted { before, after } })
+    }
+
+    fn named_for_archive(&self, names: &[String]) -> Result<Vec<PutAway>, Error> {
+        let mut runs = BTreeMap::new();
+        for name in names {
+            let run = own(Target::find(&self.store, name)?)?;
+            let put = looked_at(&self.store, &run)?.ok_or_else(|| Error::NotSealed(run.clone()))?;
+            sound(&self.store, &put).map_err(|why| Error::Unsound { run: run.clone(), why })?;
+            runs.insert(run, put);
+        }
+        Ok(runs.into_values().collect())
+    }
+
+    fn sealed_before(&self, age: Span) -> Result<(Vec<PutAway>, Vec<LeftThere>), Error> {
+        let limit = before(self.environment.clock.now(), age).ok_or(Error::Age)?;
+        let (mut runs, mut left) = (Vec::new(), Vec::new());
+        for run in unarchived_runs(&self.store)? {
+            match looked_at(&self.store, &run) {
+                Ok(Some(put)) if put.sealed_at <= limit => match sound(&self.store, &put) {
+                    Ok(()) => runs.push(put),
+                    Err(reason) => left.push(LeftThere { run, reason }),
+                },
+                Ok(_) => {}
+                // One that cannot be read keeps no other from its place.
+                Err(error) => left.push(LeftThere { run, reason: in_words(&error) }),
+            }
+        }
+        Ok((runs, left))
+    }
+}
+
+impl ArchiveAnswer {
+    fn ids(&self) -> BTreeSet<RunId> {
+        self.runs.iter().map(|put| put.run.clone()).collect()
+    }
+}
+
+/// Returns the run, if it is ours.
+fn own(target: Target) -> Result<RunId, Error> {
+    if target.is_own() { Ok(target.run) } else { Err(Error::Foreign(target.name())) }
+}
+
+/// Returns the moment that lies so far back.
+fn before(now: Moment, age: Span) -> Option<Moment> {
+    if !age.is_positive() {
+        return None;
+    }
+    let now = jiff::Timestamp::from_millisecond(now.millis()).ok()?.to_zoned(TimeZone::UTC);
+    Some(Moment::from_millis(now.checked_sub(age).ok()?.timestamp().as_millisecond()))
+}
+
+/// Returns what an archive would hold of a run; none where it is not sealed.
+fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
+    let reference = format::run_ref(run);
+    let Some(commit) = refs::read(store, &reference)? else { return Ok(None) };
+    let decoded = chain::decode(store, commit)?;
+    if !matches!(decoded.entry.event, Event::RunSealed(_)) {
+        return Ok(None);
+    }
+    let stamps = refs::read(store, &format::stamps_ref(run))?;
+    let held = ArchivedRun { commit, seal: decoded.hash, stamps };
+    let already = !refs::is_stored(store, &reference)?;
+    Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, held }))
+}
+
+/// Says why nobody who fetches the archive would take it with this run in it.
+fn sound(store: &Store, put: &PutAway) -> Result<(), String> {
+    verify::received(store, Chain::Run(&put.run), None, put.commit)
+}
+
+/// Puts runs into the archive, then what is kept besides, and then takes their refs away.
+fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, Error> {
+    let store = &writer.store;
+    let contents: Contents = runs.iter().map(|put| (put.run.clone(), put.held)).collect();
+    let reference = archive::add(writer, &contents)?;
+    // Only what the archive is seen to hold is taken away.
+    let tip = refs::read(store, &reference)?.ok_or_else(|| refs::Error::LostRace(reference.clone()))?;
+    let has = archives::contents(store, tip)?;
+    let ids: BTreeSet<RunId> = contents.keys().filter(|run| has.get(*run) == contents.get(*run)).cloned().collect();
+    let replaced = replaced::replaced(store, &ids)?;
+    replaced::keep(writer, &replaced)?;
+    let is_held = |one: &&Replaced| {
+        let held = has[&one.run];
+        // Time stamps that came meanwhile keep their ref.
+        one.by != By::Archive || one.oid == held.commit || Some(one.oid) == held.stamps
+    };
+    let gone: Vec<(String, Oid)> = replaced.iter().filter(is_held).map(|one| (one.name.clone(), one.oid)).collect();
+    refs::delete_all(store, &gone)?;
+    Ok(reference)
+}
+
+/// Why runs could not be put away or brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is somebody else's to put away.
+    #[error("the run {0:?} was fetched; only runs of this repository are archived here")]
+    Foreign(String),
+    /// It goes on.
+    #[error("the run {:?} is not sealed; only what is sealed is archived", .0.as_str())]
+    NotSealed(RunId),
+    /// Its chain is not what it must be.
+    #[error("the run {:?} is not sound, and was left where it is: {why}", run.as_str())]
+    Unsound {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It has a ref of its own.
+    #[error("the run {:?} is not archived", .0.as_str())]
+    NotArchived(RunId),
+    /// There is no such moment.
+    #[error("the age must be a time like 90d, 12w or 6mo")]
+    Age,
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The archive could not be read or written.
+    #[error(transparent)]
+    Archive(#[from] archive::Error),
+    /// What it holds could not be read.
+    #[error(transparent)]
+    Contents(#[from] archives::Fault),
+    /// A run could not be read.
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+    /// A ref could not be read or moved.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// Objects could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        match self {
+            Self::Ref(error) => error.is_lost(),
+            Self::Archive(error) => error.is_lost(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The refs that a run no longer needs once it is archived, and what stands for them then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::objs::{Commit, Kind, WriteTo as _};
+
+use crate::git::refs;
+use crate::git::store::{Edit, Store};
+use crate::ledger::chain::{self, Writer};
+use crate::model::digest::Oid;
+use crate::model::entry::Event;
+use crate::model::format::{self, COMMITTER, EMAIL, KEPT_REF, REFS};
+use crate::model::name::RunId;
+
+use super::archive::Error;
+
+/// A ref of a run that is put away.
+pub(super) struct Replaced {
+    pub(super) name: String,
+    pub(super) oid: Oid,
+    pub(super) run: RunId,
+    pub(super) by: By,
+}
+
+/// What stands for a ref that is gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The archive: the run, and its time stamps.
+    Archive,
+    /// A parent of a commit that [`KEPT_REF`] reaches: what the run starts from.
+    Parent,
+    /// A folder of that ref's tree: transcripts and salvaged work.
+    Folder(&'static str),
+}
+
+/// Returns the refs that there are of some runs.
+pub(super) fn replaced(store: &Store, runs: &BTreeSet<RunId>) -> Result<Vec<Replaced>, refs::Error> {
+    let there: BTreeMap<String, Oid> = refs::list(store, REFS)?.into_iter().collect();
+    let of = |run: &RunId| {
+        [
+            (format::run_ref(run), By::Archive),
+            (format::stamps_ref(run), By::Archive),
+            (format::base_ref(run), By::Parent),
+            (format::transcripts_ref(run), By::Folder("transcripts")),
+            (format::salvage_ref(run), By::Folder("salvage")),
+        ]
+        .map(|(name, by)| Some(Replaced { oid: *there.get(&name)?, name, run: run.clone(), by }))
+    };
+    Ok(runs.iter().flat_map(of).flatten().collect())
+}
+
+/// Returns whether [`keep`] makes a ref that is not there.
+pub(super) fn begins(store: &Store, replaced: &[Replaced]) -> Result<bool, refs::Error> {
+    Ok(!is_all_evidence(replaced) && !refs::is_stored(store, KEPT_REF)?)
+}
+
+fn is_all_evidence(replaced: &[Replaced]) -> bool {
+    replaced.iter().all(|one| one.by == By::Archive)
+}
+
+/// Keeps what is no evidence, and stays here: a ref of ours reaches all of it.
+pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> {
+    let store = &writer.store;
+    if is_all_evidence(replaced) {
+        return Ok(());
+    }
+    let old = refs::read(store, KEPT_REF)?;
+    let tree = old.map(|old| store.commit(old)).transpose()?.map(|(tree, _)| tree);
+    let bases = replaced.iter().filter(|one| one.by == By::Parent && store.contains(one.oid));
+    let bases: BTreeSet<Oid> = bases.map(|one| one.oid).collect();
+    let edits: Vec<(String, Edit)> = replaced.iter().filter_map(Replaced::edit).collect();
+    let mut batch = store.batch();
+    let tree = match tree {
+        Some(tree) if edits.is_empty() => tree,
+        tree => batch.edit_tree(tree, &edits)?,
+    };
+    let commit = commit(writer, tree, old.into_iter().chain(bases));
+    let new = batch.write(Kind::Commit, &commit)?;
+    let _kept = batch.keep()?;
+    match old {
+        Some(old) => refs::advance(store, KEPT_REF, old, new)?,
+        None => refs::begin(store, KEPT_REF, new)?,
+    }
+    Ok(())
+}
+
+/// Gives a run refs of its own again, which stand for just what they stood for without being there.
+pub(super) fn restore(store: &Store, run: &RunId) -> Result<(), Error> {
+    let names = [format::stamps_ref(run), format::transcripts_ref(run), format::salvage_ref(run), format::run_ref(run)];
+    for name in names {
+        if let Some(oid) = refs::read(store, &name)? {
+            refs::create(store, &name, oid)?;
+        }
+    }
+    let (_, links) = chain::read(store, &format::run_ref(run))?.ok_or_else(|| Error::NotArchived(run.clone()))?;
+    if let Some(Event::RunSubmitted(submitted)) = links.first().map(|link| &link.entry.event)
+        && store.contains(submitted.base)
+    {
+        refs::set(store, &format::base_ref(run), submitted.base)?;
+    }
+    Ok(())
+}
+
+impl Replaced {
+    fn edit(&self) -> Option<(String, Edit)> {
+        let By::Folder(folder) = self.by else { return None };
+        Some((format::kept_path(folder, &self.run), Edit::Tree(self.oid)))
+    }
+}
+
+/// Returns the bytes of a commit that nobody is asked to believe.
+fn commit(writer: &Writer, tree: Oid, parents: impl Iterator<Item = Oid>) -> Vec<u8> {
+    let time = gix::date::Time { seconds: writer.clock.now().seconds(), offset: 0 };
+    let by = gix::actor::Signature { name: COMMITTER.into(), email: EMAIL.into(), time };
+    let commit = Commit {
+        tree: tree.0,
+        parents: parents.map(|parent| parent.0).collect(),
+        author: by.clone(),
+        committer: by,
+        encoding: None,
+        message: "What is kept of archived runs\n".into(),
+        extra_headers: Vec::new(),
+    };
+    let mut bytes = Vec::new();
+    commit.write_to(&mut bytes).expect("writing to memory does not fail");
+    bytes
+}

@@ -1,0 +1,138 @@
+//! Archives that somebody else wrote: what of them may come to stand at a ref.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use git_handoff::git::archives;
+use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::{Draft, Head, Link};
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::archive::{ArchiveAdded, ArchivedRun};
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::entry::{Event, Subject};
+use git_handoff::model::log_name::LogName;
+use git_handoff::model::name::RunId;
+use git_handoff::verify::{Chain, received};
+
+use crate::common::lab::{Lab, key};
+
+const RUN: &str = "handoff-dag-1";
+
+/// The entries of an archive as they are written, and the name that goes with them.
+struct Forged {
+    lab: Lab,
+    links: Vec<Link>,
+}
+
+impl Forged {
+    /// Writes an archive with these runs an entry, the first of which should be empty.
+    fn of(lab: Lab, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
+        let draft = |runs: &BTreeMap<RunId, ArchivedRun>| Draft {
+            about: Subject::Archive(signer.fingerprint()),
+            event: Event::ArchiveAdded(ArchiveAdded { runs: runs.clone() }),
+            edits: Vec::<(String, Edit)>::new(),
+        };
+        let head = Head::unborn(String::new());
+        let appended = lab.writer_with(signer).append(&head, entries.iter().map(draft).collect()).unwrap();
+        let (kept, links) = appended.place().unwrap();
+        // Nothing here prunes.
+        drop(kept);
+        Self { lab, links }
+    }
+
+    fn tip(&self) -> Oid {
+        self.links.last().unwrap().commit
+    }
+
+    /// Says why it may not stand under the name of a key and of one of its entries.
+    fn refused(&self, key: &Signer, entry: Digest) -> String {
+        let name = LogName::apart(&key.fingerprint(), entry);
+        received(&self.lab.store, Chain::Archive(&name), None, self.tip()).err().unwrap_or_default()
+    }
+
+    /// Says why it may not stand under its own name.
+    fn why(&self) -> String {
+        self.refused(&self.lab.signer, self.links[0].hash)
+    }
+}
+
+/// An honest run, and what an archive says of it.
+fn honest() -> (Lab, ArchivedRun, ArchivedRun) {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let last = told.links.last().unwrap();
+    let sealed = ArchivedRun { commit: last.commit, seal: last.hash, stamps: None };
+    let before = &told.links[told.links.len() - 2];
+    let open = ArchivedRun { commit: before.commit, seal: before.hash, stamps: None };
+    (lab, sealed, open)
+}
+
+fn named(run: &str, held: ArchivedRun) -> BTreeMap<RunId, ArchivedRun> {
+    [(RunId::parse(run).unwrap(), held)].into()
+}
+
+fn story(entries: impl FnOnce(ArchivedRun, ArchivedRun) -> Vec<BTreeMap<RunId, ArchivedRun>>) -> Forged {
+    let (lab, sealed, open) = honest();
+    let signer = lab.signer.clone();
+    Forged::of(lab, &signer, &entries(sealed, open))
+}
+
+#[test]
+fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
+    let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
+    assert_eq!(forged.why(), "");
+    assert_eq!(forged.refused(&forged.lab.signer, forged.links[1].hash), "");
+    let contents = archives::contents(&forged.lab.store, forged.tip()).unwrap();
+    assert_eq!(contents.len(), 1);
+    // What was looked at before is not looked at again, and still goes on from where it was.
+    let name = LogName::apart(&forged.lab.signer.fingerprint(), forged.links[0].hash);
+    let known = Some(forged.links[0].commit);
+    received(&forged.lab.store, Chain::Archive(&name), known, forged.tip()).unwrap();
+}
+
+#[test]
+fn what_an_archive_may_not_hold_or_be() {
+    let mut digest = None;
+    let other_seal = story(|sealed, open| {
+        digest = Some(open.seal);
+        vec![BTreeMap::new(), named(RUN, ArchivedRun { seal: open.seal, ..sealed })]
+    });
+    assert!(other_seal.why().contains("its seal is another"), "{}", other_seal.why());
+    for (forged, word) in [
+        (story(|_, open| vec![BTreeMap::new(), named(RUN, open)]), "it is not sealed"),
+        (story(|sealed, _| vec![BTreeMap::new(), named("another", sealed)]), "is of another"),
+        (story(|sealed, _| vec![named(RUN, sealed)]), "has no place there"),
+        (story(|_, _| vec![BTreeMap::new(), BTreeMap::new()]), "has no place there"),
+        (
+            story(|sealed, _| {
+                let changed = ArchivedRun { seal: Digest::of(b"x"), ..sealed };
+                vec![BTreeMap::new(), named(RUN, sealed), named(RUN, changed)]
+            }),
+            "what it did not before",
+        ),
+    ] {
+        assert!(forged.why().contains(word), "{word}: {}", forged.why());
+    }
+}
+
+#[test]
+fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
+    let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
+    let other = key(forged.lab.path(), 2);
+    assert!(forged.refused(&other, forged.links[0].hash).contains("is of another"));
+    assert!(forged.refused(&forged.lab.signer, Digest::of(b"x")).contains("the entry that its name says"));
+    // Signed by somebody else, whatever it says of itself.
+    let (lab, sealed, _) = honest();
+    let owner = lab.signer.clone();
+    let other = key(lab.path(), 2);
+    let drafts = [BTreeMap::new(), named(RUN, sealed)].map(|runs| Draft {
+        about: Subject::Archive(owner.fingerprint()),
+        event: Event::ArchiveAdded(ArchiveAdded { runs }),
+        edits: Vec::new(),
+    });
+    let appended = lab.writer_with(&other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
+    let (_, links) = appended.place().unwrap();
+    let stolen = Forged { lab, links };
+    assert!(!stolen.why().is_empty(), "nobody else signs for a key");
+}
