@@ -9,6 +9,9 @@ use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
 
 use super::{Ending, Failure, Output, share, table};
 
+/// The most of what is not shown any more that is told of, one by one.
+const MOST_TOLD: usize = 50;
+
 /// Take in what a remote has, to be verified here
 ///
 /// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/NAME. What was fetched before
@@ -60,9 +63,13 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
     }
-    for vanished in &fetched.vanished {
+    let more = fetched.vanished.len().saturating_sub(MOST_TOLD);
+    for vanished in fetched.vanished.iter().take(MOST_TOLD) {
         let sentence = vanished.sentence();
         if vanished.seen { output.warn(&sentence) } else { output.note(&sentence) }
+    }
+    if more > 0 {
+        output.note(&format!("{more} more are not shown there; --json lists them all"));
     }
     for taken in &fetched.taken {
         let (kind, name) = (taken.place.kind.word(), &taken.place.name);

@@ -1,20 +1,22 @@
 //! What each remote has shown of runs, threads and logs: whoever saw one there knows that it was there, also when it is gone.
 //!
 //! There is a mark of ours for each remote. It proves nothing to others, and no ref is made or deleted by it. What two fetches of one
-//! remote see at once, the next one sees again.
+//! remote see at once, the next one sees again. A name alone says nothing: what counts as seen was fetched, and sound, or a sound log names it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::git::history;
 use crate::git::marks;
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::model::digest::Oid;
 use crate::model::format::{self, REFS};
 use crate::model::name::encode_segment;
-use crate::model::place::Place;
+use crate::model::place::{MOST_REFS, Place};
 use crate::verify::Logs;
 
 use super::read_up_to;
@@ -28,10 +30,10 @@ const LARGEST: u64 = 256 << 20;
 pub struct Shown {
     /// The name of the remote.
     remote: String,
-    /// What it showed when it was last looked at.
-    there: BTreeSet<String>,
+    /// What it showed when it was last looked at, each with how far it is known to have gone.
+    there: BTreeMap<String, Oid>,
     /// What it showed before, and not then.
-    gone: BTreeSet<String>,
+    gone: BTreeMap<String, Oid>,
     /// What it never showed, and a log that was fetched from it names: each with the ref of the log.
     named: BTreeMap<String, String>,
 }
@@ -91,20 +93,36 @@ impl Shown {
     }
 
     /// Takes in what the remote shows now, what was fetched from it before, and what its logs name.
-    pub fn look(
-        &mut self,
-        listed: &BTreeSet<Place>,
-        fetched: impl Iterator<Item = Place>,
-        named: &BTreeMap<Place, String>,
-    ) {
+    pub fn look(&mut self, store: &Store, seen: &Seen, named: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
-        let there: BTreeSet<String> = listed.iter().map(below).collect();
-        let mut seen = std::mem::replace(&mut self.there, there);
-        seen.append(&mut self.gone);
-        seen.extend(fetched.map(|place| below(&place)));
-        self.gone = seen.difference(&self.there).cloned().collect();
+        let here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
+        let mut known = std::mem::take(&mut self.there);
+        known.append(&mut self.gone);
+        known.extend(here.clone());
+        let goes_on = |from: Oid, to: Oid| from == to || history::continues(store, from, to).unwrap_or(false);
+        for (place, oid) in &seen.listed {
+            let below = below(place);
+            match known.get(&below).copied() {
+                Some(before) => drop(self.there.insert(below, if goes_on(before, *oid) { *oid } else { before })),
+                None if named.contains_key(place) => drop(self.there.insert(below, *oid)),
+                None => {}
+            }
+        }
+        // A branch stands for what was pushed as one, and is named as anybody likes: only one that holds just that does.
+        for (place, oid) in &seen.branches {
+            let below = below(place);
+            if let Some(before) = known.get(&below).copied().filter(|before| goes_on(*before, *oid)) {
+                self.there.entry(below).or_insert(before);
+            }
+        }
+        known.retain(|below, _| !self.there.contains_key(below));
+        self.gone = known;
+        for some in [&mut self.there, &mut self.gone] {
+            bound(some, &here);
+        }
         let unseen = named.iter().map(|(place, log)| (below(place), log.clone()));
-        self.named = unseen.filter(|(place, _)| !self.there.contains(place) && !self.gone.contains(place)).collect();
+        let unseen = unseen.filter(|(place, _)| !self.there.contains_key(place) && !self.gone.contains_key(place));
+        self.named = unseen.take(MOST_REFS).collect();
     }
 
     /// Writes it down.
@@ -116,7 +134,7 @@ impl Shown {
     /// Returns what the remote does not show. What it never did, and is ours, was not pushed, and is left out.
     pub fn vanished(&self, store: &Store, logs: &BTreeMap<Place, String>) -> Result<Vec<Vanished>, refs::Error> {
         let folder = format::fetched_refs(&self.remote);
-        let gone = self.gone.iter().map(|below| (below, true));
+        let gone = self.gone.keys().map(|below| (below, true));
         let named = self.named.keys().map(|below| (below, false));
         let mut vanished = Vec::new();
         for (below, seen) in gone.chain(named) {
@@ -135,6 +153,27 @@ impl Shown {
         }
         Ok(vanished)
     }
+}
+
+/// What one look at a remote comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The runs, threads, logs and archives that it shows where they are pushed to, or has in archives.
+    pub listed: BTreeMap<Place, Oid>,
+    /// Its branches that are called as if they held such a one.
+    pub branches: Vec<(Place, Oid)>,
+    /// What was fetched from it before, and is here.
+    pub fetched: BTreeMap<Place, Oid>,
+}
+
+/// Keeps no more than may be written down: what is here first.
+fn bound(some: &mut BTreeMap<String, Oid>, here: &BTreeMap<String, Oid>) {
+    let mut room = MOST_REFS.saturating_sub(some.keys().filter(|below| here.contains_key(*below)).count());
+    some.retain(|below, _| {
+        let is_kept = here.contains_key(below) || room > 0;
+        room -= usize::from(is_kept && !here.contains_key(below));
+        is_kept
+    });
 }
 
 /// Returns what the remotes do not show, as it was when each was last looked at.

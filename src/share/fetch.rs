@@ -13,7 +13,7 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
-use crate::repository::shown::{self, Shown, Vanished};
+use crate::repository::shown::{self, Seen, Shown, Vanished};
 use crate::verify::{self, Logs};
 
 use super::archived;
@@ -125,7 +125,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     // What is not shown may lie in an archive.
     let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
     if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
-        return Err(missed(store, (request, name), &listing, have.keys())?);
+        return Err(missed(store, (request, name), &listing, &have)?);
     }
     let wanted = listing.wanted(request, here, unshown.is_some())?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
@@ -151,40 +151,42 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         race::run(|| show(store, taken, &mut kept))?;
     }
     let held = archived::held(store, listing.places.iter().map(|(place, tip)| (place, *tip)));
-    listing.everywhere.extend(held.keys().filter(|place| place.kind == Kind::Run).cloned());
+    let in_archives = held.iter().filter(|(place, _)| place.kind == Kind::Run);
+    in_archives.for_each(|(place, tip)| _ = listing.seen.listed.entry(place.clone()).or_insert(*tip));
     let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     fetched.archived = archived::give_way(store, &folder, &shown, &held)?;
     let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
-        return Err(missed(store, (request, name), &listing, have.keys())?);
+        return Err(missed(store, (request, name), &listing, &have)?);
     }
-    let (seen, named) = look(store, request, &listing, have.keys())?;
+    let (seen, named) = look(store, request, &listing, &have)?;
     seen.keep(store)?;
     fetched.vanished = seen.vanished(store, &named)?;
     Ok(fetched)
 }
 
 /// Holds what a remote shows against what it showed before, what was fetched from it, and what its logs name.
-fn look<'h>(
+fn look(
     store: &Store,
     request: &Request,
     listing: &Listing,
-    have: impl Iterator<Item = &'h String>,
+    have: &HashMap<String, Oid>,
 ) -> Result<(Shown, BTreeMap<Place, String>), Error> {
     let remote = &request.remote.name;
     let named = Logs::fetched_from(store, remote)?.named(&format::fetched_refs(remote));
-    let fetched = have.filter_map(|name| Some(Place::fetched(name)?.1)).filter(|place| place.kind.is_chain());
-    let mut seen = Shown::read(store, remote)?;
-    seen.look(&listing.everywhere, fetched, &named);
-    Ok((seen, named))
+    let fetched = have.iter().filter_map(|(name, tip)| Some((Place::fetched(name)?.1, *tip)));
+    let fetched = fetched.filter(|(place, _)| place.kind.is_chain()).collect();
+    let mut shown = Shown::read(store, remote)?;
+    shown.look(store, &Seen { fetched, ..listing.seen.clone() }, &named);
+    Ok((shown, named))
 }
 
 /// Says of a name that the remote does not show whether it is known to have been there.
-fn missed<'h>(
+fn missed(
     store: &Store,
     (request, name): (&Request, &str),
     listing: &Listing,
-    have: impl Iterator<Item = &'h String>,
+    have: &HashMap<String, Oid>,
 ) -> Result<Error, Error> {
     let (seen, named) = look(store, request, listing, have)?;
     let mut vanished = seen.vanished(store, &named)?.into_iter();
@@ -231,16 +233,20 @@ struct Listing {
     /// Names there that make no sense.
     skipped: Vec<String>,
     /// The chains that it shows, there or where else they may be pushed to.
-    everywhere: BTreeSet<Place>,
+    seen: Seen,
 }
 
 impl Listing {
     fn read(store: &Store, reach: &Reach, request: &Request) -> Result<Self, Error> {
         let (folder, pattern) = (request.space.folder(), request.space.pattern());
         let patterns = [&pattern, "runs/*", "threads/*", "logs/*", "archives/*"];
-        let mut listing = Self { places: Vec::new(), skipped: Vec::new(), everywhere: BTreeSet::new() };
+        let mut listing = Self { places: Vec::new(), skipped: Vec::new(), seen: Seen::default() };
         for (oid, name) in remote::list_any(store, reach, &request.remote.given, &patterns)? {
-            listing.everywhere.extend(travelled(&name).filter(|place| place.kind.is_chain()));
+            match travelled(&name).filter(|(_, place)| place.kind.is_chain()) {
+                Some((at, place)) if at == folder || at == format::REFS => _ = listing.seen.listed.insert(place, oid),
+                Some((_, place)) => listing.seen.branches.push((place, oid)),
+                None => {}
+            }
             // The pattern of ls-remote is found anywhere in a name.
             let Some(below) = name.strip_prefix(folder) else { continue };
             match Place::parse(below) {
@@ -276,12 +282,13 @@ impl Listing {
     }
 }
 
-/// Returns what a ref of a remote holds, where it lies in a place that runs are pushed to: that of ours, or branches.
-fn travelled(name: &str) -> Option<Place> {
+/// Returns what a ref of a remote holds, with the folder of refs, where it lies in a place that runs are pushed to: that of ours, or
+/// branches.
+fn travelled(name: &str) -> Option<(&str, Place)> {
     let (at, _) = name.rmatch_indices('/').nth(1)?;
     let (folder, below) = name.split_at(at + 1);
     let is_one = folder == format::REFS || folder.starts_with("refs/heads/");
-    Place::parse(below).filter(|_| is_one)
+    Some((folder, Place::parse(below).filter(|_| is_one)?))
 }
 
 /// Refs that a mirror or a shared repository has beside those that travel.

@@ -120,6 +120,43 @@ fn what_lies_on_branches_of_the_remote_has_not_vanished() {
 }
 
 #[test]
+fn a_branch_stands_for_what_is_gone_only_where_it_holds_just_that() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch"]).success();
+    env.git_in("clone", ["update-ref", "-d", FETCHED]).success();
+    let main = env.git_in("hub", ["rev-parse", "main"]).success();
+    env.git_in("hub", ["update-ref", "-d", RUN_REF]).success();
+    env.git_in("hub", ["update-ref", "refs/heads/zz/runs/handoff-dag-1", main.trim()]).success();
+    assert_eq!(vanished(&env, &[]), [format!("run {RUN} true -")]);
+    env.handoff_in("clone", ["verify", "--all"]).ends(3);
+}
+
+#[test]
+fn a_branch_of_the_users_is_no_thread_that_goes() {
+    let env = pushed();
+    let main = env.git_in("hub", ["rev-parse", "main"]).success();
+    let branch = "refs/heads/perf/threads/pool";
+    env.git_in("hub", ["update-ref", branch, main.trim()]).success();
+    env.handoff_in("clone", ["fetch"]).success();
+    env.git_in("hub", ["update-ref", "-d", branch]).success();
+    assert_eq!(vanished(&env, &[]), Vec::<String>::new());
+    let said = env.handoff_in("clone", ["thread", "verify", "--all"]);
+    assert!(!said.stderr.contains("pool"), "{said}");
+}
+
+#[test]
+fn names_that_nothing_stands_behind_are_not_written_down() {
+    let env = pushed();
+    let main = env.git_in("hub", ["rev-parse", "main"]).success();
+    for name in ["refs/handoff/runs/nothing", "refs/heads/a/runs/nothing"] {
+        env.git_in("hub", ["update-ref", name, main.trim()]).success();
+    }
+    env.handoff_in("clone", ["fetch"]).ends(1);
+    let written = std::fs::read_to_string(env.path().join("clone/.git/handoff/remotes/origin")).unwrap();
+    assert!(written.contains(RUN) && !written.contains("nothing"), "{written}");
+}
+
+#[test]
 fn all_threads_that_a_log_of_ours_names_are_verified() {
     let env = deleted();
     env.handoff(["thread", "verify", "--all"]).success();
