@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 /// Pushes and prints what moved.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remote = share::remote(arguments.remote.as_deref(), true, repository)?;
-    let asked = if arguments.all { Asked::All } else { named(&arguments.names, &remote, repository)? };
+    let asked = if arguments.all { Asked::All } else { named(arguments, &remote, repository)? };
     let request = Request {
         remote,
         asked,
@@ -80,9 +80,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Takes the names, and tells whoever gave none what there is to be named: nothing leaves a repository that nobody asked for.
-fn named(names: &[String], remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
-    if !names.is_empty() {
-        return Ok(Asked::Named(names.to_vec()));
+fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
+    if !arguments.names.is_empty() {
+        return Ok(Asked::Named(arguments.names.clone()));
     }
     let (runs, threads) = (own_runs(&repository.store)?.len(), own_threads(&repository.store)?.len());
     let here = match share::counted(runs, threads) {
@@ -90,7 +90,7 @@ fn named(names: &[String], remote: &Remote, repository: &Repository) -> Result<A
         some => some,
     };
     let message = format!("say what to push, by name or with --all; what is here: {here}");
-    Err(Failure::usage(message).hint(hints::push_all(&remote.given)))
+    Err(Failure::usage(message).hint(hints::push_all(arguments.remote.as_deref().unwrap_or(&remote.given))))
 }
 
 /// Says what lies on the remote in the place of a chain of ours.
