@@ -41,6 +41,20 @@ pub fn listed(text: &str) -> Vec<(Oid, String)> {
     text.lines().filter_map(line).collect()
 }
 
+/// Returns whether git says that objects came, and are not what it takes.
+pub fn is_unsound(said: &str) -> bool {
+    ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
+}
+
+/// Returns whether git says that a server, or a proxy before it, answered with 403: to its first question, or to what was sent.
+///
+/// What the other side says by itself stands behind `remote: `, and may be anything.
+pub fn is_forbidden(said: &str) -> bool {
+    const WORDS: [&str; 2] = ["The requested URL returned error: 403", "RPC failed; HTTP 403"];
+    let is_it = |line: &str| !line.starts_with("remote: ") && WORDS.iter().any(|words| line.contains(words));
+    said.lines().any(is_it)
+}
+
 /// What stands before the pack in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleHead {
@@ -105,6 +119,19 @@ mod tests {
         !\tbad09805e64f826faf3d9c15a52f6b0efe614773:refs/handoff/runs/s\t[remote rejected] (hook declined)\n\
         !\tHEAD:refs/handoff/runs/u\t[rejected] (non-fast-forward)\n\
         Done\n";
+
+    /// Captured from git 2.47 pushing to a server that answers 403, to the first question and to the pack.
+    #[test]
+    fn an_answer_of_403_is_told_from_what_the_other_side_says() {
+        let first =
+            "remote: no\nfatal: unable to access 'http://127.0.0.1:8123/hub/': The requested URL returned error: 403";
+        let pack = "error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403\nsend-pack: unexpected disconnect";
+        assert!(is_forbidden(first) && is_forbidden(pack));
+        assert!(!is_forbidden(
+            "remote: The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly"
+        ));
+        assert!(!is_forbidden(&first.replace("403", "404")));
+    }
 
     #[test]
     fn answers_of_a_push_are_read() {

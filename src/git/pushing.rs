@@ -47,7 +47,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
             Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
                 said = printable::lines(&words);
             }
-            Some(error) => return Err(Error::of(to, error, reach)),
+            Some(error) => return Err(Error::of_push(to, error, reach)),
             None => {}
         }
         answers.extend(told);
@@ -69,7 +69,7 @@ pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) ->
         let told = porcelain::pushed(&String::from_utf8_lossy(&out));
         match result {
             Err(program::Error::Failed { .. }) if told.iter().any(|answer| !answer.taken) => {}
-            Err(error) => return Err(Error::of(to, error, reach)),
+            Err(error) => return Err(Error::of_push(to, error, reach)),
             Ok(_) => {}
         }
         answers.extend(told);

@@ -28,9 +28,6 @@ pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
 /// A remote that shows more bytes of refs than this is not listened to.
 const MOST_LISTED: usize = 64 << 20;
 
-/// What git says where objects came, and are not what it takes.
-const UNSOUND: [&str; 2] = ["fsck error in", "did not send all necessary objects"];
-
 /// Why what git has no room for is not taken.
 const TOO_MUCH: &str = "it holds objects that take more memory to put together than there is for them";
 
@@ -275,6 +272,9 @@ pub enum Error {
     /// It could not be reached, or said no.
     #[error("{0} could not be read or written")]
     Failed(String, #[source] program::Error),
+    /// It can be read, and answered a push that whoever asks may not do that, or not there.
+    #[error("{0} forbids what was to be pushed (HTTP 403)")]
+    Forbidden(String, #[source] program::Error),
     /// There was no room for what comes in, or it could not be taken over.
     #[error("what came in could not be put into the object database")]
     Quarantine(#[source] io::Error),
@@ -298,13 +298,21 @@ impl Error {
                 // The rest of the call may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
                 let said = printable::lines(&said);
-                if UNSOUND.iter().any(|words| said.contains(words)) {
+                if porcelain::is_unsound(&said) {
                     let why = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&said);
                     return Self::Unsound(remote, why.trim().to_owned());
                 }
                 Self::Failed(remote, program::Error::Failed { call, code, said })
             }
             other => Self::Failed(remote, other),
+        }
+    }
+
+    /// As [`Error::of`], of a push, which may be forbidden where reading is not.
+    pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
+        match Self::of(remote, error, reach) {
+            Self::Failed(remote, why) if porcelain::is_forbidden(&why.to_string()) => Self::Forbidden(remote, why),
+            other => other,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
+use super::server::{self, Request};
 use super::{RUN, RUN_REF, clone, pushed, refs, shared};
 use crate::common::{Environment, assert_output};
 
@@ -71,6 +72,58 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch", "--as-branch", "team/handoff"]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+}
+
+/// Whether this sends refs outside branches, as a proxy before a host looks at it: their names stand at the head of a push.
+fn sends_other_refs(request: &Request) -> bool {
+    let sends = request.method == "POST" && request.path.ends_with("/git-receive-pack");
+    sends && request.body.windows(13).any(|bytes| bytes == b" refs/handoff")
+}
+
+#[test]
+fn a_proxy_that_forbids_other_refs_than_branches_is_worked_around() {
+    let env = shared();
+    let url = format!("{}/hub", server::serve_but(env.path(), sends_other_refs));
+    env.git(["remote", "set-url", "origin", &url]).success();
+    let said = env.handoff(["push", "--all"]).exit(1).stderr.replace(&url, "URL");
+    assert_output!(said, @r"
+    error: origin forbids what was to be pushed (HTTP 403)
+    caused by: `git push` failed with exit code 1: error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403
+      send-pack: unexpected disconnect while reading sideband packet
+      fatal: the remote end hung up unexpectedly
+    hint: git handoff push origin --all --as-branch handoff   # if it takes branches alone; or you lack the right to push there
+    ");
+    assert_eq!(refs(&env, "hub"), "");
+    let said: Value = serde_json::from_str(&env.handoff(["push", "origin", RUN, "--json"]).exit(1).stderr).unwrap();
+    assert_eq!(said["code"], "forbidden", "{said}");
+    assert!(said["hint"].as_str().unwrap().starts_with("git handoff push origin handoff-dag-1 --as-branch handoff"));
+    env.handoff(["push", "origin", RUN, "--as-branch", "handoff"]).success();
+    clone(&env, "clone");
+    env.handoff_in("clone", ["fetch", "--as-branch", "handoff"]).success();
+}
+
+#[test]
+fn what_may_not_be_pushed_or_read_at_all_is_told_apart() {
+    let env = shared();
+    let origin = |forbids| {
+        let url = format!("{}/hub", server::serve_but(env.path(), forbids));
+        env.git(["remote", "set-url", "origin", &url]).success();
+    };
+    origin(|request: &Request| request.query == "service=git-receive-pack");
+    let said = env.handoff(["push", "--all"]).exit(1).stderr;
+    assert!(
+        said.contains("hint: git handoff push origin --all --as-branch handoff   # if it takes branches"),
+        "{said}"
+    );
+    let said = env.handoff(["push", "--all", "--as-branch", "handoff"]).exit(1).stderr;
+    assert!(said.contains("(HTTP 403)") && said.contains("hint: git handoff bundle"), "{said}");
+    env.handoff(["fetch"]).success();
+    // Whoever may not even read has no use for branches.
+    origin(|_| true);
+    for verb in [&["push", "--all"][..], &["fetch"]] {
+        let said = env.handoff(verb).exit(1).stderr;
+        assert!(said.contains("error: 403") && !said.contains("--as-branch"), "{said}");
+    }
 }
 
 #[test]

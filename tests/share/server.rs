@@ -7,25 +7,30 @@ use std::process::{Command, Stdio};
 
 /// Serves the repositories below a folder, to whoever asks, until the test's process ends; returns the URL.
 pub(super) fn serve(root: &Path) -> String {
+    serve_but(root, |_| false)
+}
+
+/// As [`serve`], but for requests that are answered with 403, as a proxy does it.
+pub(super) fn serve_but(root: &Path, forbids: fn(&Request) -> bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let root = root.to_owned();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let root = root.clone();
-            std::thread::spawn(move || answer(stream, &root));
+            std::thread::spawn(move || answer(stream, &root, forbids));
         }
     });
     format!("http://{address}")
 }
 
 /// One request, handed to git by the rules of CGI.
-struct Request {
-    method: String,
-    path: String,
-    query: String,
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) query: String,
     headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Request {
@@ -57,8 +62,11 @@ impl Request {
     }
 }
 
-fn answer(mut stream: TcpStream, root: &Path) -> Option<()> {
+fn answer(mut stream: TcpStream, root: &Path, forbids: fn(&Request) -> bool) -> Option<()> {
     let request = Request::read(&stream)?;
+    if forbids(&request) {
+        return write!(stream, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").ok();
+    }
     let mut child = Command::new("git")
         .arg("http-backend")
         .env_clear()

@@ -34,7 +34,10 @@ impl Failure {
             push::Error::Declined { .. } if request.space.folder() == format::REFS => {
                 Some(hints::push_as_branch(to, names))
             }
-            push::Error::Declined { .. } => Some(hints::bundle()),
+            push::Error::Remote(remote::Error::Forbidden(..)) if request.space.folder() == format::REFS => {
+                Some(hints::forbidden(to, names))
+            }
+            push::Error::Declined { .. } | push::Error::Remote(remote::Error::Forbidden(..)) => Some(hints::bundle()),
             push::Error::Outrun(run) => Some(hints::push_named(to, run)),
             _ => None,
         };
@@ -57,6 +60,7 @@ impl From<remote::Error> for Failure {
         let failure = Self::of("remote", &error);
         match &error {
             remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure },
+            remote::Error::Forbidden(..) => Self { code: "forbidden", ..failure },
             remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }.hint(hints::fetch_less_or_raise()),
             remote::Error::Unsound(..)
             | remote::Error::Failed(..)

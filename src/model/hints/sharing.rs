@@ -25,6 +25,14 @@ pub fn push_as_branch(remote: impl fmt::Display, names: Option<&[String]>) -> Hi
     ))
 }
 
+/// The remote, or what stands before it, forbids the push; `names` is what was to be pushed, or none for all.
+pub fn forbidden(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
+    let (remote, what) = (quoted(&remote.to_string()), asked(names));
+    Hint(format!(
+        "git handoff push {remote} {what} --as-branch handoff   # if it takes branches alone; or you lack the right to push there"
+    ))
+}
+
 /// Returns the words that ask for the same once more.
 fn asked(names: Option<&[String]>) -> String {
     names
