@@ -302,6 +302,8 @@ hints! {
     init() => "git init";
     /// A push to a remote deletes what others handed over there.
     no_mirror(remote) => "git config --unset remote.{remote}.mirror";
+    /// A fetch from a remote deletes what it shows no more.
+    no_prune(remote) => "git config remote.{remote}.prune false   # or take the refspec out: `git handoff fetch` needs none";
     /// A remote lost what was fetched from it, and that is here.
     hand_back(remote, kept, reference) => "git push {remote} {kept}:{reference}   # if it is to be there again";
     /// Neither a remote nor this repository has something that was handed over.

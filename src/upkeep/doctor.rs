@@ -4,6 +4,7 @@ mod archives;
 mod gone;
 mod leftovers;
 mod registered;
+mod remotes;
 mod repository;
 mod runs;
 

@@ -172,3 +172,73 @@ fn a_record_that_is_not_ours_is_named_with_the_way_out() {
     let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
     assert!(said.contains("does not say what a remote has shown") && said.contains("hint: rm "), "{said}");
 }
+
+/// The arguments of a call of git.
+type Call = &'static [&'static str];
+
+/// The refspec that the documents show for plain git.
+const REFSPEC: &str = "refs/handoff/*:refs/handoff/remotes/origin/*";
+
+#[test]
+fn a_prune_deletes_what_was_fetched_by_a_refspec_of_its_own_alone() {
+    const CONFIGURED: Call = &["config", "--add", "remote.origin.fetch", REFSPEC];
+    const PRUNE: Call = &["config", "fetch.prune", "true"];
+    const NOT_FROM_THERE: Call = &["config", "remote.origin.prune", "false"];
+    let cases: [(&[Call], Call, bool); 11] = [
+        (&[], &["fetch", "--prune"], true),
+        (&[PRUNE], &["fetch"], true),
+        (&[], &["remote", "prune", "origin"], true),
+        (&[], &["fetch", "origin", REFSPEC], true),
+        (&[], &["fetch", "--prune", "origin", REFSPEC], false),
+        (&[PRUNE], &["fetch", "origin", REFSPEC], false),
+        (&[CONFIGURED], &["fetch"], true),
+        (&[CONFIGURED, PRUNE], &["pull"], false),
+        (&[CONFIGURED], &["remote", "prune", "origin"], false),
+        (&[CONFIGURED], &["fetch", "--prune", "origin", "main"], true),
+        (&[CONFIGURED, PRUNE, NOT_FROM_THERE], &["fetch"], true),
+    ];
+    let env = deleted();
+    let tip = env.git_in("clone", ["rev-parse", FETCHED]).success();
+    for (settings, command, stays) in cases {
+        let config = env.git_in("clone", ["config", "--local", "--list"]).success();
+        for setting in settings {
+            env.git_in("clone", setting.iter().copied()).success();
+        }
+        // Ours does not prune, whatever is configured.
+        env.handoff_in("clone", ["fetch"]).ends(0);
+        assert!(refs(&env, "clone").contains(FETCHED), "{settings:?}");
+        env.git_in("clone", command.iter().copied()).success();
+        assert_eq!(refs(&env, "clone").contains(FETCHED), stays, "{settings:?} {command:?}");
+        env.git_in("clone", ["update-ref", FETCHED, tip.trim()]).success();
+        for key in ["fetch.prune", "remote.origin.prune"] {
+            let _ = env.git_in("clone", ["config", "--unset", key]);
+        }
+        let _ = env.git_in("clone", ["config", "--unset", "remote.origin.fetch", "^refs/handoff"]);
+        assert_eq!(env.git_in("clone", ["config", "--local", "--list"]).success(), config);
+    }
+}
+
+#[test]
+fn a_prune_onto_our_own_refs_deletes_runs_that_are_nowhere_else() {
+    let env = shared();
+    env.git(["fetch", "--quiet", "--prune", "origin", "+refs/handoff/*:refs/handoff/*"]).success();
+    assert_eq!(refs(&env, "repo"), "");
+}
+
+#[test]
+fn what_a_prune_deleted_is_had_back_from_the_objects() {
+    let env = deleted();
+    let before = refs(&env, "clone");
+    env.git_in("clone", ["fetch", "--quiet", "--prune", "origin", REFSPEC]).success();
+    assert!(!refs(&env, "clone").contains(FETCHED));
+    env.handoff_in("clone", ["fetch"]).ends(0);
+    assert_eq!(vanished_findings(&env, 3), ["problem", "problem"]);
+    let lost = env.git_in("clone", ["fsck", "--no-reflogs", "--lost-found"]).exit(0).stdout;
+    for commit in lost.lines().filter_map(|line| line.strip_prefix("dangling commit ")) {
+        let subject = env.git_in("clone", ["log", "-1", "--format=%s", commit]).success();
+        let name = if subject.contains("research") { "threads/research" } else { "runs/handoff-dag-1" };
+        env.git_in("clone", ["update-ref", &format!("refs/handoff/remotes/origin/{name}"), commit]).success();
+    }
+    assert_eq!(refs(&env, "clone"), before);
+    env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+}

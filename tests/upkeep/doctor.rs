@@ -375,6 +375,37 @@ fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
 }
 
 #[test]
+fn a_fetch_that_prunes_evidence_is_named() {
+    let place = Place::new();
+    let ours = "refs/handoff/*:refs/handoff/remotes/hub/*";
+    place.git(&["config", "remote.hub.fetch", "+refs/heads/*:refs/remotes/hub/*"]);
+    place.git(&["config", "fetch.prune", "true"]);
+    place.git(&["config", "remote.other.fetch", ours]);
+    place.git(&["config", "remote.other.prune", "no"]);
+    assert_eq!(found(&place), (0, vec![]), "branches may go, and what is not pruned stays");
+    for refspec in [ours, "+refs/*:refs/*", "refs/heads/handoff/runs/*:refs/handoff/remotes/hub/runs/*"] {
+        place.git(&["config", "--add", "remote.hub.fetch", refspec]);
+        let (code, answer) = place.answer(&["doctor"]);
+        let finding = &answer["findings"][0];
+        assert_eq!((code, &finding["code"]), (3, &json!("prune-evidence")), "{answer}");
+        assert!(finding["message"].as_str().unwrap().contains(&format!("remote.hub.fetch = {refspec}")), "{answer}");
+        place.git(&["config", "remote.hub.prune", "false"]);
+        assert_eq!(found(&place), (0, vec![]), "as the hint says");
+        place.git(&["config", "--unset", "remote.hub.prune"]);
+        place.git(&["config", "--fixed-value", "--unset", "remote.hub.fetch", refspec]);
+    }
+    place.git(&["config", "--unset", "fetch.prune"]);
+    place.git(&["config", "--add", "remote.hub.fetch", ours]);
+    assert_eq!(found(&place), (0, vec![]), "nothing prunes unless it is told to");
+    place.git(&["config", "remote.hub.prune", "true"]);
+    let (_, answer) = place.answer(&["doctor"]);
+    assert_eq!(
+        answer["findings"][0]["hint"],
+        "git config remote.hub.prune false   # or take the refspec out: `git handoff fetch` needs none"
+    );
+}
+
+#[test]
 fn a_remote_that_a_push_mirrors_to_is_named() {
     let place = Place::new();
     place.git(&["config", "remote.hub.mirror", "yes"]);

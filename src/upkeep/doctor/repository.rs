@@ -11,7 +11,7 @@ use crate::git::store::Store;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::hints;
 
-use super::{Error, Finding, Patient, restrict};
+use super::{Error, Finding, Patient, remotes, restrict};
 
 /// The first git that merges trees without a work tree.
 const OLDEST_GIT: (u32, u32) = (2, 38);
@@ -35,7 +35,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     findings.extend(shallow(store)?);
     findings.extend(unchecked_fetches(store)?);
     findings.extend(transcripts(store)?);
-    findings.extend(mirrors(store)?);
+    findings.extend(remotes::examine(store)?);
     Ok(findings)
 }
 
@@ -182,26 +182,6 @@ fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
     }
     let message = "git does not check the objects that it fetches; `verify` does, for runs alone";
     Ok(Some(Finding::note("fsck-objects", message).hint(hints::fsck_objects())))
-}
-
-/// Finds remotes to which a plain `git push` deletes every ref that is not here, what others handed over among them.
-fn mirrors(store: &Store) -> Result<Vec<Finding>, Error> {
-    let call = store.git().args(["config", "--type=bool", "-z", "--get-regexp", r"^remote\..*\.mirror$"]);
-    let listed = match call.run() {
-        Ok(listed) => String::from_utf8_lossy(&listed).into_owned(),
-        Err(program::Error::Failed { .. }) => return Ok(Vec::new()),
-        Err(other) => return Err(other.into()),
-    };
-    let settings = listed.split('\0').filter_map(|setting| setting.split_once('\n'));
-    let mirrors = settings.filter(|(_, value)| *value == "true");
-    let findings = mirrors.filter_map(|(key, _)| {
-        let remote = key.strip_prefix("remote.")?.strip_suffix(".mirror")?;
-        let message = format!(
-            "`{key}`: a plain `git push` to {remote:?} deletes the runs, threads and logs there that are not here, whoever handed them over"
-        );
-        Some(Finding::problem("mirror", message).hint(hints::no_mirror(remote)))
-    });
-    Ok(findings.collect())
 }
 
 fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
