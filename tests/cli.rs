@@ -6,6 +6,8 @@ mod completing;
 mod day;
 mod everyday;
 mod example;
+#[cfg(target_os = "linux")]
+mod paging;
 mod printing;
 mod refusals;
 

@@ -66,6 +66,8 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             "worker/supervisor/confined.rs",
             "worker/supervisor/serving.rs",
             "engine/secrets.rs",
+            // The pager of whoever sits at the terminal.
+            "cli/pager.rs",
             "git/program.rs",
             // As the person runs it, hooks and all.
             "git/hook.rs",

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git_handoff::clock::Clock;
+use git_handoff::config::Paging;
 use git_handoff::model::entry::Product;
 use git_handoff::repository::{Environment, Repository, read_up_to};
 
 use super::failure::Failure;
 use super::output::Output;
+use super::pager::Pager;
 
 /// Fixes the clock for tests; entries made under it say so.
 const CLOCK: &str = "HANDOFF_CLOCK";
@@ -57,6 +59,33 @@ fn this_program() -> Option<PathBuf> {
     // On Linux this is what runs now, also when its file was replaced or removed meanwhile.
     let running = Path::new("/proc/self/exe");
     if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
+}
+
+/// Returns the pager that git would begin for an answer on a terminal; none where it began one already, or is told of none.
+pub(super) fn pager(repository: &Repository, output: &Output) -> Result<Option<Pager>, Failure> {
+    if !output.is_terminal() || paged_by_git() {
+        return Ok(None);
+    }
+    let command = match &repository.config.paging {
+        Paging::Off => return Ok(None),
+        Paging::Through(command) if std::env::var_os("GIT_PAGER").is_none() => command.clone(),
+        _ => repository.store.git().args(["var", "GIT_PAGER"]).line()?,
+    };
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    Ok(Some(command)
+        .filter(|command| !matches!(command.as_str(), "" | "cat"))
+        .map(|command| Pager::new(command, is_set)))
+}
+
+/// Returns whether what is printed reaches a pager of git's that takes colour.
+pub(super) fn colors_reach_a_pager() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
+    paged_by_git() && !is_dumb && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Returns whether git began a pager, and standard output goes there.
+fn paged_by_git() -> bool {
+    std::env::var("GIT_PAGER_IN_USE").is_ok_and(|value| value == "true" || value == "1")
 }
 
 /// Returns whether the command line asks for JSON, for one that cannot be parsed.

@@ -1,5 +1,7 @@
 //! How whoever sits at the terminal, or the system, interrupts a run.
 
+use std::sync::Once;
+
 use tokio::sync::watch::{Receiver, channel};
 
 use super::output::leave;
@@ -19,7 +21,8 @@ pub(super) fn watch() -> Receiver<bool> {
 
 /// Has the program end at the first of them as it would without, but for the temporary folders, which go with it.
 pub(super) fn tidy() {
-    listen(|signal| leave(signal));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| listen(|signal| leave(signal)));
 }
 
 /// Has a thread of its own do something at the first signal, whose number it is told.

@@ -20,6 +20,13 @@ pub(crate) struct Arguments {
     follow: bool,
 }
 
+impl Arguments {
+    /// Returns whether all that it prints is there at once.
+    pub(crate) fn is_read_in_pages(&self) -> bool {
+        !self.follow
+    }
+}
+
 /// Prints one line an entry.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;

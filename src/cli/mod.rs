@@ -7,6 +7,7 @@ mod gate;
 mod groups;
 mod interrupt;
 mod output;
+mod pager;
 mod progress;
 mod table;
 
@@ -147,6 +148,24 @@ impl Command {
         matches!(self, Self::Run(_) | Self::Submit(_))
     }
 
+    /// Returns whether its answer may be longer than a screen, is there at once, and is no bytes that somebody asked for as they are.
+    fn is_read_in_pages(&self) -> bool {
+        match self {
+            Self::Runs(_)
+            | Self::Status(_)
+            | Self::Show(_)
+            | Self::Verify(_)
+            | Self::Whence(_)
+            | Self::Lineage(_)
+            | Self::Waiting(_) => true,
+            Self::Log(arguments) => arguments.is_read_in_pages(),
+            Self::Doc(arguments) => arguments.is_read_in_pages(),
+            Self::Thread(arguments) => arguments.is_read_in_pages(),
+            Self::Pipeline(arguments) => arguments.is_read_in_pages(),
+            _ => false,
+        }
+    }
+
     /// Returns whether it can be used where there is no repository.
     fn works_anywhere(&self) -> bool {
         match self {
@@ -222,7 +241,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             None => {
                 let repository = context::open(environment, false)?;
-                output.color_as(repository.config.colors.when());
+                output.color_as(repository.config.colors, context::colors_reach_a_pager);
                 overview::run(&repository, &mut output)
             }
             Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
@@ -239,17 +258,25 @@ pub(crate) fn main() -> ExitCode {
                     temporary::before_the_first(interrupt::tidy);
                 }
                 let repository = context::open(environment, command.works_anywhere())?;
-                output.color_as(repository.config.colors.when());
+                output.color_as(repository.config.colors, context::colors_reach_a_pager);
+                if !output.json
+                    && command.is_read_in_pages()
+                    && let Some(pager) = context::pager(&repository, &output)?
+                {
+                    output.page(pager, repository.config.colors);
+                }
                 repository.config.warnings.iter().for_each(|warning| output.warn(warning));
                 dispatch(command, &repository, &mut output)
             }
         }
     }));
-    match result {
+    let code = match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
         Ok(Err(failure)) => output.fail(&failure),
         Err(_) => output.fail(&Failure::bug()),
-    }
+    };
+    output.end();
+    code
 }
 
 fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {

@@ -4,21 +4,23 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use git_handoff::config::When;
+use git_handoff::config::{Colors, When};
 use git_handoff::git::temporary;
 use git_handoff::model::credential;
-use git_handoff::model::hints::Hint;
+use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::{self, Color, Painted};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::failure::Failure;
+use super::pager::{self, Pager};
 
 /// The exit status of a program that writes into a closed pipe, as shells show it.
 const BROKEN_PIPE: i32 = 141;
 
-/// Ends the program as a signal would, but for the temporary folders, which go with it.
+/// Ends the program as a signal would, but for the temporary folders, which go with it, and not before a pager gave the terminal back.
 pub(super) fn leave(signal: i32) -> ! {
+    pager::wait();
     temporary::remove_all();
     std::process::exit(128 + signal);
 }
@@ -30,6 +32,7 @@ pub(crate) struct Output {
     /// Whether stdout takes colour.
     pub(crate) color: bool,
     stderr_color: bool,
+    pager: Option<Pager>,
 }
 
 impl Output {
@@ -40,17 +43,36 @@ impl Output {
             json,
             color: wanted && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
+            pager: None,
         }
     }
 
-    /// Takes colour as git is told to; where that is `auto`, as the streams and `NO_COLOR` say.
-    pub(crate) fn color_as(&mut self, when: When) {
-        let forced = match when {
+    /// Takes colour as git is told to; where that is `auto`, as the streams and `NO_COLOR` say. A pager that git began stands for a
+    /// terminal if that `takes` colour.
+    pub(crate) fn color_as(&mut self, colors: Colors, takes: impl FnOnce() -> bool) {
+        let forced = match colors.when() {
             When::Always => true,
             When::Never => false,
-            When::Auto => return,
+            When::Auto => {
+                self.color |= colors.in_pager() && !self.is_terminal() && takes();
+                return;
+            }
         };
         (self.color, self.stderr_color) = (forced, forced);
+    }
+
+    /// Has the answer go through a pager.
+    pub(super) fn page(&mut self, pager: Pager, colors: Colors) {
+        self.color &= colors.in_pager() || colors.when() == When::Always;
+        self.pager = Some(pager);
+    }
+
+    /// Waits until whoever reads the answer has seen enough of it.
+    pub(crate) fn end(&mut self) {
+        if let Some(command) = self.pager.take().and_then(Pager::end) {
+            self.warn(&format!("the pager {command:?} is no command that can be run, and the answer was lost with it"));
+            self.hint(&hints::no_pager());
+        }
     }
 
     /// Prints a line: words of anybody's, of which nothing steers a terminal, or such as were painted here.
@@ -93,8 +115,17 @@ impl Output {
 
     /// Prints bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        let result = io::stdout().lock().write_all(bytes);
-        self.settle(result);
+        let result = match &mut self.pager {
+            Some(pager) => pager.write(bytes),
+            None => io::stdout().lock().write_all(bytes),
+        };
+        match (result, self.pager.take_if(|pager| !pager.is_running())) {
+            (Err(error), Some(_)) => {
+                self.warn(&format!("the pager could not be started, and the answer comes without: {error}"));
+                self.bytes(bytes);
+            }
+            (result, _) => self.settle(result),
+        }
     }
 
     /// Makes sure that everything printed has left.
@@ -181,10 +212,14 @@ impl Output {
         self.write(said.as_str());
     }
 
-    #[expect(clippy::unused_self, reason = "nobody prints without holding the output")]
     fn write(&mut self, text: &str) {
-        // Nobody may be listening on stderr; that is no reason to stop.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let pager = self.pager.as_mut().filter(|pager| pager.is_running() && io::stderr().is_terminal());
+        // Nobody may be listening; that is no reason to stop.
+        let _ = match pager {
+            // What would be written across its screen stands where it belongs, as git has it.
+            Some(pager) => pager.write(text.as_bytes()),
+            None => io::stderr().lock().write_all(text.as_bytes()),
+        };
     }
 
     /// Ends the program where its reader has gone away; a full disk behind stdout is an error.

@@ -9,6 +9,7 @@ mod entry;
 mod kind;
 mod listed;
 mod origin;
+mod pager;
 mod registration;
 mod secret_env;
 mod table;
@@ -30,6 +31,7 @@ use entry::{Given, Key};
 use listed::{Setting, parse_list};
 use origin::WorkTrees;
 pub use origin::{is_in_work_tree, work_trees};
+pub use pager::Paging;
 pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
@@ -167,6 +169,8 @@ pub struct Config {
     pub maintenance: bool,
     /// Whether answers and messages are to be in colour.
     pub colors: Colors,
+    /// Whether long answers go through a pager.
+    pub paging: Paging,
     /// `user.name` and `user.email`, if both are set.
     pub user: Option<(String, String)>,
     /// `user.name`
@@ -219,6 +223,7 @@ impl Default for Config {
             outputs: "outputs".into(),
             maintenance: true,
             colors: Colors::default(),
+            paging: Paging::default(),
             user: None,
             user_name: None,
             reaching: Vec::new(),
@@ -259,7 +264,8 @@ impl Config {
                 }
             }
             match setting.key.as_str() {
-                "color.ui" | "color.handoff" => config.colors.take(&setting.key, &setting.value),
+                "color.ui" | "color.handoff" | "color.pager" => config.colors.take(&setting.key, &setting.value),
+                "pager.handoff" => config.paging = Paging::parse(&setting.value),
                 "user.name" => user.0 = Some(setting.value),
                 "user.email" => user.1 = Some(setting.value),
                 "gpg.format" => gpg_format = setting.value,

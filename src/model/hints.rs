@@ -290,6 +290,8 @@ hints! {
     workspace_root() => "git config --global handoff.workspace.root /var/tmp/git-handoff";
     /// Worktrees are made where git would track them.
     unset_workspace_root() => "git config --unset handoff.workspace.root";
+    /// Answers go through a pager that is none.
+    no_pager() => "git --no-pager handoff   # or name another: git config core.pager less";
     /// The base tree tracks a folder that every attempt needs.
     workspace_folder(key) => "git config handoff.workspace.{key} <another folder>";
     /// A setting names a file that cannot be read.

@@ -31,6 +31,13 @@ enum Command {
     Diff(diff::Arguments),
 }
 
+impl Arguments {
+    /// Returns whether what it prints may be longer than a screen.
+    pub(crate) fn is_read_in_pages(&self) -> bool {
+        matches!(self.command, Command::List(_) | Command::Log(_) | Command::Diff(_))
+    }
+}
+
 /// Puts, or looks.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {

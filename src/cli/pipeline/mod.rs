@@ -36,6 +36,11 @@ impl Arguments {
     pub(crate) fn works_anywhere(&self) -> bool {
         matches!(self.command, Command::Validate(_))
     }
+
+    /// Returns whether what it prints may be longer than a screen.
+    pub(crate) fn is_read_in_pages(&self) -> bool {
+        matches!(self.command, Command::List(_) | Command::Show(_))
+    }
 }
 
 /// Registers, or looks.

@@ -30,6 +30,13 @@ enum Command {
     Verify(verify::Arguments),
 }
 
+impl Arguments {
+    /// Returns whether what it prints may be longer than a screen, and is no state as it is.
+    pub(crate) fn is_read_in_pages(&self) -> bool {
+        !matches!(self.command, Command::Cat(_))
+    }
+}
+
 /// Looks.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {

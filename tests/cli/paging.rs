@@ -1,0 +1,163 @@
+//! Long answers on a terminal go through a pager, as git decides it; `script` is the terminal.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::common::{Environment, finished};
+
+/// A pager that marks each line.
+const MARKS: &str = "sed 's/^/> /'";
+
+/// Runs a line of shell on a terminal; returns what the terminal showed, and the exit code.
+fn on_terminal(env: &Environment, line: &str, variables: &[(&str, &str)]) -> (String, i32) {
+    let mut command: Command = env.command("script", "repo");
+    command.env("TERM", "xterm").envs(variables.iter().copied());
+    let output = command.args(["--quiet", "--return", "--command", line, "/dev/null"]).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap().replace('\r', "");
+    (shown, output.status.code().unwrap())
+}
+
+/// Returns whether every line, of which there are some, went through [`MARKS`].
+fn is_marked(shown: &str) -> bool {
+    !shown.is_empty() && shown.lines().all(|line| line.starts_with("> "))
+}
+
+#[test]
+fn long_answers_are_paged_and_others_are_not() {
+    let env = finished();
+    env.write("state", "gathered\n");
+    env.handoff(["checkpoint", "research", "--state", "../state"]).success();
+    let paged = ["runs", "status R", "log R", "show R", "show R/make", "verify R", "lineage R/make", "whence HEAD"];
+    let threads = ["thread list", "thread show research", "thread log research", "thread verify research"];
+    for line in paged.into_iter().chain(threads) {
+        let line = format!("git-handoff {}", line.replace('R', "handoff-dag-1").replace("make", "edit-a"));
+        let plain = env.shell("repo", &line);
+        let (shown, code) = on_terminal(&env, &line, &[("PAGER", MARKS)]);
+        assert!(is_marked(&shown), "{line}: {shown}");
+        assert_eq!(Some(code), plain.status, "{line}");
+        // The same in a pipe, and with nothing to mark where git is told of no pager.
+        assert!(!plain.stdout.contains("> "), "{plain}");
+        assert!(!on_terminal(&env, &line, &[("PAGER", "cat")]).0.contains("> "));
+    }
+    for line in
+        ["verify handoff-dag-1 --json", "log -f handoff-dag-1", "watch handoff-dag-1", "thread cat research", "key"]
+    {
+        let (shown, code) = on_terminal(&env, &format!("git-handoff {line}"), &[("PAGER", MARKS)]);
+        assert!(code == 0 && !shown.is_empty() && !shown.contains("> "), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn which_pager_it_is_git_says() {
+    let env = finished();
+    let by = |name: &str| format!("sed 's/^/{name}> /'");
+    let shown = |line: &str, variables: &[(&str, &str)]| {
+        let (shown, code) = on_terminal(&env, line, variables);
+        assert_eq!(code, 0, "{line}: {shown}");
+        shown.split_once("> ").map_or_else(|| "none".to_owned(), |(name, _)| name.to_owned())
+    };
+    let (pager, git_pager) = (by("PAGER"), by("GIT_PAGER"));
+    let both = [("PAGER", pager.as_str()), ("GIT_PAGER", git_pager.as_str())];
+    let one = &both[..1];
+    for program in ["git handoff", "git-handoff"] {
+        let line = format!("{program} runs");
+        assert_eq!(shown(&line, one), "PAGER");
+        assert_eq!(shown(&line, &both), "GIT_PAGER");
+        assert_eq!(shown(&line, &[("PAGER", "")]), "none");
+        // Whoever is in a pager already gets no second one.
+        assert_eq!(shown(&line, &[both[0], ("GIT_PAGER_IN_USE", "true")]), "none");
+        env.git(["config", "core.pager", &by("core")]).success();
+        assert_eq!(shown(&line, one), "core");
+        for (value, wanted) in [("true", "core"), ("false", "none"), (by("own").as_str(), "own")] {
+            env.git(["config", "pager.handoff", value]).success();
+            assert_eq!(shown(&line, one), wanted, "{line} {value}");
+        }
+        env.git(["config", "--unset", "pager.handoff"]).success();
+        env.git(["config", "core.pager", "cat"]).success();
+        assert_eq!(shown(&line, one), "none");
+        env.git(["config", "--unset", "core.pager"]).success();
+    }
+    assert_eq!(shown("git --no-pager handoff runs", one), "none");
+    // Here git begins the pager itself.
+    assert_eq!(shown("git --paginate handoff key", one), "PAGER");
+    assert_eq!(on_terminal(&env, "git --paginate handoff runs", one).0.matches("PAGER> ").count(), 1);
+}
+
+#[test]
+fn a_pager_gets_what_git_gives_it_and_colour_as_git_is_told() {
+    let env = finished();
+    let said = |variables: &[(&str, &str)]| on_terminal(&env, "git-handoff runs", variables).0;
+    let echo = "sh -c 'cat >/dev/null; echo $LESS $LV'";
+    assert_eq!(said(&[("PAGER", echo)]), "FRX -c\n");
+    assert_eq!(said(&[("PAGER", echo), ("LESS", "R"), ("LV", "")]), "R\n");
+    let colours = |line: &str, more: &str| {
+        let line = format!("env -u NO_COLOR {more} {line}");
+        on_terminal(&env, &line, &[("PAGER", MARKS)]).0.contains("\u{1b}[32m")
+    };
+    for line in ["git-handoff verify handoff-dag-1", "git --paginate handoff verify handoff-dag-1"] {
+        assert!(colours(line, "") && !colours(line, "NO_COLOR=1") && !colours(line, "TERM=dumb"), "{line}");
+        env.git(["config", "color.pager", "false"]).success();
+        assert!(!colours(line, ""), "{line}");
+        env.git(["config", "color.handoff", "always"]).success();
+        assert!(colours(line, ""), "{line}");
+        env.git(["config", "--unset", "color.handoff"]).success();
+        env.git(["config", "--unset", "color.pager"]).success();
+    }
+}
+
+#[test]
+fn what_the_pager_does_is_no_matter_of_the_exit_code() {
+    let env = finished();
+    env.git(["update-ref", "refs/handoff/logs/none", "HEAD"]).success();
+    let exact = env.handoff(["verify", "handoff-dag-1", "none"]).status.unwrap();
+    assert_ne!(exact, 0, "something is to be told by it");
+    for pager in ["head -c 1", "exec <&-; exit 3", "sh -c 'kill -9 $$'", MARKS] {
+        let (shown, code) = on_terminal(&env, "git-handoff verify handoff-dag-1 none", &[("PAGER", pager)]);
+        assert_eq!(code, exact, "{pager}: {shown}");
+        assert!(!shown.contains("Broken pipe") && !shown.contains("could not be written"), "{pager}: {shown}");
+        assert_eq!(on_terminal(&env, "git-handoff verify handoff-dag-1", &[("PAGER", pager)]).1, 0, "{pager}");
+    }
+}
+
+#[test]
+fn messages_stand_where_the_answer_does() {
+    let env = Environment::example("handoff-dag");
+    env.write("state", "gathered\n");
+    for thread in ["research", "writing"] {
+        env.handoff(["checkpoint", thread, "--state", "../state"]).success();
+    }
+    env.git(["update-ref", "-d", "refs/handoff/threads/writing"]).success();
+    let (shown, code) = on_terminal(&env, "git-handoff thread verify --all", &[("PAGER", MARKS)]);
+    assert!(code == 3 && is_marked(&shown) && shown.contains("> error: "), "{shown}");
+    let (shown, _) = on_terminal(&env, "git-handoff thread verify --all 2>said; cat said", &[("PAGER", MARKS)]);
+    assert!(shown.contains("\nerror: "), "what goes elsewhere stays there: {shown}");
+    // What failed before there was an answer begins no pager.
+    let (shown, code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);
+    assert!(code == 1 && shown.starts_with("error:"), "{shown}");
+}
+
+#[test]
+fn a_pager_that_is_none_is_told_of() {
+    let env = finished();
+    let (shown, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager")]);
+    assert!(
+        code == 0 && shown.contains("the pager could not be started") && shown.contains("handoff-dag-1"),
+        "{shown}"
+    );
+    let (shown, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager --quiet")]);
+    assert!(code == 0 && shown.contains("the answer was lost with it"), "{shown}");
+    assert!(shown.contains("hint: git --no-pager handoff   #"), "{shown}");
+}
+
+#[test]
+fn whoever_interrupts_gets_the_terminal_back_from_the_pager() {
+    let env = finished();
+    let pager = "trap '' INT; cat >/dev/null; kill -INT $PPID; sleep 1; echo the pager ended";
+    let began = Instant::now();
+    let (shown, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", pager)]);
+    assert_eq!(shown, "the pager ended\n");
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert!(matches!(code, 0 | 130), "{code}");
+}
