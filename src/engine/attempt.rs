@@ -236,8 +236,12 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
-    let workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
+    let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
         .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
+    // Who is confined by nothing can do all that we can, with its files as with ours.
+    if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
+        workspace.distrust_times();
+    }
     let fill = || {
         inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)

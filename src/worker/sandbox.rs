@@ -205,6 +205,11 @@ impl Confinement {
         self.home == Home::Private
     }
 
+    /// Returns whether the worker is kept from calls that change a file and none of its times.
+    pub fn keeps_times(&self) -> bool {
+        self.layers.seccomp
+    }
+
     /// Returns what lies at the same place below a home directory of the worker's own, and where it really is.
     pub fn at_home(&self) -> &[(PathBuf, PathBuf)] {
         &self.reach.at_home
