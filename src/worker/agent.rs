@@ -22,7 +22,7 @@ use tokio::time::{sleep_until, timeout_at};
 use handle::{Handle, feed};
 use pipes::Pipes;
 
-use super::sandbox::{Confinement, Own, Told};
+use super::sandbox::{Confinement, Own, Starting, Told};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
 use super::transcript::{self, TranscriptWriter};
@@ -225,7 +225,9 @@ impl Invocation {
             by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable }, self.limits.memory)
         });
         let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();
-        let told = Told { layers, limits: self.limits, folders };
+        let starting =
+            Starting { env: self.env.clone(), folder: self.cwd.clone().into_os_string(), limits: self.limits };
+        let told = Told { layers, starting, folders };
         serde_json::to_vec(&told).expect("paths and words serialise")
     }
 }
@@ -248,19 +250,15 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
         (None, Stdin::Bytes(_)) => Stdio::piped(),
         (None, Stdin::Null) => Stdio::null(),
     };
-    command
-        .args(args)
-        .current_dir(&invocation.cwd)
-        .env_clear()
-        .envs(&invocation.env)
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(args).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A supervisor that loses us ends what it holds before it goes, so nothing may end it.
     let held = matches!(handle, Handle::Supervisor(_));
     if held {
+        // By this alone survivors are recognised; the rest is the command's, which the supervisor is told.
+        command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE));
         apart(&mut command);
     } else {
+        command.current_dir(&invocation.cwd).envs(&invocation.env);
         alone(&mut command);
     }
     let mut command = Command::from(command);

@@ -105,10 +105,24 @@ pub struct Own<'a> {
 pub(in crate::worker) struct Told {
     /// What confines it; none where nothing does.
     pub(in crate::worker) layers: Option<Outer>,
-    /// How much it may use.
-    pub(in crate::worker) limits: Limits,
+    /// What it is started with.
+    pub(in crate::worker) starting: Starting,
     /// The folders whose size is looked at.
     pub(in crate::worker) folders: Vec<OsString>,
+}
+
+/// The environment, the working directory and the limits of a command alone.
+///
+/// What stands between the driver and the command has other rights than it, and runs no library that a variable of the command's or
+/// a file of its folder names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Starting {
+    /// The whole environment.
+    pub(in crate::worker) env: BTreeMap<String, OsString>,
+    /// The working directory.
+    pub(in crate::worker) folder: OsString,
+    /// How much it may use.
+    pub(in crate::worker) limits: Limits,
 }
 
 /// The outer layer, and what is told to who applies the inner ones.
@@ -235,7 +249,6 @@ impl Confinement {
                 network: self.network,
                 shared: memory.filter(|_| self.bounds_shared),
                 landlock: landlock.is_some(),
-                cwd: own.tree,
             };
             let mut words = vec![bwrap.clone().into_os_string()];
             words.extend(mounts::arguments(&mounts));

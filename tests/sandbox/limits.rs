@@ -140,6 +140,22 @@ fn shared_memory_is_bounded_for_another_user() {
 }
 
 #[test]
+fn what_the_kernel_bounds_it_bounds_for_the_command_alone() {
+    for layers in [Layers::None, Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.config("handoff.subagent.small.command", "wc -c >outputs/read");
+        scene.ground.config("handoff.subagent.small.maxFileSize", "100k");
+        scene.ground.config("handoff.subagent.small.maxOpenFiles", "20");
+        let inputs = json!({ "subagent": "small", "text": "x".repeat(300_000) });
+        scene
+            .drive("small", &[json!({ "id": "a", "executor": "dispatch", "inputs": inputs, "maxAttempts": 1 })])
+            .ends(0);
+        let read: usize = scene.handoff(&["cat", "small/a:outputs/read"]).stdout.trim().parse().unwrap();
+        assert!(read > 300_000, "{layers:?}: {read}");
+    }
+}
+
+#[test]
 fn a_process_whose_first_thread_ended_is_none_that_is_gone() {
     let scene = Scene::new(Layers::None);
     let (beats, program) = (scene.ground.path("beats"), scene.ground.path("beat.py"));

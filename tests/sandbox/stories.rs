@@ -1,5 +1,6 @@
 //! Attacks that take more than one line of shell: what one worker leaves for the next, and what it does by its own settings.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -19,6 +20,11 @@ pub(super) struct Story {
 /// Each of them works where nothing confines the worker, and no more where anything does.
 pub(super) const STORIES: &[Story] = &[
     Story { name: "empty-check", what: "empty a check so that no time of it changes, on ext4", works: empty_check },
+    Story {
+        name: "library",
+        what: "have what supervises it run a library or write a file, by a variable",
+        works: library,
+    },
 ];
 
 #[test]
@@ -90,4 +96,22 @@ fn empty_check(scene: &Scene) -> Option<bool> {
         !said.contains("the check says no")
     };
     Some(passes("own") || passes("next"))
+}
+
+fn library(scene: &Scene) -> Option<bool> {
+    let outside = scene.ground.path("beside/linked");
+    // Whoever is linked with these says so in a file; of a library it would run the code.
+    for (name, file) in [("above", outside.to_str().unwrap()), ("within", "linked")] {
+        let key = format!("handoff.subagent.{name}.env");
+        scene.ground.env.git(["config", "--add", &key, "LD_DEBUG=files"]).success();
+        scene.ground.env.git(["config", "--add", &key, &format!("LD_DEBUG_OUTPUT={file}")]).success();
+        let command = "cat linked.* | grep -q 'needed by .*git-handoff' && echo ours; true";
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+    }
+    scene.drive("linked", &[dispatch("above", &[]), dispatch("within", &[])]).ends(0);
+    let said = scene.handoff(&["cat", "linked/within:transcript"]).stdout;
+    assert!(!said.contains("ours"), "{said}");
+    let is_linked = |name: &str| name.starts_with("linked");
+    let mut entries = fs::read_dir(scene.ground.path("beside")).unwrap().flatten();
+    Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
 }

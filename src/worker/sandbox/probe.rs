@@ -65,7 +65,6 @@ impl Sandbox {
                 network: Network::Loopback,
                 shared,
                 landlock: self.layers.landlock.is_some(),
-                cwd: Path::new("/"),
             };
             output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]))
         };

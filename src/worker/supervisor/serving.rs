@@ -58,14 +58,14 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let told: Told = serde_json::from_slice(&bytes(&mut driver)?)?;
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let watch = Watch::new(told.limits, told.folders)?;
-    let report = match &told.layers {
+    let Told { layers, starting, folders } = told;
+    let watch = Watch::new(starting.limits, folders);
+    let report = match &layers {
         None => {
-            let mut command = Command::new(program);
-            command.args(arguments).stdin(stdin);
+            let command = starting.command(&program, arguments, stdin);
             run(|| start(command), (&driver, watch), group)?
         }
-        Some(layers) => confined::run(layers, stdin, (program, arguments), (&driver, watch))?,
+        Some(layers) => confined::run((layers, &starting), stdin, (program, arguments), (&driver, watch))?,
     };
     // A driver that is gone wants no report.
     let _ = driver.write_all(report.write().as_bytes());
