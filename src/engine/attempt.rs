@@ -7,7 +7,6 @@ mod step;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +24,7 @@ use crate::model::plan::{Declared, ProductKey};
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
+use crate::worker::attendant::Attendant;
 use crate::worker::capture::Captured;
 use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
@@ -66,7 +66,7 @@ pub(super) struct Job {
     /// Whether the worktree of a failed attempt stays.
     pub(super) keep: bool,
     /// The program that supervises its commands.
-    pub(super) supervisor: Option<PathBuf>,
+    pub(super) supervisor: Option<Attendant>,
     /// How much they may use.
     pub(super) limits: Limits,
     /// What confines them.

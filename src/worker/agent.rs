@@ -22,6 +22,7 @@ use tokio::time::{sleep_until, timeout_at};
 use handle::{Handle, feed};
 use pipes::Pipes;
 
+use super::attendant;
 use super::sandbox::{Confinement, Own, Starting, Told};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
@@ -255,7 +256,7 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
     let held = matches!(handle, Handle::Supervisor(_));
     if held {
         // By this alone survivors are recognised; the rest is the command's, which the supervisor is told.
-        command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE));
+        command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE)).arg0(attendant::NAME);
         apart(&mut command);
     } else {
         command.current_dir(&invocation.cwd).envs(&invocation.env);

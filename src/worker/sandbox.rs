@@ -17,6 +17,7 @@ pub mod confine;
 mod files;
 mod map;
 mod mounts;
+mod outside;
 mod places;
 pub mod probe;
 mod reach;

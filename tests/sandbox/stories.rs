@@ -1,7 +1,8 @@
 //! Attacks that take more than one line of shell: what one worker leaves for the next, and what it does by its own settings.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -24,6 +25,11 @@ pub(super) const STORIES: &[Story] = &[
         name: "library",
         what: "have what supervises it run a library or write a file, by a variable",
         works: library,
+    },
+    Story {
+        name: "plant-program",
+        what: "put another program in the place of one in `PATH`, or of this one",
+        works: plant,
     },
 ];
 
@@ -114,4 +120,38 @@ fn library(scene: &Scene) -> Option<bool> {
     let is_linked = |name: &str| name.starts_with("linked");
     let mut entries = fs::read_dir(scene.ground.path("beside")).unwrap().flatten();
     Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
+}
+
+fn plant(scene: &Scene) -> Option<bool> {
+    let (home, bin) = (scene.ground.path("home"), scene.ground.path("bin"));
+    for folder in ["own/bin", "far/bin"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    scene.ground.env.write("home/opt/tool", "#!/bin/sh\n");
+    symlink(home.join("opt/tool"), home.join("own/bin/tool")).unwrap();
+    symlink(home.join("far/bin"), home.join("near")).unwrap();
+    // A folder of `PATH`, one that is not there yet, one that a link leads to and that link, what a link in one leads to, and ours.
+    let places = ["own/bin/git", "later/bin/git", "far/bin/git", "near/git", "opt/tool"].map(|place| home.join(place));
+    let places = [&places[..], &[bin.join("git-handoff-attempt"), bin.join("git")]].concat();
+    let plant = |place: &PathBuf| {
+        let (place, folder) = (place.display(), place.parent().unwrap().display());
+        format!(
+            "cp $TMPDIR/x {place}; cp $TMPDIR/x {place}.new; mv {place}.new {place}; \
+             mv {folder} {folder}.away; mkdir -p {folder}; cp $TMPDIR/x {place}"
+        )
+    };
+    let command = format!("echo evil >$TMPDIR/x; {}; true", places.iter().map(plant).collect::<Vec<_>>().join("; "));
+    for (name, key, value) in [("home", "home", "real"), ("given", "writable", "~"), ("ours", "writable", "../bin")] {
+        scene.ground.config(&format!("handoff.subagent.{name}.{key}"), value);
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), &command);
+    }
+    let plan = scene
+        .ground
+        .plan("plants", &[dispatch("home", &[]), dispatch("given", &["home"]), dispatch("ours", &["given"])]);
+    let path = ["own/bin", "later/bin", "near"].map(|folder| home.join(folder).to_str().unwrap().to_owned());
+    let path = format!("{}:{}", path.join(":"), scene.path());
+    let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
+    assert_eq!(output.status, Some(0), "{output}");
+    let is_evil = |place: &PathBuf| fs::read(place).is_ok_and(|bytes| bytes == b"evil\n");
+    Some(places.iter().any(is_evil))
 }

@@ -10,6 +10,7 @@ use super::{Job, Verdict};
 use crate::model::causes::in_words;
 use crate::model::entry::Exit;
 use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
+use crate::worker::attendant::Attendant;
 use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::Workspace;
@@ -52,7 +53,7 @@ pub(super) async fn step(
         env,
         stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
-        supervisor: job.supervisor.clone(),
+        supervisor: job.supervisor.as_ref().map(Attendant::start),
         folders: [workspace.tree()].into_iter().chain(writable.iter().cloned()).collect(),
         confinement: job.confinement.as_ref().map(confined),
         limits: job.limits,

@@ -1,10 +1,11 @@
 //! The supervisor's own life.
 
-use std::ffi::OsString;
-use std::fs::File;
+use std::ffi::{CString, OsString};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -49,6 +50,7 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     // Nobody but root reads or traces us, and so nobody else speaks for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    take_name()?;
     // The driver saw to it; below one that is in its session, its group could be joined.
     if rustix::process::getsid(None)? != rustix::process::getpid() {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -70,6 +72,14 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     // A driver that is gone wants no report.
     let _ = driver.write_all(report.write().as_bytes());
     Ok(())
+}
+
+/// Has the kernel call this process by its program: it was started by a handle, which has no name.
+fn take_name() -> io::Result<()> {
+    let program = fs::read_link("/proc/self/exe")?;
+    let name =
+        program.file_name().and_then(|name| CString::new(name.as_bytes()).ok()).ok_or(io::ErrorKind::NotFound)?;
+    Ok(rustix::thread::set_name(&name)?)
 }
 
 /// Starts a command; what it is given is its own from here on.
