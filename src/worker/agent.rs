@@ -106,6 +106,8 @@ pub enum Cause {
     Cancelled,
     /// It used more than it may.
     Exceeded(Exceeded),
+    /// By itself, and something that it started could not be ended.
+    Left,
 }
 
 /// Runs a command in a process group of its own and returns when it and everything it started are gone.
@@ -142,7 +144,10 @@ pub async fn run(
             return Err(not_started(invocation, io::Error::from_raw_os_error(number)));
         }
         (_, Some(Report::Ended(exit))) => Some(exit),
-        (_, Some(Report::Left(exit))) => exit,
+        (_, Some(Report::Left(exit))) => {
+            cause = if cause == Cause::Exited { Cause::Left } else { cause };
+            exit
+        }
         (_, Some(Report::Exceeded(exceeded))) => {
             cause = if cause == Cause::Exited { Cause::Exceeded(exceeded) } else { cause };
             None

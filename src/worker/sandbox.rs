@@ -14,6 +14,8 @@ mod calls;
 #[cfg(target_os = "linux")]
 pub mod confine;
 #[cfg(target_os = "linux")]
+pub(in crate::worker) mod domain;
+#[cfg(target_os = "linux")]
 mod files;
 mod map;
 mod mounts;
@@ -142,6 +144,13 @@ pub(in crate::worker) struct Inner {
     given: Vec<(OsString, Access)>,
     seccomp: bool,
     network: Network,
+}
+
+impl Inner {
+    /// Returns whether Landlock is one of the layers.
+    pub(in crate::worker) fn is_by_landlock(&self) -> bool {
+        self.landlock.is_some()
+    }
 }
 
 impl Sandbox {

@@ -72,6 +72,7 @@ pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u6
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),
         (Cause::Exceeded(exceeded), _) => Err(Verdict::failed(format!("{step}{exceeded}"))),
+        (Cause::Left, _) => Err(Verdict::failed(format!("{step}left processes that could not be ended"))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
             Err(Verdict::failed(format!("{step}exited with {code}")))

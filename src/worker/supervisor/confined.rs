@@ -18,6 +18,7 @@ use crate::model::causes::in_words;
 use crate::model::entry::Exit;
 use crate::worker::agent;
 use crate::worker::sandbox::confine::{ARGUMENT, FAILED, Prepared, READY};
+use crate::worker::sandbox::domain::Domain;
 use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting};
 use crate::worker::survivors;
 
@@ -64,7 +65,8 @@ fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -
             if why.is_empty() { report } else { Report::Unconfined(why) }
         })
     };
-    serving::run(start, driver, serving::group)
+    let domain = inner.is_by_landlock().then(Domain::enter).flatten();
+    serving::run(start, driver, domain, serving::group)
 }
 
 /// Runs a command below bubblewrap, with a process of ours between the two.
@@ -85,7 +87,7 @@ fn below(
     let telling = ours.try_clone()?;
     // Apart, so that the driver is listened to meanwhile; it ends when nobody listens any more.
     let teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin))?;
-    let report = serving::run(|| serving::start(command), driver, ask_inside)?;
+    let report = serving::run(|| serving::start(command), driver, None, ask_inside)?;
     // Whoever held the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
     let _ = teller.join();
