@@ -61,10 +61,9 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &[
             "worker/agent.rs",
             "worker/attendant.rs",
-            "worker/sandbox/confine.rs",
             "worker/sandbox/probe.rs",
             "worker/supervisor/confined.rs",
-            "worker/supervisor/serving.rs",
+            "worker/supervisor/starting.rs",
             "engine/secrets.rs",
             // The pager of whoever sits at the terminal.
             "cli/pager.rs",

@@ -8,3 +8,4 @@ mod limits;
 mod programs;
 mod reach;
 mod scene;
+mod stories;

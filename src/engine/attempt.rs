@@ -7,7 +7,6 @@ mod step;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +24,7 @@ use crate::model::plan::{Declared, ProductKey};
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
+use crate::worker::attendant::Attendant;
 use crate::worker::capture::Captured;
 use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
@@ -66,7 +66,7 @@ pub(super) struct Job {
     /// Whether the worktree of a failed attempt stays.
     pub(super) keep: bool,
     /// The program that supervises its commands.
-    pub(super) supervisor: Option<PathBuf>,
+    pub(super) supervisor: Option<Attendant>,
     /// How much they may use.
     pub(super) limits: Limits,
     /// What confines them.
@@ -236,8 +236,12 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
-    let workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
+    let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
         .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
+    // Who is confined by nothing can do all that we can, with its files as with ours.
+    if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
+        workspace.distrust_times();
+    }
     let fill = || {
         inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
         std::fs::write(workspace.task(), &job.task)

@@ -62,6 +62,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
         objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
         work_trees: config::work_trees(store),
+        programs: environment.program.iter().cloned().collect(),
         never: never.into_iter().map(real).collect(),
     };
     Sandbox::probe(around, program, environment.path.as_ref())

@@ -12,7 +12,7 @@ use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
-use crate::worker::attendant::beside;
+use crate::worker::attendant::Attendant;
 use crate::worker::host::Host;
 use crate::worker::live::Lives;
 use crate::worker::sandbox::Sandbox;
@@ -51,20 +51,21 @@ pub struct Machine {
     /// What workers are confined with.
     pub sandbox: Arc<Sandbox>,
     /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
-    pub supervisor: Option<PathBuf>,
+    pub supervisor: Option<Attendant>,
 }
 
 impl Machine {
     /// Returns what the configuration and the environment of a repository say.
     pub fn of(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
-        let program = repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(beside);
+        let program =
+            repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(Attendant::beside);
         Ok(Self {
             config: repository.config.clone(),
             ambient: repository.environment.variables.clone(),
             home: repository.environment.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
-            sandbox: Arc::new(ground::sandbox(repository, &host, program.as_deref())),
+            sandbox: Arc::new(ground::sandbox(repository, &host, program.as_ref().map(Attendant::path))),
             host,
             schemas: Arc::new(repository.schemas()),
             shapes: Arc::new(repository.shapes()),

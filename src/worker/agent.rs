@@ -22,7 +22,8 @@ use tokio::time::{sleep_until, timeout_at};
 use handle::{Handle, feed};
 use pipes::Pipes;
 
-use super::sandbox::{Confinement, Own, Told};
+use super::attendant;
+use super::sandbox::{Confinement, Own, Starting, Told};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
 use super::transcript::{self, TranscriptWriter};
@@ -105,6 +106,8 @@ pub enum Cause {
     Cancelled,
     /// It used more than it may.
     Exceeded(Exceeded),
+    /// By itself, and something that it started could not be ended.
+    Left,
 }
 
 /// Runs a command in a process group of its own and returns when it and everything it started are gone.
@@ -141,7 +144,10 @@ pub async fn run(
             return Err(not_started(invocation, io::Error::from_raw_os_error(number)));
         }
         (_, Some(Report::Ended(exit))) => Some(exit),
-        (_, Some(Report::Left(exit))) => exit,
+        (_, Some(Report::Left(exit))) => {
+            cause = if cause == Cause::Exited { Cause::Left } else { cause };
+            exit
+        }
         (_, Some(Report::Exceeded(exceeded))) => {
             cause = if cause == Cause::Exited { Cause::Exceeded(exceeded) } else { cause };
             None
@@ -225,7 +231,9 @@ impl Invocation {
             by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable }, self.limits.memory)
         });
         let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();
-        let told = Told { layers, limits: self.limits, folders };
+        let starting =
+            Starting { env: self.env.clone(), folder: self.cwd.clone().into_os_string(), limits: self.limits };
+        let told = Told { layers, starting, folders };
         serde_json::to_vec(&told).expect("paths and words serialise")
     }
 }
@@ -248,19 +256,15 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
         (None, Stdin::Bytes(_)) => Stdio::piped(),
         (None, Stdin::Null) => Stdio::null(),
     };
-    command
-        .args(args)
-        .current_dir(&invocation.cwd)
-        .env_clear()
-        .envs(&invocation.env)
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(args).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A supervisor that loses us ends what it holds before it goes, so nothing may end it.
     let held = matches!(handle, Handle::Supervisor(_));
     if held {
+        // By this alone survivors are recognised; the rest is the command's, which the supervisor is told.
+        command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE)).arg0(attendant::NAME);
         apart(&mut command);
     } else {
+        command.current_dir(&invocation.cwd).envs(&invocation.env);
         alone(&mut command);
     }
     let mut command = Command::from(command);

@@ -6,10 +6,14 @@
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;
 use std::fs;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::process::ExitCode;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
 
 #[cfg(target_os = "linux")]
 use super::sandbox::{confine, probe};
@@ -21,6 +25,37 @@ pub const NAME: &str = "git-handoff-attempt";
 
 /// What the small program says when it is asked for its version; what it is told changes with versions.
 pub const VERSION: &str = concat!("git-handoff-attempt ", env!("CARGO_PKG_VERSION"));
+
+/// A program of ours that was opened once, and is started by its handle: what comes to lie at its path since is not it.
+#[derive(Clone, Debug)]
+pub struct Attendant {
+    path: PathBuf,
+    /// Nothing if it could not be opened, and so cannot be started either.
+    handle: Option<Arc<OwnedFd>>,
+}
+
+impl Attendant {
+    /// Opens the small program where it lies beside `program` and is of this version, or else `program` itself.
+    pub(crate) fn beside(program: &Path) -> Self {
+        let path = beside(program);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty()).ok().map(Arc::new);
+        Self { path, handle }
+    }
+
+    /// Returns where it lay when it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the path by which it is started, as long as this lives.
+    pub(crate) fn start(&self) -> PathBuf {
+        match &self.handle {
+            Some(handle) => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
+            None => self.path.clone(),
+        }
+    }
+}
 
 /// Does what this process was started for by a driver or a supervisor, as its arguments say; none where somebody else started it.
 ///
@@ -36,7 +71,7 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> 
 }
 
 /// Returns the small program where it lies beside `program` and is of this version, or else `program` itself.
-pub(crate) fn beside(program: &Path) -> PathBuf {
+fn beside(program: &Path) -> PathBuf {
     let small = fs::canonicalize(program).map(|program| program.with_file_name(NAME)).ok();
     let is_ours = |small: &PathBuf| {
         let said = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();

@@ -43,6 +43,7 @@ pub struct Captured {
 /// Where nothing in the worktree changed no git process runs. [`Error::Refused`] is the worker's doing and fails the item;
 /// anything else is ours. [`Error::Secret`] comes before a byte of what has a secret is written into the repository. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
 pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
+    nothing_is_left(workspace)?;
     let mut batch = host.store.batch();
     let patch = changes(workspace, host)?;
     let outputs = outputs::capture(workspace, host, &mut batch)?;
@@ -52,6 +53,7 @@ pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
 
 /// Captures the patch alone or the outputs alone, like [`capture`]; may be asked again when the worktree has changed.
 pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Captured, Error> {
+    nothing_is_left(workspace)?;
     let mut batch = host.store.batch();
     let mut captured = Captured::default();
     match what {
@@ -63,6 +65,14 @@ pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Ca
     }
     captured.kept = batch.keep().map_err(Error::Store)?;
     Ok(captured)
+}
+
+/// Refuses a worktree that somebody may still write to.
+fn nothing_is_left(workspace: &Workspace) -> Result<(), Error> {
+    if workspace.is_in_doubt() {
+        return Err(Error::refused("something that was started for the item could not be ended"));
+    }
+    Ok(())
 }
 
 /// Returns the difference of the worktree from its base in a file of ours; none where there is none.

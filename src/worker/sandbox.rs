@@ -14,9 +14,12 @@ mod calls;
 #[cfg(target_os = "linux")]
 pub mod confine;
 #[cfg(target_os = "linux")]
+pub(in crate::worker) mod domain;
+#[cfg(target_os = "linux")]
 mod files;
 mod map;
 mod mounts;
+mod outside;
 mod places;
 pub mod probe;
 mod reach;
@@ -105,10 +108,24 @@ pub struct Own<'a> {
 pub(in crate::worker) struct Told {
     /// What confines it; none where nothing does.
     pub(in crate::worker) layers: Option<Outer>,
-    /// How much it may use.
-    pub(in crate::worker) limits: Limits,
+    /// What it is started with.
+    pub(in crate::worker) starting: Starting,
     /// The folders whose size is looked at.
     pub(in crate::worker) folders: Vec<OsString>,
+}
+
+/// The environment, the working directory and the limits of a command alone.
+///
+/// What stands between the driver and the command has other rights than it, and runs no library that a variable of the command's or
+/// a file of its folder names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Starting {
+    /// The whole environment.
+    pub(in crate::worker) env: BTreeMap<String, OsString>,
+    /// The working directory.
+    pub(in crate::worker) folder: OsString,
+    /// How much it may use.
+    pub(in crate::worker) limits: Limits,
 }
 
 /// The outer layer, and what is told to who applies the inner ones.
@@ -127,6 +144,13 @@ pub(in crate::worker) struct Inner {
     given: Vec<(OsString, Access)>,
     seccomp: bool,
     network: Network,
+}
+
+impl Inner {
+    /// Returns whether Landlock is one of the layers.
+    pub(in crate::worker) fn is_by_landlock(&self) -> bool {
+        self.landlock.is_some()
+    }
 }
 
 impl Sandbox {
@@ -205,6 +229,11 @@ impl Confinement {
         self.home == Home::Private
     }
 
+    /// Returns whether the worker is kept from calls that change a file and none of its times.
+    pub fn keeps_times(&self) -> bool {
+        self.layers.seccomp
+    }
+
     /// Returns what lies at the same place below a home directory of the worker's own, and where it really is.
     pub fn at_home(&self) -> &[(PathBuf, PathBuf)] {
         &self.reach.at_home
@@ -230,7 +259,6 @@ impl Confinement {
                 network: self.network,
                 shared: memory.filter(|_| self.bounds_shared),
                 landlock: landlock.is_some(),
-                cwd: own.tree,
             };
             let mut words = vec![bwrap.clone().into_os_string()];
             words.extend(mounts::arguments(&mounts));

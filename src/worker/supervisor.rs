@@ -6,14 +6,15 @@
 //!
 //! | from the driver | bytes |
 //! |---|---|
-//! | how it is confined, and how much it may use | JSON, as the next row has it |
+//! | how it is confined, what it is started with, and how much it may use | JSON, as the next row has it |
 //! | what the command reads | its length in 8 bytes, most significant first, and the bytes; `NOTHING` for `/dev/null` |
 //! | ask the command to end | `ASK` |
 //! | end everything now | `END`, or the end of the stream |
 //!
-//! The supervisor answers once, with a `Report`. Its arguments are the command's, its environment, working directory and
-//! output too, so that it costs no more than a start of this program and what is said of a command is said of it. What confines the
-//! command stands between the two, and is told the same in the same way ([`confine`](super::sandbox::confine)).
+//! The supervisor answers once, with a `Report`. Its arguments are the command's, and its output too, so that it costs no more than a
+//! start of this program and what is said of a command is said of it. Its environment is empty but for the attempt that it belongs to,
+//! and its working directory is `/`: what the command is given (`starting`) makes nothing of ours run what the command chose. What
+//! confines the command stands between the two, and is told the same in the same way ([`confine`](super::sandbox::confine)).
 
 #[cfg(target_os = "linux")]
 mod cgroup;
@@ -21,6 +22,8 @@ mod cgroup;
 mod confined;
 #[cfg(target_os = "linux")]
 pub(super) mod serving;
+#[cfg(target_os = "linux")]
+mod starting;
 #[cfg(target_os = "linux")]
 mod walk;
 #[cfg(target_os = "linux")]

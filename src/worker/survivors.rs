@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
+/// The variable that every process of an attempt starts with, and that says of which.
+pub(super) const VARIABLE: &str = "HANDOFF_TASK";
+
 /// How long [`end`] waits for killed processes to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -23,7 +23,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 pub(super) use base::{Base, Index};
 pub use leftovers::{Leftover, UNSAVED};
@@ -74,6 +74,8 @@ pub struct Workspace {
     linked: Vec<PathBuf>,
     /// Whether something may still run in it.
     doubtful: Arc<AtomicBool>,
+    /// Whether the worker cannot change a file without changing its times.
+    times_tell: bool,
 }
 
 impl Workspace {
@@ -170,6 +172,7 @@ impl Workspace {
             pristine,
             linked: Vec::new(),
             doubtful: Arc::default(),
+            times_tell: true,
         }
     }
 
@@ -235,11 +238,6 @@ impl Workspace {
         &self.outputs
     }
 
-    /// Notes that something of the worker may still run, so that nobody else is ever given this folder.
-    pub fn doubt(&self) {
-        self.doubtful.store(true, Ordering::Relaxed);
-    }
-
     /// Returns what links in the worktree lead to, that somebody asked for.
     pub fn linked(&self) -> &[PathBuf] {
         &self.linked
@@ -260,8 +258,12 @@ impl Workspace {
         self.results().join(RESULT)
     }
 
-    /// Returns our index as it was after the checkout; none where the checkout was not complete, or a worker took it away.
+    /// Returns our index as it was after the checkout; none where the checkout was not complete, a worker took it away, or the times in
+    /// it tell nothing.
     pub(super) fn index(&self) -> Result<Option<Arc<Index>>, Error> {
+        if !self.times_tell {
+            return Ok(None);
+        }
         if let Some(index) = &self.index {
             return Ok(Some(Arc::clone(index)));
         }
@@ -276,9 +278,9 @@ impl Workspace {
         }
     }
 
-    /// Returns what the worktree was like before anything ran in it, where that is known.
+    /// Returns what the worktree was like before anything ran in it, where that is known and can be told from times.
     pub(in crate::worker) fn recorded(&self) -> Option<&record::Recorded> {
-        self.pristine.as_ref()?.tree()
+        self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
     }
 
     /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are

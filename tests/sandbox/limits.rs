@@ -1,5 +1,7 @@
 //! Who uses more than they may fails by themselves, with the reason, and disturbs nobody.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap, skipped};
@@ -136,6 +138,70 @@ fn shared_memory_is_bounded_for_another_user() {
             "head -c 50m /dev/zero >/dev/shm/a && echo some; head -c 90m /dev/zero >/dev/shm/b || echo no more",
         );
         assert!(said.contains("some\n") && said.contains("no more\n"), "{said}");
+    }
+}
+
+#[test]
+fn what_the_kernel_bounds_it_bounds_for_the_command_alone() {
+    for layers in [Layers::None, Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.config("handoff.subagent.small.command", "wc -c >outputs/read");
+        scene.ground.config("handoff.subagent.small.maxFileSize", "100k");
+        scene.ground.config("handoff.subagent.small.maxOpenFiles", "20");
+        let inputs = json!({ "subagent": "small", "text": "x".repeat(300_000) });
+        scene
+            .drive("small", &[json!({ "id": "a", "executor": "dispatch", "inputs": inputs, "maxAttempts": 1 })])
+            .ends(0);
+        let read: usize = scene.handoff(&["cat", "small/a:outputs/read"]).stdout.trim().parse().unwrap();
+        assert!(read > 300_000, "{layers:?}: {read}");
+    }
+}
+
+/// Lines of processes of which each makes the next and ends at once, for so many seconds and no more: whoever looks for them finds what
+/// is gone by then.
+const LINES: &str = "#define _GNU_SOURCE
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    time_t end = time(0) + atoi(words[2]);
+    for (int line = 0; line < atoi(words[1]); line++)
+        if (!fork()) {
+            setsid();
+            for (int at = 0; at < 3; at++) close(at);
+            while (time(0) < end) if (fork() > 0) _exit(0);
+            _exit(0);
+        }
+    return usleep(300000);
+}
+";
+
+#[test]
+fn whoever_makes_processes_faster_than_they_are_found_is_ended_at_once() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("lines.c", LINES);
+        if !scene.ground.env.shell("", "gcc -o lines lines.c").status.is_some_and(|code| code == 0) {
+            return skipped("lines of processes", "gcc is not installed");
+        }
+        let layer = scene.says("layers", "true");
+        assert_eq!(layer, "");
+        let sandbox = scene.manifest("layers/a")["sandbox"].as_str().unwrap().to_owned();
+        let landlock = sandbox.split(' ').find_map(|layer| layer.strip_prefix("landlock:")?.parse::<u32>().ok());
+        if layers == Layers::Inner && landlock.is_none_or(|version| version < 6) {
+            skipped("lines of processes without bubblewrap", "Landlock is older than version 6");
+            continue;
+        }
+        let lines = scene.ground.path("lines");
+        scene.ground.config("handoff.subagent.lines.readable", lines.to_str().unwrap());
+        let began = Instant::now();
+        for (id, rest, timeout) in [("ends", "echo ended", 60), ("hangs", "exec sleep 60", 2)] {
+            scene.ground.config("handoff.subagent.lines.command", &format!("{} 4 25; {rest}", lines.display()));
+            let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "lines" }, "maxAttempts": 1, "timeout": timeout });
+            scene.drive(id, &[item]).ends(if id == "ends" { 0 } else { 4 });
+            scene.ground.no_process_is_left();
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{layers:?}: {:?}", began.elapsed());
     }
 }
 

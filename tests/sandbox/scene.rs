@@ -233,3 +233,11 @@ pub(super) fn skipped(what: &str, why: &str) {
     let line = format!("NOT TRIED: {what}: {why}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
+
+/// Returns whether a folder lies on ext4.
+pub(super) fn is_ext4(folder: &Path) -> bool {
+    const MAGIC: u64 = 0xEF53;
+    #[expect(clippy::unnecessary_cast, reason = "the number has another type elsewhere")]
+    let kind = rustix::fs::statfs(folder).unwrap().f_type as u64;
+    kind == MAGIC
+}

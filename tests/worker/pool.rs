@@ -328,3 +328,31 @@ fn attempts_that_end_while_others_begin_cost_none() {
     host.leave(&run()).unwrap();
     assert!(!host.root.join(run().encoded()).exists());
 }
+
+/// Gives `a.txt` the blocks of another file, as programs that put blocks in order do on ext4: no time of it changes.
+const KEEPS_TIMES: &str = "python3 -c 'import fcntl, os, struct, time
+file, other = os.open(\"a.txt\", os.O_RDWR), os.open(\"../other\", os.O_RDWR | os.O_CREAT)
+os.write(other, b\"evil\" * 1024)
+os.fsync(file); os.fsync(other)
+for again in range(50):
+    try: fcntl.ioctl(other, 0xC028660F, struct.pack(\"IIQQQQ\", 0, file, 0, 0, 1, 0)); break
+    except OSError as error: time.sleep(0.01)
+else: raise error
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)' 2>/dev/null";
+
+#[test]
+fn where_times_do_not_tell_everything_is_looked_at_and_nothing_is_used_again() {
+    let repo = Repo::new("sha1");
+    let (host, _dir) = host(&repo);
+    let mut workspace = Workspace::create(&host, &run(), &item("edit/a"), 1, repo.head()).unwrap();
+    let inode = fs::metadata(workspace.tree()).unwrap().ino();
+    workspace.distrust_times();
+    assert!(capture(&workspace, &host).unwrap().patch.is_none());
+    repo.script(&workspace, &format!("{KEEPS_TIMES} || echo evil >a.txt"));
+    assert!(fs::read_to_string(workspace.tree().join("a.txt")).unwrap().starts_with("evil"));
+    assert!(capture(&workspace, &host).unwrap().patch.is_some());
+    workspace.recycle(&host).unwrap_err().remove().unwrap();
+    let next = Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap();
+    assert!(!is_reused(&next, inode));
+    assert_eq!(fs::read_to_string(next.tree().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
+}

@@ -206,7 +206,7 @@ fn note(block: &mut BlockEnded, result: &Result<Ended, agent::Error>) {
                 (Cause::Cancelled, _) => BlockStatus::Interrupted,
                 (Cause::TimedOut, _) => BlockStatus::TimedOut,
                 (Cause::Exited, Some(Exit { code: Some(0), .. })) => BlockStatus::Done,
-                (Cause::Exited | Cause::Exceeded(_), _) => BlockStatus::Failed,
+                (Cause::Exited | Cause::Exceeded(_) | Cause::Left, _) => BlockStatus::Failed,
             };
             (status, ended.exit)
         }

@@ -10,6 +10,7 @@ use super::{Job, Verdict};
 use crate::model::causes::in_words;
 use crate::model::entry::Exit;
 use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
+use crate::worker::attendant::Attendant;
 use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::Workspace;
@@ -52,7 +53,7 @@ pub(super) async fn step(
         env,
         stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
-        supervisor: job.supervisor.clone(),
+        supervisor: job.supervisor.as_ref().map(Attendant::start),
         folders: [workspace.tree()].into_iter().chain(writable.iter().cloned()).collect(),
         confinement: job.confinement.as_ref().map(confined),
         limits: job.limits,
@@ -71,6 +72,7 @@ pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u6
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),
         (Cause::Exceeded(exceeded), _) => Err(Verdict::failed(format!("{step}{exceeded}"))),
+        (Cause::Left, _) => Err(Verdict::failed(format!("{step}left processes that could not be ended"))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, Some(Exit { code: Some(code), .. })) => {
             Err(Verdict::failed(format!("{step}exited with {code}")))

@@ -9,14 +9,14 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use landlock::RulesetCreated;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
 
-use super::{Inner, calls, files};
+use super::{Inner, Starting, calls, files};
 use crate::model::causes::in_words;
 use crate::model::confinement::Network;
 use crate::worker::agent;
@@ -45,10 +45,9 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let told = supervisor::serving::bytes(line)?;
-    let inner: Inner = serde_json::from_slice(&told)?;
+    let (inner, starting): (Inner, Starting) = serde_json::from_slice(&told)?;
     let stdin = supervisor::serving::given(line)?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(stdin);
+    let mut command = starting.command(&program, arguments, stdin);
     if let Err(error) = Prepared::of(&inner, true).and_then(|mut prepared| prepared.apply()) {
         let said = in_words(&error).replace('\n', " ");
         line.write_all(format!("{FAILED}{said}\n").as_bytes())?;

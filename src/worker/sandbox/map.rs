@@ -1,6 +1,6 @@
 //! Which files a worker reaches: a map from paths to what may be done there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -30,6 +30,8 @@ pub(in crate::worker) enum Access {
 pub(in crate::worker) struct Map {
     places: BTreeMap<PathBuf, Access>,
     links: BTreeMap<PathBuf, PathBuf>,
+    /// Links that may not be replaced.
+    pinned: BTreeSet<PathBuf>,
 }
 
 impl Map {
@@ -50,6 +52,23 @@ impl Map {
         let real = self.set(path, Access::Write)?;
         self.places.retain(|place, access| *access == Access::Hidden || !place.starts_with(&real) || *place == real);
         Some(real)
+    }
+
+    /// Says that no more may be done at a path that leads through no links than `access`, nor with the files right in it that have a
+    /// word of their own.
+    pub(super) fn lower(&mut self, real: &Path, access: Access) {
+        let is_in = |place: &Path| place == real || place.parent() == Some(real) && !place.is_dir();
+        for (_, more) in self.places.iter_mut().filter(|(place, more)| **more > access && is_in(place)) {
+            *more = access;
+        }
+        if self.access(real) > access {
+            self.places.insert(real.to_owned(), access);
+        }
+    }
+
+    /// Says that a link may not be replaced: nothing new can be made directly in its folder.
+    pub(super) fn pin(&mut self, link: &Path) {
+        self.pinned.insert(link.to_owned());
     }
 
     /// Says that a path and all below it is hidden, whatever was said of any of it before.
@@ -81,7 +100,9 @@ impl Map {
     /// Returns whether less may be done somewhere below a path.
     fn allows_less_below(&self, path: &Path, access: Access) -> bool {
         let below = self.places.range(path.to_owned()..).skip_while(|(place, _)| *place == path);
-        below.take_while(|(place, _)| place.starts_with(path)).any(|(_, less)| *less < access)
+        let mut pinned = self.pinned.range(path.to_owned()..);
+        pinned.next().is_some_and(|link| link.starts_with(path))
+            || below.take_while(|(place, _)| place.starts_with(path)).any(|(_, less)| *less < access)
     }
 
     /// Returns the places for a layer that can give and cannot take away: folders in which less may be done somewhere become their

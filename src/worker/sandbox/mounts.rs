@@ -27,8 +27,6 @@ pub(super) struct Mounts<'a> {
     pub(super) shared: Option<u64>,
     /// Whether Landlock keeps what is hidden from being read as well.
     pub(super) landlock: bool,
-    /// The working directory.
-    pub(super) cwd: &'a Path,
 }
 
 /// Returns the arguments up to the command.
@@ -98,7 +96,8 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
         say.one("--remount-ro", place);
     }
     say.one("--remount-ro", Path::new("/"));
-    say.one("--chdir", mounts.cwd);
+    // Where nothing is a worker's; the command has a folder of its own.
+    say.one("--chdir", Path::new("/"));
     say.word("--");
     say.0
 }

@@ -28,6 +28,7 @@ impl Sandbox {
             sandbox.missing.push("workers are confined on Linux, by a program that can start itself again".into());
             return sandbox;
         };
+        sandbox.around.programs.push(program.clone());
         sandbox.inner(&program);
         sandbox.outer(&program, path);
         sandbox
@@ -54,6 +55,7 @@ impl Sandbox {
             return;
         };
         let output = |command: &mut Command| command.env_clear().stdin(Stdio::null()).output();
+        self.around.programs.push(bwrap.clone());
         let version = output(Command::new(&bwrap).arg("--version")).ok().and_then(|output| version(&output));
         let Ok(reach) = Reach::of(&self.around, &More::default()) else { return };
         let homes: Vec<PathBuf> = reach.home.iter().cloned().collect();
@@ -65,7 +67,6 @@ impl Sandbox {
                 network: Network::Loopback,
                 shared,
                 landlock: self.layers.landlock.is_some(),
-                cwd: Path::new("/"),
             };
             output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]))
         };

@@ -7,11 +7,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
+use super::outside;
 use super::places::{SECRETS, SETTINGS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
 use crate::model::confinement::{Asked, Home};
 
 /// So many programs of one folder are followed to where their links lead.
-const MOST_PROGRAMS: usize = 2000;
+pub(super) const MOST_PROGRAMS: usize = 2000;
 
 /// The file of the machine's users, and the least number of one that is a person.
 const USERS: (&str, u32) = ("/etc/passwd", 1000);
@@ -39,6 +40,8 @@ pub struct Surroundings {
     pub objects: Vec<PathBuf>,
     /// The work trees that belong to the repository.
     pub work_trees: Vec<PathBuf>,
+    /// Programs that are started outside of the sandbox by their own paths.
+    pub programs: Vec<PathBuf>,
     /// What no worker reaches, whatever it is said to: signing keys, sockets of agents, other workers' files.
     pub never: Vec<PathBuf>,
 }
@@ -137,6 +140,7 @@ impl Reach {
         for path in &around.never {
             map.hide(path);
         }
+        outside::keep(&mut map, around);
         let at_home = match (&home, more.home) {
             (Some(home), Home::Private) => at_home(&map, home),
             _ => Vec::new(),

@@ -84,12 +84,10 @@ impl Cgroup {
         Ok(())
     }
 
-    /// Takes processes in, and with them all that they start from then on; what is gone by now needs no counting.
-    pub(super) fn take_in(&self, processes: impl Iterator<Item = i32>) {
-        for process in processes {
-            for group in [&self.memory, &self.processes] {
-                let _ = write(&group.dir.join("cgroup.procs"), &process.to_string());
-            }
+    /// Takes a process in, and with it all that it starts from then on; what is gone by now needs no counting.
+    pub(super) fn take_in(&self, process: i32) {
+        for group in [&self.memory, &self.processes] {
+            let _ = write(&group.dir.join("cgroup.procs"), &process.to_string());
         }
     }
 

@@ -18,7 +18,8 @@ use crate::model::causes::in_words;
 use crate::model::entry::Exit;
 use crate::worker::agent;
 use crate::worker::sandbox::confine::{ARGUMENT, FAILED, Prepared, READY};
-use crate::worker::sandbox::{Inner, Outer, PROGRAM};
+use crate::worker::sandbox::domain::Domain;
+use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting};
 use crate::worker::survivors;
 
 /// What an exit code that stands for a signal is more than the signal, as bubblewrap and shells have it.
@@ -32,17 +33,15 @@ const OURS_INSIDE: i32 = 2;
 
 /// Runs a command as `told` says.
 pub(super) fn run(
-    told: &Outer,
+    (told, starting): (&Outer, &Starting),
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
     driver: (&UnixStream, Watch),
 ) -> io::Result<Report> {
     if let Some(words) = &told.words {
-        return below(words, &told.inner, stdin, (program, arguments), driver);
+        return below(words, (&told.inner, starting), stdin, (program, arguments), driver);
     }
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(stdin);
-    confined(&told.inner, command, driver)
+    confined(&told.inner, starting.command(&program, arguments, stdin), driver)
 }
 
 /// Runs a command that confines itself before it is one, in our child: no process of ours is confined with it, which it could signal.
@@ -66,13 +65,14 @@ fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -
             if why.is_empty() { report } else { Report::Unconfined(why) }
         })
     };
-    serving::run(start, driver, serving::group)
+    let domain = inner.is_by_landlock().then(Domain::enter).flatten();
+    serving::run(start, driver, domain, serving::group)
 }
 
 /// Runs a command below bubblewrap, with a process of ours between the two.
 fn below(
     words: &[OsString],
-    inner: &Inner,
+    inside: (&Inner, &Starting),
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
     driver: (&UnixStream, Watch),
@@ -83,11 +83,11 @@ fn below(
     let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(outer);
     command.args(words).args([PROGRAM, ARGUMENT]).arg(program).args(arguments).stdin(OwnedFd::from(theirs));
-    let inner = serde_json::to_vec(inner)?;
+    let inside = serde_json::to_vec(&inside)?;
     let telling = ours.try_clone()?;
     // Apart, so that the driver is listened to meanwhile; it ends when nobody listens any more.
-    let teller = std::thread::Builder::new().spawn(move || tell(telling, &inner, stdin))?;
-    let report = serving::run(|| serving::start(command), driver, ask_inside)?;
+    let teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin))?;
+    let report = serving::run(|| serving::start(command), driver, None, ask_inside)?;
     // Whoever held the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
     let _ = teller.join();
@@ -98,9 +98,9 @@ fn below(
 }
 
 /// Tells the process that confines itself what to do and what the command reads.
-fn tell(mut line: UnixStream, inner: &[u8], mut stdin: File) -> io::Result<()> {
-    line.write_all(&(inner.len() as u64).to_be_bytes())?;
-    line.write_all(inner)?;
+fn tell(mut line: UnixStream, inside: &[u8], mut stdin: File) -> io::Result<()> {
+    line.write_all(&(inside.len() as u64).to_be_bytes())?;
+    line.write_all(inside)?;
     let length = if stdin.metadata()?.is_file() { stdin.metadata()?.len() } else { super::NOTHING };
     line.write_all(&length.to_be_bytes())?;
     if length != super::NOTHING {

@@ -1,10 +1,11 @@
 //! The supervisor's own life.
 
-use std::ffi::OsString;
-use std::fs::File;
+use std::ffi::{CString, OsString};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -18,6 +19,7 @@ use super::watching::Watch;
 use super::{ASK, END, NOTHING, PATIENCE, Report, confined};
 use crate::model::entry::Exit;
 use crate::worker::sandbox::Told;
+use crate::worker::sandbox::domain::Domain;
 use crate::worker::{agent, survivors};
 
 /// The most that a command is given to read.
@@ -30,8 +32,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// ones all the time would use up all that there are.
 const REAPING: RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_secs(1);
 
-/// The most that are reaped before something else is looked at: new ones may end as fast as that.
-const AT_ONCE: usize = 1 << 15;
+/// How long they are reaped at most before something else is looked at: new ones may end as fast as that.
+const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// So many that ended since the last look say that there is no time to rest.
 const MANY: u64 = 16;
@@ -49,6 +51,7 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     // Nobody but root reads or traces us, and so nobody else speaks for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    take_name()?;
     // The driver saw to it; below one that is in its session, its group could be joined.
     if rustix::process::getsid(None)? != rustix::process::getpid() {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -58,18 +61,26 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let told: Told = serde_json::from_slice(&bytes(&mut driver)?)?;
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let watch = Watch::new(told.limits, told.folders)?;
-    let report = match &told.layers {
+    let Told { layers, starting, folders } = told;
+    let watch = Watch::new(starting.limits, folders);
+    let report = match &layers {
         None => {
-            let mut command = Command::new(program);
-            command.args(arguments).stdin(stdin);
-            run(|| start(command), (&driver, watch), group)?
+            let command = starting.command(&program, arguments, stdin);
+            run(|| start(command), (&driver, watch), None, group)?
         }
-        Some(layers) => confined::run(layers, stdin, (program, arguments), (&driver, watch))?,
+        Some(layers) => confined::run((layers, &starting), stdin, (program, arguments), (&driver, watch))?,
     };
     // A driver that is gone wants no report.
     let _ = driver.write_all(report.write().as_bytes());
     Ok(())
+}
+
+/// Has the kernel call this process by its program: it was started by a handle, which has no name.
+fn take_name() -> io::Result<()> {
+    let program = fs::read_link("/proc/self/exe")?;
+    let name =
+        program.file_name().and_then(|name| CString::new(name.as_bytes()).ok()).ok_or(io::ErrorKind::NotFound)?;
+    Ok(rustix::thread::set_name(&name)?)
 }
 
 /// Starts a command; what it is given is its own from here on.
@@ -79,14 +90,18 @@ pub(super) fn start(mut command: Command) -> Result<Child, Report> {
     command.spawn().map_err(|error| Report::NotStarted(not_started(error)))
 }
 
-/// Runs a command to its end, and all that it starts; `ask` asks it to end.
+/// Runs a command to its end, and all that it starts, by `domain` where that holds just those; `ask` asks it to end.
 pub(super) fn run(
     start: impl FnOnce() -> Result<Child, Report>,
     (driver, watch): (&UnixStream, Watch),
+    domain: Option<Domain>,
     ask: impl Fn(Pid),
 ) -> io::Result<Report> {
     match start() {
-        Ok(child) => attend((driver, watch), Pid::from_child(&child), ask),
+        Ok(child) => {
+            let family = Family { main: Pid::from_child(&child), domain, exit: None, reaped: 0 };
+            attend((driver, watch), family, ask)
+        }
         Err(report) => Ok(report),
     }
 }
@@ -131,9 +146,8 @@ pub(in crate::worker) fn given(line: &mut UnixStream) -> io::Result<File> {
 }
 
 /// Waits until the command has ended or the driver wants it to, and ends what is left below us.
-fn attend((driver, mut watch): (&UnixStream, Watch), main: Pid, ask: impl Fn(Pid)) -> io::Result<Report> {
-    let watched = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
-    let mut family = Family { main, exit: None, reaped: 0 };
+fn attend((driver, mut watch): (&UnixStream, Watch), mut family: Family, ask: impl Fn(Pid)) -> io::Result<Report> {
+    let watched = rustix::process::pidfd_open(family.main, PidfdFlags::empty())?;
     let mut pause = *REAPING.end();
     while family.exit.is_none() {
         let timeout = Timespec::try_from(pause.min(watch.due())).expect("a second fits");
@@ -142,15 +156,17 @@ fn attend((driver, mut watch): (&UnixStream, Watch), main: Pid, ask: impl Fn(Pid
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if let Some(exceeded) = watch.look() {
+        let called = !events[0].revents().is_empty();
+        let before = family.reaped;
+        family.reap(Instant::now() + AT_ONCE);
+        if family.exit.is_none()
+            && let Some(exceeded) = watch.look()
+        {
             return Ok(match family.end() {
                 left @ Report::Left(_) => left,
                 _ => Report::Exceeded(exceeded),
             });
         }
-        let called = !events[0].revents().is_empty();
-        let before = family.reaped;
-        family.reap();
         pause = match family.reaped - before {
             0 => (pause * 2).clamp(*REAPING.start(), *REAPING.end()),
             1..MANY => *REAPING.start(),
@@ -159,7 +175,7 @@ fn attend((driver, mut watch): (&UnixStream, Watch), main: Pid, ask: impl Fn(Pid
         if called {
             let mut word = [END];
             match (&*driver).read(&mut word) {
-                Ok(1) if word[0] == ASK => ask(main),
+                Ok(1) if word[0] == ASK => ask(family.main),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => break,
             }
@@ -177,6 +193,8 @@ fn attend((driver, mut watch): (&UnixStream, Watch), main: Pid, ask: impl Fn(Pid
 struct Family {
     /// The command.
     main: Pid,
+    /// By what all of it can be ended at once.
+    domain: Option<Domain>,
     /// How it ended, once it did.
     exit: Option<Exit>,
     /// How many others ended.
@@ -184,9 +202,9 @@ struct Family {
 }
 
 impl Family {
-    /// Takes note of every child that ended, of no more than there can be at a time; returns whether there are any left.
-    fn reap(&mut self) -> bool {
-        for _ in 0..AT_ONCE {
+    /// Takes note of every child that ended, as long as there is time; returns whether there are any left.
+    fn reap(&mut self, until: Instant) -> bool {
+        while Instant::now() < until {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.main => {
                     self.exit = agent::exit_of(ExitStatus::from_raw(status.as_raw())).or(self.exit);
@@ -203,17 +221,25 @@ impl Family {
     /// Kills whatever is left until nothing is: what loses its parent becomes our child, and is next.
     fn end(mut self) -> Report {
         let deadline = Instant::now() + PATIENCE;
-        while self.reap() {
+        while self.reap(deadline.min(Instant::now() + AT_ONCE)) {
             if Instant::now() > deadline {
                 return Report::Left(self.exit);
             }
-            // While it is not reaped, its number is its group's.
-            if self.exit.is_none() {
-                let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
-            }
-            survivors::kill_all_below(rustix::process::getpid());
+            self.kill();
             std::thread::sleep(PAUSE);
         }
         self.exit.map_or(Report::Left(None), Report::Ended)
+    }
+
+    /// Kills all that there is: at once, or one after the other as they are found.
+    fn kill(&self) {
+        if let Some(domain) = &self.domain {
+            return domain.kill();
+        }
+        // While it is not reaped, its number is its group's.
+        if self.exit.is_none() {
+            let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
+        }
+        survivors::kill_all_below(rustix::process::getpid());
     }
 }

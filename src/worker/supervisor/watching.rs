@@ -3,13 +3,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-use rustix::process::{Resource, Rlimit};
 
 use super::cgroup::Cgroup;
 use super::walk;
@@ -50,22 +47,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins, before the command is started: sets what the kernel bounds for each process, on this one and whatever it starts.
-    pub(super) fn new(limits: Limits, folders: Vec<OsString>) -> io::Result<Self> {
-        // No file is larger than all of them may be, however it is hidden.
-        let file_size = limits.file_size.into_iter().chain(limits.disk).min();
-        for (resource, most) in
-            [(Resource::Cpu, limits.cpu_time), (Resource::Nofile, limits.open_files), (Resource::Fsize, file_size)]
-        {
-            if let Some(most) = most {
-                let now = rustix::process::getrlimit(resource);
-                let most = now.maximum.map_or(most, |maximum| maximum.min(most));
-                rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-            }
-        }
+    /// Begins, before the command is started, which bounds itself as far as the kernel does so for each process.
+    pub(super) fn new(limits: Limits, folders: Vec<OsString>) -> Self {
         let now = Instant::now();
         let folders = folders.into_iter().map(PathBuf::from).collect();
-        Ok(Self {
+        Self {
             limits,
             folders,
             looked: false,
@@ -74,7 +60,7 @@ impl Watch {
             processes: now + OFTEN,
             disk: now + DISK,
             walking: None,
-        })
+        }
     }
 
     /// Returns how long until the next look.
@@ -148,13 +134,21 @@ fn all_below_us() -> BTreeSet<i32> {
 ///
 /// Whoever starts new ones faster than this is found by their number, or the next time.
 fn gather(cgroup: &Cgroup, gathered: &mut BTreeSet<i32>, mut below: BTreeSet<i32>) {
+    let until = Instant::now() + SELDOM;
     for _ in 0..PASSES {
-        let mut new = below.difference(gathered).copied().peekable();
-        if new.peek().is_none() {
+        gathered.retain(|process| below.contains(process));
+        let new: Vec<i32> = below.difference(gathered).copied().collect();
+        if new.is_empty() {
             break;
         }
-        cgroup.take_in(new);
-        *gathered = below;
+        for process in new {
+            // Each takes the kernel longer than it takes somebody to make the next one.
+            if Instant::now() > until {
+                return;
+            }
+            cgroup.take_in(process);
+            gathered.insert(process);
+        }
         below = all_below_us();
     }
 }

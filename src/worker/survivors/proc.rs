@@ -14,7 +14,7 @@ use super::{ADOPTING, Left, mains};
 use crate::git::program::with_groups;
 use crate::worker::workspace::task_file;
 
-/// The variable that every process of an attempt starts with.
+/// [`VARIABLE`](super::VARIABLE) as environments have it.
 const MARK: &[u8] = b"HANDOFF_TASK=";
 
 /// What is known of a process.

@@ -204,12 +204,29 @@ pub fn sweep(root: &Path) -> io::Result<()> {
 }
 
 impl Workspace {
+    /// Notes that something of the worker may still run, so that nobody else is ever given this folder.
+    pub fn doubt(&self) {
+        self.doubtful.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether something of the worker may still run.
+    pub(in crate::worker) fn is_in_doubt(&self) -> bool {
+        self.doubtful.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the worker may make calls that change a file and none of its times: every file is looked at when its work is taken,
+    /// and nobody else is ever given this folder.
+    pub fn distrust_times(&mut self) {
+        self.times_tell = false;
+    }
+
     /// Gives a folder that is of no more use back to the pool, where this costs nothing; else it is to be removed.
     ///
-    /// To be called when the worker's processes are gone and its work is recorded; what is in doubt is never used again. The run's folder stays, for the next attempt, until
+    /// To be called when the worker's processes are gone and its work is recorded; what is in doubt, or was in the hands of whom times do not give away, is never used again. The run's folder stays, for the next attempt, until
     /// [`Host::leave`].
     pub fn recycle(self, host: &Host) -> Result<(), Box<Self>> {
-        if self.doubtful.load(Ordering::Relaxed) || self.private.remove().is_err() {
+        let is_known = self.times_tell && !self.is_in_doubt();
+        if !is_known || self.private.remove().is_err() {
             return Err(Box::new(self));
         }
         host.pool.put(host, Box::new(self))

@@ -1,7 +1,9 @@
 //! What a folder of ours held when we made it, so that it can be told later whether anything in it was touched.
 //!
 //! A file is as it was if all that [`Seen`] keeps of it is: no content, mode, owner, flag, extended attribute or hard link
-//! changes without the file's time of change, which no program can set. A folder's own time of change tells in the same way
+//! changes without the file's time of change, which no program can set. The few calls that give a file other blocks and leave its
+//! times alone (`EXT4_IOC_MOVE_EXT` and its like) are refused to workers, and where nothing refuses them times are not believed
+//! ([`Workspace::distrust_times`](super::Workspace::distrust_times)). A folder's own time of change tells in the same way
 //! whether anything was made or removed in it. That holds where a later change has a later time, for which
 //! [`Recorded::newest`] is compared with the clock of the file system, and on file systems that keep to it, which
 //! [`is_kept`] knows.

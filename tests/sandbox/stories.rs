@@ -1,0 +1,157 @@
+//! Attacks that take more than one line of shell: what one worker leaves for the next, and what it does by its own settings.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
+use crate::common::ground::after;
+
+/// What somebody tries.
+pub(super) struct Story {
+    pub(super) name: &'static str,
+    /// What is tried, for people.
+    pub(super) what: &'static str,
+    /// Tries it, and says whether it worked; none where it could not be tried.
+    works: fn(&Scene) -> Option<bool>,
+}
+
+/// Each of them works where nothing confines the worker, and no more where anything does.
+pub(super) const STORIES: &[Story] = &[
+    Story { name: "empty-check", what: "empty a check so that no time of it changes, on ext4", works: empty_check },
+    Story {
+        name: "library",
+        what: "have what supervises it run a library or write a file, by a variable",
+        works: library,
+    },
+    Story {
+        name: "plant-program",
+        what: "put another program in the place of one in `PATH`, or of this one",
+        works: plant,
+    },
+];
+
+#[test]
+fn each_works_where_nothing_confines_the_worker() {
+    assert_eq!(tried(Layers::None, true), Vec::<&str>::new(), "these do not work anywhere, and so show nothing");
+}
+
+#[test]
+fn the_kernel_alone_stops_each() {
+    assert_eq!(tried(Layers::Inner, false), Vec::<&str>::new());
+}
+
+#[test]
+fn with_all_layers_none_is_left() {
+    if has_bubblewrap("stories on all layers") {
+        assert_eq!(tried(Layers::All, false), Vec::<&str>::new());
+    }
+}
+
+/// Returns the stories that do not go as they should.
+fn tried(layers: Layers, should: bool) -> Vec<&'static str> {
+    let goes_wrong = |story: &&Story| (story.works)(&Scene::new(layers)).is_some_and(|works| works != should);
+    STORIES.iter().filter(goes_wrong).map(|story| story.name).collect()
+}
+
+/// An item of a subagent of the same name.
+fn dispatch(id: &str, on: &[&str]) -> Value {
+    let mut item = after(id, on, "");
+    item["executor"] = json!("dispatch");
+    item["inputs"] = json!({ "subagent": id });
+    item
+}
+
+/// Gives a file the blocks of another one, full of zeros, as programs that put blocks in order do: no time of it changes.
+const EMPTIES: &str = "import fcntl, os, struct, sys, time
+file, other = os.open(sys.argv[1], os.O_RDWR), os.open(os.environ['TMPDIR'] + '/other', os.O_RDWR | os.O_CREAT)
+os.write(other, bytes(4096))
+os.fsync(file)
+os.fsync(other)
+for again in range(50):
+    try:
+        fcntl.ioctl(other, 0xC028660F, struct.pack('IIQQQQ', 0, file, 0, 0, 1, 0))
+        break
+    except OSError:
+        time.sleep(0.01)
+os.fsync(file)
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+";
+
+fn empty_check(scene: &Scene) -> Option<bool> {
+    if !is_ext4(Path::new("/tmp")) {
+        skipped("a check that is emptied and keeps its times", "/tmp lies on another file system than ext4");
+        return None;
+    }
+    scene.ground.env.write("repo/check.sh", "echo the check says no; exit 1\n");
+    scene.ground.env.write("repo/empties.py", EMPTIES);
+    scene.ground.env.git(["add", "."]).success();
+    scene.ground.env.git(["commit", "-qm", "a check"]).success();
+    scene.ground.config("handoff.queue.default.concurrency", "1");
+    for (name, command) in [("own", "python3 empties.py check.sh; echo more >>a.txt"), ("next", "echo more >>a.txt")] {
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+        scene.ground.config(&format!("handoff.subagent.{name}.verify"), "sh check.sh");
+    }
+    let between = after("between", &[], "python3 empties.py check.sh");
+    let output = scene.drive("checks", &[dispatch("own", &[]), between, dispatch("next", &["between"])]);
+    assert!(matches!(output.status, Some(0 | 4)), "{output}");
+    let passes = |id: &str| {
+        let said = scene.handoff(&["cat", &format!("checks/{id}:transcript")]).stdout;
+        !said.contains("the check says no")
+    };
+    Some(passes("own") || passes("next"))
+}
+
+fn library(scene: &Scene) -> Option<bool> {
+    let outside = scene.ground.path("beside/linked");
+    // Whoever is linked with these says so in a file; of a library it would run the code.
+    for (name, file) in [("above", outside.to_str().unwrap()), ("within", "linked")] {
+        let key = format!("handoff.subagent.{name}.env");
+        scene.ground.env.git(["config", "--add", &key, "LD_DEBUG=files"]).success();
+        scene.ground.env.git(["config", "--add", &key, &format!("LD_DEBUG_OUTPUT={file}")]).success();
+        let command = "cat linked.* | grep -q 'needed by .*git-handoff' && echo ours; true";
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+    }
+    scene.drive("linked", &[dispatch("above", &[]), dispatch("within", &[])]).ends(0);
+    let said = scene.handoff(&["cat", "linked/within:transcript"]).stdout;
+    assert!(!said.contains("ours"), "{said}");
+    let is_linked = |name: &str| name.starts_with("linked");
+    let mut entries = fs::read_dir(scene.ground.path("beside")).unwrap().flatten();
+    Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
+}
+
+fn plant(scene: &Scene) -> Option<bool> {
+    let (home, bin) = (scene.ground.path("home"), scene.ground.path("bin"));
+    for folder in ["own/bin", "far/bin"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    scene.ground.env.write("home/opt/tool", "#!/bin/sh\n");
+    symlink(home.join("opt/tool"), home.join("own/bin/tool")).unwrap();
+    symlink(home.join("far/bin"), home.join("near")).unwrap();
+    // A folder of `PATH`, one that is not there yet, one that a link leads to and that link, what a link in one leads to, and ours.
+    let places = ["own/bin/git", "later/bin/git", "far/bin/git", "near/git", "opt/tool"].map(|place| home.join(place));
+    let places = [&places[..], &[bin.join("git-handoff-attempt"), bin.join("git")]].concat();
+    let plant = |place: &PathBuf| {
+        let (place, folder) = (place.display(), place.parent().unwrap().display());
+        format!(
+            "cp $TMPDIR/x {place}; cp $TMPDIR/x {place}.new; mv {place}.new {place}; \
+             mv {folder} {folder}.away; mkdir -p {folder}; cp $TMPDIR/x {place}"
+        )
+    };
+    let command = format!("echo evil >$TMPDIR/x; {}; true", places.iter().map(plant).collect::<Vec<_>>().join("; "));
+    for (name, key, value) in [("home", "home", "real"), ("given", "writable", "~"), ("ours", "writable", "../bin")] {
+        scene.ground.config(&format!("handoff.subagent.{name}.{key}"), value);
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), &command);
+    }
+    let plan = scene
+        .ground
+        .plan("plants", &[dispatch("home", &[]), dispatch("given", &["home"]), dispatch("ours", &["given"])]);
+    let path = ["own/bin", "later/bin", "near"].map(|folder| home.join(folder).to_str().unwrap().to_owned());
+    let path = format!("{}:{}", path.join(":"), scene.path());
+    let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
+    assert_eq!(output.status, Some(0), "{output}");
+    let is_evil = |place: &PathBuf| fs::read(place).is_ok_and(|bytes| bytes == b"evil\n");
+    Some(places.iter().any(is_evil))
+}
