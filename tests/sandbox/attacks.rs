@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 
 use serde_json::Value;
 
+use super::links;
 use super::scene::{Layers, SECRET, Scene, has_bubblewrap, skipped};
 use crate::common::ground::item;
 use crate::common::part;
@@ -287,6 +288,9 @@ fn the_document_shows_every_attack() {
             Either => "stopped where it could be tried",
         };
         writeln!(text, "| {} (`{}`) | {inner} | stopped |", attack.what, attack.name).unwrap();
+    }
+    for (name, what) in links::rows() {
+        writeln!(text, "| {what} (`{name}`) | stopped | stopped |").unwrap();
     }
     part::check("docs/threat-model.md", "<!-- attacks -->", &format!("{text}\n"));
 }
