@@ -201,6 +201,18 @@ const ATTACKS: &[Attack] = &[
         Either,
     ),
     attack(
+        "segments",
+        "take memory that belongs to no process and outlives it (System V)",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); i=l.shmget(0,1<<20,0o1600); sys.exit(i<0 or l.shmctl(i,0,None))'",
+        Yes,
+    ),
+    attack(
+        "semaphores",
+        "take the kernel's memory for semaphores by the thousand",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); i=l.semget(0,1000,0o1600); sys.exit(i<0 or l.semctl(i,0,0,0))'",
+        Yes,
+    ),
+    attack(
         "packets",
         "open a socket of a strange kind",
         "python3 -c 'import socket; socket.socket(38, socket.SOCK_SEQPACKET)'",

@@ -233,6 +233,20 @@ while True:
 }
 
 #[test]
+fn of_system_vs_memory_there_is_little_and_none_without_bubblewrap() {
+    let asks = "python3 -c 'import ctypes
+l = ctypes.CDLL(None)
+l.shmget.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
+for what, made in [(\"page\", l.shmget(0, 4096, 0o1600)), (\"more\", l.shmget(0, 4097, 0o1600)), (\"all\", l.shmget(0, 1 << 32, 0o1600)),
+                   (\"set\", l.semget(0, 32, 0o1600)), (\"sets\", l.semget(0, 33, 0o1600)), (\"queue\", l.msgget(0, 0o1600))]:
+    if made >= 0: print(what)'";
+    assert_eq!(Scene::new(Layers::Inner).says("inner", asks), "");
+    if has_bubblewrap("what System V gives below bubblewrap") {
+        assert_eq!(Scene::new(Layers::All).says("all", asks), "page\nset\nqueue\n");
+    }
+}
+
+#[test]
 fn a_process_whose_first_thread_ended_is_none_that_is_gone() {
     let scene = Scene::new(Layers::None);
     let (beats, program) = (scene.ground.path("beats"), scene.ground.path("beat.py"));
