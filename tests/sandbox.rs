@@ -5,6 +5,7 @@
 mod attacks;
 mod layers;
 mod limits;
+mod links;
 mod programs;
 mod reach;
 mod scene;

@@ -143,7 +143,7 @@ settings! {
         /// How large a file one attempt may write.
         "handoff.maxFileSize" | "handoff.executor.<name>.maxFileSize" | "handoff.subagent.<name>.maxFileSize": Size, "none"
             => |config, given, most| config.limits(given).file_size = Some(most);
-        /// What the worktree, the temporary files and the home of one attempt may take on the disk.
+        /// What the worktree, the temporary files and the home of one attempt may take on the disk, where each file counts 4 KiB at least.
         "handoff.maxDisk" | "handoff.executor.<name>.maxDisk" | "handoff.subagent.<name>.maxDisk": Size, "`20g`"
             => |config, given, most| config.limits(given).disk = Some(most);
         /// What one attempt may write to its standard output and error; of what it writes, as much is kept as a product may have.

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, Executor};
-use crate::model::confinement::Asked;
+use crate::model::confinement::{Asked, Home};
 use crate::model::limits::Limits;
 use crate::model::plan::Item;
 use crate::repository::{Environment, Repository};
@@ -56,8 +56,16 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         Some(PathBuf::from(path)).filter(|path| path.is_absolute())
     }));
     let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
+    let home = environment.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let top = store.work_dir().unwrap_or_else(|| store.common_dir());
+    let executors = config.executors.values().chain(config.subagents.values());
+    let worked = executors.flat_map(|executor| {
+        let own_home = home.clone().filter(|_| executor.home == Home::Real);
+        executor.writable.iter().map(|path| place(path, &top, home.as_deref())).chain(own_home).collect::<Vec<_>>()
+    });
     let around = Surroundings {
-        home: environment.variable("HOME").map(PathBuf::from),
+        worked: worked.map(real).collect(),
+        home,
         path: folders(environment.path.as_ref()),
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
         objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
@@ -98,10 +106,7 @@ pub(super) fn login_out_of_reach(repository: &Repository, item: &Item) -> Option
 pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<Confinement>, Refused> {
     let config = &machine.config;
     let home = machine.home.as_deref();
-    let place = |path: &PathBuf| match (path.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => machine.top.join(path),
-    };
+    let place = |path: &PathBuf| place(path, &machine.top, home);
     let lines = [&settings.command, &settings.setup, &settings.verify];
     let more = More {
         asked: settings.sandbox.unwrap_or(config.sandbox),
@@ -111,6 +116,14 @@ pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<C
         named: lines.into_iter().flatten().flat_map(|line| named_in(line, home)).collect(),
     };
     machine.sandbox.confine(&more, settings.network.unwrap_or(config.network))
+}
+
+/// Returns where a path lies that a setting names.
+fn place(path: &Path, top: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => top.join(path),
+    }
 }
 
 /// Returns how much one attempt of an executor may use: its own word counts before that for all; of memory, half of the machine's where

@@ -47,6 +47,8 @@ hints! {
     confine() => "git config handoff.sandbox auto   # or leave the network open: git config handoff.network any";
     /// What a worker is to write is not there.
     make_folder(path) => "mkdir -p {path}   # or, for a file: touch";
+    /// What workers are to reach is named by a path that one of them may change.
+    reached() => "git config --show-origin --get-regexp 'handoff.*able'   # name where it really lies, if that is what you mean";
     /// No run, or no settled one, is called so.
     runs() => "git handoff runs";
     /// No thread is called so.

@@ -34,6 +34,8 @@ pub enum Exceeded {
     Processes(u64),
     /// Room on the disk.
     Disk(u64),
+    /// Nobody knows how much room on the disk, of so much: it could not be looked at, time and again.
+    Hidden(u64),
     /// Standard output and error.
     Output(u64),
 }
@@ -60,6 +62,9 @@ impl fmt::Display for Exceeded {
             Self::Memory(most) => write!(f, "used more than {most} bytes of memory"),
             Self::Processes(most) => write!(f, "had more than {most} processes"),
             Self::Disk(most) => write!(f, "filled more than {most} bytes of the disk"),
+            Self::Hidden(most) => {
+                write!(f, "kept what it has on the disk from being counted, of which it may fill {most} bytes")
+            }
             Self::Output(most) => write!(f, "wrote more than {most} bytes to its output"),
         }
     }

@@ -71,6 +71,8 @@ pub struct Confined {
     pub writable: Vec<PathBuf>,
     /// What else it may read.
     pub readable: Vec<PathBuf>,
+    /// What links in its worktree lead to.
+    pub linked: Vec<PathBuf>,
 }
 
 /// What a command reads.
@@ -225,10 +227,11 @@ async fn attend(
 impl Invocation {
     /// Returns what is to be told to what stands between the driver and the command.
     fn told(&self) -> Vec<u8> {
-        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable }| {
-            let [writable, readable]: [Vec<&Path>; 2] =
-                [writable, readable].map(|paths| paths.iter().map(PathBuf::as_path).collect());
-            by.told(&Own { tree: &self.cwd, writable: &writable, readable: &readable }, self.limits.memory)
+        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked }| {
+            let [writable, readable, linked]: [Vec<&Path>; 3] =
+                [writable, readable, linked].map(|paths| paths.iter().map(PathBuf::as_path).collect());
+            let own = Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked };
+            by.told(&own, self.limits.memory)
         });
         let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();
         let starting =

@@ -23,6 +23,7 @@ mod outside;
 mod places;
 pub mod probe;
 mod reach;
+mod seen;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -37,9 +38,10 @@ pub use reach::{Missing, More, Surroundings, folders, named_in};
 
 pub(in crate::worker) use mounts::PROGRAM;
 
-use map::Access;
+use map::{Access, Led, Map};
 use mounts::Mounts;
 use reach::Reach;
+use seen::Seen;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP};
 use crate::model::limits::Limits;
@@ -101,6 +103,8 @@ pub struct Own<'a> {
     pub writable: &'a [&'a Path],
     /// What else it may read.
     pub readable: &'a [&'a Path],
+    /// What links in its worktree lead to.
+    pub linked: &'a [&'a Path],
 }
 
 /// What the processes between the driver and a command are told.
@@ -134,6 +138,8 @@ pub(in crate::worker) struct Outer {
     /// bubblewrap and its arguments up to the command.
     pub(in crate::worker) words: Option<Vec<OsString>>,
     pub(in crate::worker) inner: Inner,
+    /// Why it is not to be started after all: something is not where it was, and may be whatever somebody likes.
+    pub(in crate::worker) refused: Option<String>,
 }
 
 /// What the last of them does to itself.
@@ -142,6 +148,8 @@ pub(in crate::worker) struct Inner {
     /// The version of Landlock's interface that there must be.
     landlock: Option<u32>,
     given: Vec<(OsString, Access)>,
+    /// What is to lie where it was mounted; nothing where nothing was.
+    held: Vec<Seen>,
     seccomp: bool,
     network: Network,
 }
@@ -202,7 +210,7 @@ impl Sandbox {
         &self.layers
     }
 
-    fn reach(&self, more: &More) -> Result<Arc<Reach>, Missing> {
+    fn reach(&self, more: &More) -> Result<Arc<Reach>, Refused> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reach) = known.get(more) {
             return Ok(Arc::clone(reach));
@@ -249,7 +257,9 @@ impl Confinement {
         for (path, access) in readable.chain(writable) {
             given.extend(map.set(path, access).map(|real| (real.into_os_string(), access)));
         }
+        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
         let Layers { landlock, seccomp, .. } = self.layers;
+        let mut held = Vec::new();
         let words = self.bwrap.as_ref().map(|bwrap| {
             let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
             let mounts = Mounts {
@@ -260,12 +270,40 @@ impl Confinement {
                 shared: memory.filter(|_| self.bounds_shared),
                 landlock: landlock.is_some(),
             };
-            let mut words = vec![bwrap.clone().into_os_string()];
-            words.extend(mounts::arguments(&mounts));
-            words
+            let (arguments, seen) = mounts::arguments(&mounts);
+            held = seen;
+            [vec![bwrap.clone().into_os_string()], arguments].concat()
         });
-        Outer { words, inner: Inner { landlock, given, seccomp, network: self.network } }
+        Outer { words, inner: Inner { landlock, given, held, seccomp, network: self.network }, refused }
     }
+
+    /// Gives what links in the worktree lead to, as far as it may be given; says why where it may not.
+    fn link(&self, linked: &[&Path], map: &mut Map, given: &mut Vec<(OsString, Access)>) -> Option<String> {
+        for path in linked {
+            let Some(Led { real, is_there: true, planted }) = map.resolve(path) else { continue };
+            let said = |why: String| Some(format!("{}, which is linked into worktrees, {why}", path.display()));
+            if let Some(link) = planted {
+                return said(format!("leads through {}, a link that a worker may have put there", link.display()));
+            }
+            if map.hidden_by(&real).is_some_and(|place| !self.reach.apart.iter().any(|apart| apart == place)) {
+                return said(format!("leads to {}, which no worker reaches", real.display()));
+            }
+            if map.access(&real) == Access::Hidden {
+                map.set(&real, Access::Read);
+                let mut parts = Vec::new();
+                map.give(&real, Access::Read, &mut parts);
+                given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
+            }
+        }
+        None
+    }
+}
+
+/// Says what was to be written and is not there any more, or is a link by now.
+fn gone(map: &Map) -> Option<String> {
+    let written = map.places().filter(|(_, access)| *access == Access::Write).map(|(place, _)| place);
+    let mut gone = written.filter_map(|place| Seen::at(place).err().map(|error| (place, error)));
+    gone.next().map(|(place, error)| format!("{} is not what it was when the run began: {error}", place.display()))
 }
 
 /// Why workers are not run as they are to be.
@@ -283,4 +321,15 @@ pub enum Refused {
     /// What they are to write is not there.
     #[error(transparent)]
     Writable(#[from] Missing),
+    /// What they are to read or write may be whatever some worker likes.
+    #[error(
+        "{} is to be reached by workers and leads through {}, a link in what workers may write, which one of them may have put there",
+        .path.display(), .link.display()
+    )]
+    Planted {
+        /// The path that was named.
+        path: PathBuf,
+        /// The link on its way.
+        link: PathBuf,
+    },
 }

@@ -357,6 +357,11 @@ pub enum Error {
         "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only what it does not"
     )]
     Tracked(String),
+    /// What is to be copied may be whatever some worker likes.
+    #[error(
+        "handoff.workspace.copy or .worktreeinclude names {0}, which leads through a link; copy what lies at its own place"
+    )]
+    Led(String),
     /// git could not say which files the include file names.
     #[error("the files that .worktreeinclude names could not be listed")]
     Included(#[source] Box<crate::git::program::Error>),

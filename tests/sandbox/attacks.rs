@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::links;
 use super::scene::{Layers, SECRET, Scene, has_bubblewrap, is_ext4, skipped};
 use super::stories::STORIES;
 use crate::common::ground::item;
@@ -208,6 +209,18 @@ const ATTACKS: &[Attack] = &[
         Either,
     ),
     attack(
+        "segments",
+        "take memory that belongs to no process and outlives it (System V)",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); i=l.shmget(0,1<<20,0o1600); sys.exit(i<0 or l.shmctl(i,0,None))'",
+        Yes,
+    ),
+    attack(
+        "semaphores",
+        "take the kernel's memory for semaphores by the thousand",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); i=l.semget(0,1000,0o1600); sys.exit(i<0 or l.semctl(i,0,0,0))'",
+        Yes,
+    ),
+    attack(
         "packets",
         "open a socket of a strange kind",
         "python3 -c 'import socket; socket.socket(38, socket.SOCK_SEQPACKET)'",
@@ -298,6 +311,9 @@ fn the_document_shows_every_attack() {
     }
     for story in STORIES {
         writeln!(text, "| {} (`{}`) | stopped | stopped |", story.what, story.name).unwrap();
+    }
+    for (name, what) in links::rows() {
+        writeln!(text, "| {what} (`{name}`) | stopped | stopped |").unwrap();
     }
     part::check("docs/threat-model.md", "<!-- attacks -->", &format!("{text}\n"));
 }

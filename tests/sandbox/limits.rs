@@ -69,6 +69,24 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
         "mkdir outputs/x; while :; do head -c 10000000 /dev/zero >outputs/x/$(date +%N); sleep 0.05; done",
         "filled more than 62914560 bytes of the disk",
     ),
+    (
+        "maxDisk",
+        "51m",
+        "mkdir shut; exec 3>shut/a 4>shut/b; chmod 0400 shut; while :; do head -c 5000000 /dev/zero >&3; head -c 5000000 /dev/zero >&4; sleep 0.05; done",
+        "filled more than 53477376 bytes of the disk",
+    ),
+    (
+        "maxDisk",
+        "52m",
+        "exec 3>a 4>b; chmod 0 .; while :; do head -c 5000000 /dev/zero >&3; head -c 5000000 /dev/zero >&4; sleep 0.05; done",
+        "filled more than 54525952 bytes of the disk",
+    ),
+    (
+        "maxDisk",
+        "53m",
+        "python3 -c 'import time\nfor i in range(60000): open(str(i), \"w\").close()\ntime.sleep(100)'",
+        "filled more than 55574528 bytes of the disk",
+    ),
     ("maxOutput", "5m", "yes", "wrote more than 5242880 bytes to its output"),
     ("maxFileSize", "1m", "trap '' XFSZ; head -c 2000000 /dev/zero >big", "exited with 1"),
     ("maxCpuTime", "1", "exec python3 -c 'while True: pass'", "was ended by signal"),
@@ -138,6 +156,95 @@ fn shared_memory_is_bounded_for_another_user() {
             "head -c 50m /dev/zero >/dev/shm/a && echo some; head -c 90m /dev/zero >/dev/shm/b || echo no more",
         );
         assert!(said.contains("some\n") && said.contains("no more\n"), "{said}");
+    }
+}
+
+/// Runs an item as one who has settings of its own, and returns what is said of it.
+fn ends_by(scene: &Scene, settings: &[(&str, &str)], script: &str) -> String {
+    scene.ground.env.write("hog.py", script);
+    let command = format!("exec python3 {}", scene.ground.path("hog.py").display());
+    scene.ground.config("handoff.subagent.hog.command", &command);
+    for (key, value) in settings {
+        scene.ground.config(&format!("handoff.subagent.hog.{key}"), value);
+    }
+    let item =
+        json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "hog" }, "maxAttempts": 1, "timeout": 240 });
+    scene.drive("hog", &[item]).ends(4);
+    scene.ground.item("hog", "a").reason
+}
+
+#[test]
+fn a_folder_deeper_than_files_may_be_open_counts() {
+    let deep = "import os, time
+for i in range(90):
+    os.mkdir('d')
+    os.chdir('d')
+for i in range(100):
+    with open(str(i), 'wb') as file: file.write(bytes(1 << 20))
+time.sleep(100)
+";
+    for layers in [Layers::None, Layers::Inner] {
+        let reason = ends_by(&Scene::new(layers), &[("maxDisk", "50m"), ("maxOpenFiles", "64")], deep);
+        assert_eq!(reason, "filled more than 52428800 bytes of the disk", "{layers:?}");
+    }
+}
+
+#[test]
+fn what_is_mapped_and_has_no_name_counts_for_root() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("files that are mapped, without a name and closed", "the kernel shows them to root alone");
+    }
+    let maps = "import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+for i in range(10):
+    file = os.open('x', os.O_RDWR | os.O_CREAT)
+    os.write(file, bytes(10 << 20))
+    libc.mmap(None, 4096, 1, 1, file, 0)
+    os.unlink('x')
+    os.close(file)
+time.sleep(100)
+";
+    for layers in [Layers::None, Layers::All] {
+        if layers == Layers::None || has_bubblewrap("mapped files below bubblewrap") {
+            let reason = ends_by(&Scene::new(layers), &[("maxDisk", "50m")], maps);
+            assert_eq!(reason, "filled more than 52428800 bytes of the disk", "{layers:?}");
+        }
+    }
+}
+
+#[test]
+fn whoever_keeps_the_disk_from_being_looked_at_is_ended() {
+    // So deep that one gets back only by the name of the folder above, and always on the move there.
+    let moves = "import os
+for i in range(145):
+    for j in range(3): os.mkdir('s%d' % j)
+    os.mkdir('d')
+    os.chdir('d')
+for name in 'ab': os.mkdir(name)
+names = ['x%d' % i for i in range(20)]
+for name in names:
+    for j in range(40): os.makedirs('a/%s/%d' % (name, j))
+while True:
+    for way in ('ab', 'ba'):
+        for name in names: os.rename('%s/%s' % (way[0], name), '%s/%s' % (way[1], name))
+";
+    let reason = ends_by(&Scene::new(Layers::None), &[("maxDisk", "500m")], moves);
+    assert_eq!(reason, "kept what it has on the disk from being counted, of which it may fill 524288000 bytes");
+}
+
+#[test]
+fn of_system_vs_memory_there_is_little_and_none_without_bubblewrap() {
+    let asks = "python3 -c 'import ctypes
+l = ctypes.CDLL(None)
+l.shmget.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
+for what, made in [(\"page\", l.shmget(0, 4096, 0o1600)), (\"more\", l.shmget(0, 4097, 0o1600)), (\"all\", l.shmget(0, 1 << 32, 0o1600)),
+                   (\"set\", l.semget(0, 32, 0o1600)), (\"sets\", l.semget(0, 33, 0o1600)), (\"queue\", l.msgget(0, 0o1600))]:
+    if made >= 0: print(what)'";
+    assert_eq!(Scene::new(Layers::Inner).says("inner", asks), "");
+    if has_bubblewrap("what System V gives below bubblewrap") {
+        assert_eq!(Scene::new(Layers::All).says("all", asks), "page\nset\nqueue\n");
     }
 }
 

@@ -163,9 +163,12 @@ fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
             |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1 });
         scene.drive("one", &[item("first")]).ends(0);
         assert!(fs::read_link(scene.ground.path("home/.tool/x")).is_ok());
-        scene.drive("two", &[item("second")]).ends(0);
-        let said = scene.handoff(&["cat", "two/second:transcript"]).stdout;
-        assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+        let output = scene.drive("two", &[item("second")]);
+        assert!(
+            output.stderr.contains("leads through") && output.stderr.contains("home/.tool/x"),
+            "{layers:?}: {output}"
+        );
+        assert_ne!(scene.handoff(&["cat", "two/second:transcript"]).status, Some(0));
     }
 }
 

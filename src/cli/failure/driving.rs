@@ -15,6 +15,7 @@ impl From<operations::Error> for Failure {
             operations::Error::Sandbox(ref refused) => {
                 let hint = match refused {
                     Refused::Writable(missing) => hints::make_folder(missing.path().display()),
+                    Refused::Planted { .. } => hints::reached(),
                     Refused::Unconfined(_) => hints::confine(),
                     Refused::Missing(..) | Refused::Network(..) => hints::sandbox(),
                 };

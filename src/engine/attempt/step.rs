@@ -44,8 +44,8 @@ pub(super) async fn step(
         env.insert("HOME".to_owned(), workspace.home().into());
         writable.push(workspace.home());
     }
-    let readable = [workspace.task()].into_iter().chain(workspace.linked().iter().cloned()).collect();
-    let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable: writable.clone(), readable };
+    let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
+    let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable: writable.clone(), readable, linked };
     let invocation = Invocation {
         argv: argv.to_vec(),
         cwd: workspace.tree(),

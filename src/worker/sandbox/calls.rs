@@ -111,6 +111,11 @@ const BY_NUMBER: [(c_long, u8, u64); 10] = [
     (libc::SYS_move_pages, 0, 0),
 ];
 
+/// What System V's interface makes belongs to no process: no figures of one show the memory, and it outlives whoever asked for it. Below
+/// a layer that ends it with the attempt, up to so much may be asked for at once; the kernel gives so few that it comes to little.
+const SYSTEM_V: [(c_long, SeccompCmpArgLen, u64); 2] =
+    [(libc::SYS_shmget, SeccompCmpArgLen::Qword, 4096), (libc::SYS_semget, SeccompCmpArgLen::Dword, 32)];
+
 /// Typing into a terminal for whoever reads from it, and the old way to do so on a console.
 const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 
@@ -182,7 +187,12 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         SeccompRule::new(netlink.collect::<Result<_, _>>()?)?,
     ];
     rules.insert(libc::SYS_socket, sockets);
+    for (call, length, most) in SYSTEM_V {
+        let above = SeccompCondition::new(1, length, SeccompCmpOp::Gt, most)?;
+        rules.insert(call, if alone { Vec::new() } else { vec![SeccompRule::new(vec![above])?] });
+    }
     if alone {
+        rules.insert(libc::SYS_msgget, Vec::new());
         for (call, argument, own) in BY_NUMBER {
             rules.entry(call).or_default().push(one(argument, SeccompCmpOp::Ne, own)?);
         }

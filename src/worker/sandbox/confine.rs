@@ -16,6 +16,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
 
+use super::seen::{Changed, Seen};
 use super::{Inner, Starting, calls, files};
 use crate::model::causes::in_words;
 use crate::model::confinement::Network;
@@ -73,6 +74,9 @@ pub(in crate::worker) struct Prepared {
 impl Prepared {
     /// Makes it as is told; `below` says that it is for a process below bubblewrap.
     pub(in crate::worker) fn of(inner: &Inner, below: bool) -> Result<Self, Error> {
+        if below {
+            inner.held.iter().try_for_each(Seen::stays)?;
+        }
         let given = || inner.given.iter().map(|(path, access)| (PathBuf::from(path), *access)).collect::<Vec<_>>();
         let rules =
             inner.landlock.map(|version| Ok::<_, Error>((files::rules(&given(), inner.network, below)?, version)));
@@ -138,6 +142,9 @@ pub(in crate::worker) enum Error {
         /// What the manifest says.
         version: u32,
     },
+    /// Something else was mounted than was to be.
+    #[error(transparent)]
+    Changed(#[from] Changed),
     /// The filter of system calls could not be had.
     #[error(transparent)]
     Calls(#[from] calls::Error),

@@ -32,15 +32,33 @@ pub(in crate::worker) struct Map {
     links: BTreeMap<PathBuf, PathBuf>,
     /// Links that may not be replaced.
     pinned: BTreeSet<PathBuf>,
+    /// The folders that workers may write: whatever link lies there leads nobody to anything.
+    worked: Vec<PathBuf>,
+}
+
+/// Where a path leads to.
+pub(super) struct Led {
+    /// The path that the system resolves it to.
+    pub(super) real: PathBuf,
+    /// Whether anything is there.
+    pub(super) is_there: bool,
+    /// The first link on the way that a worker may have put there.
+    pub(super) planted: Option<PathBuf>,
 }
 
 impl Map {
-    /// Says what may be done at a path, whatever was said of it before; returns where it leads to, none where nothing is there.
+    /// Makes one in which nothing may be done; workers may write what is `worked`, paths that lead through no links.
+    pub(super) fn among(worked: &[PathBuf]) -> Self {
+        Self { worked: worked.to_vec(), ..Self::default() }
+    }
+
+    /// Says what may be done at a path, whatever was said of it before; returns where it leads to, none where nothing is there, or
+    /// where only a link leads that a worker may have put there.
     ///
     /// What is hidden need not be there yet.
     pub(super) fn set(&mut self, path: &Path, access: Access) -> Option<PathBuf> {
-        let (real, is_there) = self.resolve(path)?;
-        if !is_there && access != Access::Hidden {
+        let Led { real, is_there, planted } = self.resolve(path)?;
+        if (!is_there || planted.is_some()) && access != Access::Hidden {
             return None;
         }
         self.places.insert(real.clone(), access);
@@ -73,7 +91,7 @@ impl Map {
 
     /// Says that a path and all below it is hidden, whatever was said of any of it before.
     pub(super) fn hide(&mut self, path: &Path) {
-        let real = self.resolve(path).map_or_else(|| path.to_owned(), |(real, _)| real);
+        let real = self.resolve(path).map_or_else(|| path.to_owned(), |led| led.real);
         self.places.retain(|place, _| !place.starts_with(&real));
         self.places.insert(real, Access::Hidden);
     }
@@ -81,6 +99,12 @@ impl Map {
     /// Returns what may be done at a path, which leads through no links.
     pub(super) fn access(&self, path: &Path) -> Access {
         path.ancestors().find_map(|above| self.places.get(above)).copied().unwrap_or(Access::Hidden)
+    }
+
+    /// Returns the place by whose own word a path is hidden; none where nobody said anything, or it is not.
+    pub(super) fn hidden_by(&self, path: &Path) -> Option<&Path> {
+        let (place, access) = path.ancestors().find_map(|above| self.places.get_key_value(above))?;
+        (*access == Access::Hidden).then_some(place)
     }
 
     /// Returns every place where something else holds than above it, those above before those below.
@@ -115,7 +139,8 @@ impl Map {
         given
     }
 
-    fn give(&self, place: &Path, access: Access, given: &mut Vec<(PathBuf, Access)>) {
+    /// Adds a place, or what of it may be given.
+    pub(super) fn give(&self, place: &Path, access: Access, given: &mut Vec<(PathBuf, Access)>) {
         if !self.allows_less_below(place, access) {
             given.push((place.to_owned(), access));
             return;
@@ -129,12 +154,13 @@ impl Map {
         }
     }
 
-    /// Follows a path, noting each link that it leads through; returns where it leads to, and whether anything is there.
-    pub(super) fn resolve(&mut self, path: &Path) -> Option<(PathBuf, bool)> {
+    /// Follows a path, noting each link that it leads through; none where it leads nowhere.
+    pub(super) fn resolve(&mut self, path: &Path) -> Option<Led> {
         let mut real = PathBuf::from("/");
         let mut left: Vec<OsString> = parts(path);
         let mut links = 0;
         let mut is_there = true;
+        let mut planted = None;
         while let Some(part) = left.pop() {
             if part == ".." {
                 real.pop();
@@ -152,6 +178,10 @@ impl Map {
                         real = PathBuf::from("/");
                     }
                     left.extend(parts(&target));
+                    if planted.is_none() && self.worked.iter().any(|worked| next.starts_with(worked) && next != *worked)
+                    {
+                        planted = Some(next.clone());
+                    }
                     self.links.insert(next, target);
                 }
                 Ok(_) => real = next,
@@ -161,7 +191,7 @@ impl Map {
                 }
             }
         }
-        Some((real, is_there))
+        Some(Led { real, is_there, planted })
     }
 }
 

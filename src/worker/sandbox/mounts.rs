@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
 use super::places::{SETTINGS, SHARED_MEMORY};
+use super::seen::Seen;
 use crate::model::confinement::Network;
 
 /// Where this program lies inside.
@@ -29,9 +30,11 @@ pub(super) struct Mounts<'a> {
     pub(super) landlock: bool,
 }
 
-/// Returns the arguments up to the command.
-pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
+/// Returns the arguments up to the command, and what is to lie inside at the places that they name: bubblewrap looks each up again,
+/// and follows links.
+pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<OsString>, Vec<Seen>) {
     let mut say = Words(Vec::new());
+    let mut held = Vec::new();
     for word in [
         "--unshare-pid",
         "--unshare-ipc",
@@ -58,9 +61,13 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
     let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
     for (place, access) in mounts.map.places() {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
+        if access != Access::Hidden && !is_device {
+            // What went away meanwhile, or became a link, is missed by whoever needs it.
+            let Ok(seen) = Seen::at(place) else { continue };
+            held.push(seen);
+        }
         match access {
             Access::Read | Access::Write if is_device => say.two("--dev-bind", place, place),
-            // What went away meanwhile is missed by whoever needs it.
             Access::Read => say.two("--ro-bind-try", place, place),
             Access::Write => say.two("--bind", place, place),
             // Nothing can be put there, and what comes there later is left to the inner layer.
@@ -99,7 +106,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> Vec<OsString> {
     // Where nothing is a worker's; the command has a folder of its own.
     say.one("--chdir", Path::new("/"));
     say.word("--");
-    say.0
+    (say.0, held)
 }
 
 struct Words(Vec<OsString>);

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::map::{Access, Map};
+use super::map::{Access, Led, Map};
 use super::reach::{MOST_PROGRAMS, Surroundings};
 
 /// Takes away from what may be written all that runs outside: the last word on a map.
@@ -31,7 +31,7 @@ pub(super) fn keep(map: &mut Map, around: &Surroundings) {
 /// can be put there.
 fn shut(map: &mut Map, path: &Path) {
     let mut way = Map::default();
-    let Some((real, is_there)) = way.resolve(path) else { return };
+    let Some(Led { real, is_there, .. }) = way.resolve(path) else { return };
     for (link, _) in way.links().filter(|(link, _)| map.access(link) == Access::Write).collect::<Vec<_>>() {
         map.pin(link);
     }

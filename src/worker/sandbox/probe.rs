@@ -68,7 +68,7 @@ impl Sandbox {
                 shared,
                 landlock: self.layers.landlock.is_some(),
             };
-            output(Command::new(&bwrap).args(mounts::arguments(&mounts)).args([PROGRAM, ARGUMENT]))
+            output(Command::new(&bwrap).args(mounts::arguments(&mounts).0).args([PROGRAM, ARGUMENT]))
         };
         let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
         let mut tried_with = tried(Some(SOME));

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::map::{Access, Map};
-use super::outside;
+use super::map::{Access, Led, Map};
 use super::places::{SECRETS, SETTINGS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
+use super::{Refused, outside};
 use crate::model::confinement::{Asked, Home};
 
 /// So many programs of one folder are followed to where their links lead.
@@ -44,6 +44,8 @@ pub struct Surroundings {
     pub programs: Vec<PathBuf>,
     /// What no worker reaches, whatever it is said to: signing keys, sockets of agents, other workers' files.
     pub never: Vec<PathBuf>,
+    /// What workers of any executor may write besides their attempts' own files.
+    pub worked: Vec<PathBuf>,
 }
 
 /// What one executor's workers reach besides the rest.
@@ -71,12 +73,14 @@ pub(in crate::worker) struct Reach {
     pub(super) at_home: Vec<(PathBuf, PathBuf)>,
     /// The home directory of who drives the run.
     pub(super) home: Option<PathBuf>,
+    /// What is hidden as a whole, and of which a part may be linked into worktrees: homes and work trees.
+    pub(super) apart: Vec<PathBuf>,
 }
 
 impl Reach {
-    /// Says what an executor's workers reach; fails where they are to write what is not there.
-    pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Missing> {
-        let mut map = Map::default();
+    /// Says what an executor's workers reach; fails where they are to write what is not there, or what a worker may have put a link to.
+    pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
+        let mut map = Map::among(&around.worked);
         for place in SYSTEM {
             map.set(Path::new(place), Access::Read);
         }
@@ -112,17 +116,21 @@ impl Reach {
         }
         // What an agent would make on its first day need not be there yet.
         for path in &more.readable {
+            by_no_planted_link(&mut map, path)?;
             map.set(path, Access::Read);
         }
-        let give = |path: &PathBuf| map.give_whole(path).ok_or_else(|| Missing(path.clone()));
-        let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Missing>>()?;
+        let give = |path: &PathBuf| -> Result<PathBuf, Refused> {
+            by_no_planted_link(&mut map, path)?;
+            Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
+        };
+        let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Refused>>()?;
         let own_home = home.as_ref();
         for home in &homes {
             secrets_of(&mut map, (home, around.home.as_deref().filter(|_| Some(home) == own_home)), more, &writable);
         }
         // By where it leads to as well: a link can be whoever's.
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
-            let Some((real, true)) = map.resolve(path) else { continue };
+            let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
             if !is_secret(&real, &homes) && map.access(&real) == Access::Hidden {
                 map.set(&real, Access::Read);
             }
@@ -148,7 +156,16 @@ impl Reach {
         let mut given = map.given();
         given.push((SHARED_MEMORY.into(), Access::Write));
         let given = given.into_iter().map(|(path, access)| (path.into_os_string(), access)).collect();
-        Ok(Self { map, given, at_home, home })
+        let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
+        Ok(Self { map, given, at_home, home, apart })
+    }
+}
+
+/// Refuses a path that leads through a link which a worker may have put there: it would lead others to whatever that one likes.
+fn by_no_planted_link(map: &mut Map, path: &Path) -> Result<(), Refused> {
+    match map.resolve(path).and_then(|led| led.planted) {
+        Some(link) => Err(Refused::Planted { path: path.to_owned(), link }),
+        None => Ok(()),
     }
 }
 
@@ -177,7 +194,7 @@ fn secrets_of(map: &mut Map, (home, called): (&Path, Option<&Path>), more: &More
     let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
     let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
         let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
-        unasked.filter_map(|name| map.resolve(&home.join(name))).collect()
+        unasked.filter_map(|name| map.resolve(&home.join(name))).map(|led| (led.real, led.is_there)).collect()
     };
     let (secrets, started) = (places(&SECRETS), places(&STARTED));
     for (secret, is_there) in secrets {

@@ -38,6 +38,9 @@ pub(super) fn run(
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
     driver: (&UnixStream, Watch),
 ) -> io::Result<Report> {
+    if let Some(why) = &told.refused {
+        return Ok(Report::Unconfined(why.clone()));
+    }
     if let Some(words) = &told.words {
         return below(words, (&told.inner, starting), stdin, (program, arguments), driver);
     }

@@ -8,6 +8,11 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+
+/// Each file takes this much at least, in bytes: where nothing else of it does, its number does, of which a disk has only so many.
+const LEAST: u64 = 4096;
 
 /// So many folders above one that is looked at stay open; below that depth one gets back through `..`.
 const OPEN: usize = 128;
@@ -31,16 +36,15 @@ impl Drop for Level {
     }
 }
 
-/// Returns what folders take, in bytes; links are not followed, nor is another disk gone to. It ends once that is more than `most`.
-pub(super) fn size(folders: &[PathBuf], most: u64) -> u64 {
-    let mut walk = Walk { sum: 0, most, seen: BTreeSet::new() };
+/// Returns what folders take, in bytes, and whether all of it was seen; links are not followed, nor is another disk gone to. It ends
+/// once that is more than `most`.
+pub(super) fn size(folders: &[PathBuf], most: u64) -> (u64, bool) {
+    let mut walk = Walk { sum: 0, most, is_whole: true, seen: BTreeSet::new() };
     for folder in folders {
-        if let Ok(dir) = rustix::fs::openat(CWD, folder, FLAGS, Mode::empty()) {
-            // What changes under us is looked at the next time.
-            let _ = walk.all((dir, None));
-        }
+        let walked = open(CWD, folder).map_err(io::Error::from).and_then(|top| top.map_or(Ok(()), |top| walk.all(top)));
+        walk.is_whole &= walked.is_ok();
     }
-    walk.sum
+    (walk.sum, walk.is_whole)
 }
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -48,6 +52,8 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFO
 struct Walk {
     sum: u64,
     most: u64,
+    /// Whether nothing was there that could not be looked at.
+    is_whole: bool,
     seen: BTreeSet<(u64, u64)>,
 }
 
@@ -55,50 +61,79 @@ impl Walk {
     /// Looks at all below an open folder.
     fn all(&mut self, top: (OwnedFd, Option<Mode>)) -> io::Result<()> {
         let mut above: Vec<Level> = Vec::new();
-        let mut here = self.enter(top)?;
-        loop {
-            if self.sum > self.most {
-                return Ok(());
-            }
+        let mut here = self.enter(&mut above, top)?;
+        while self.sum <= self.most {
             let dir = here.dir.as_ref().expect("where we are is open").as_fd();
             if let Some(name) = here.left.pop() {
-                let Some(inner) = open(dir, &name)? else { continue };
-                let inner = self.enter(inner)?;
+                let inner = match with_room(&mut above, || open(dir, name.as_c_str())) {
+                    Ok(Some(inner)) => self.enter(&mut above, inner),
+                    Ok(None) => continue,
+                    Err(error) => Err(error.into()),
+                };
+                let Ok(inner) = inner else {
+                    self.is_whole = false;
+                    continue;
+                };
                 let mut outer = std::mem::replace(&mut here, inner);
                 if above.len() >= OPEN && outer.mode.is_none() {
                     outer.dir = None;
                 }
                 above.push(outer);
             } else {
-                let Some(mut outer) = above.pop() else { return Ok(()) };
-                if outer.dir.is_none() {
-                    let up = rustix::fs::openat(dir, c"..", FLAGS, Mode::empty())?;
-                    if id(&rustix::fs::fstat(&up)?) != outer.id {
-                        return Err(io::ErrorKind::StaleNetworkFileHandle.into());
-                    }
-                    outer.dir = Some(up);
-                }
+                let Some(outer) = self.back(dir, &mut above) else { break };
                 here = outer;
             }
         }
+        Ok(())
+    }
+
+    /// Goes back to the folder above, or where that was moved meanwhile to the nearest that is open; none where there is none.
+    fn back(&mut self, dir: BorrowedFd<'_>, above: &mut Vec<Level>) -> Option<Level> {
+        let mut outer = above.pop()?;
+        if outer.dir.is_none() {
+            let up = with_room(above, || rustix::fs::openat(dir, c"..", FLAGS, Mode::empty()));
+            let is_outer = |up: &OwnedFd| rustix::fs::fstat(up).is_ok_and(|stat| id(&stat) == outer.id);
+            outer.dir = up.ok().filter(is_outer);
+        }
+        while outer.dir.is_none() {
+            self.is_whole &= outer.left.is_empty();
+            outer = above.pop()?;
+        }
+        Some(outer)
     }
 
     /// Counts what is in a folder.
-    fn enter(&mut self, (dir, mode): (OwnedFd, Option<Mode>)) -> io::Result<Level> {
+    fn enter(&mut self, above: &mut [Level], (dir, mode): (OwnedFd, Option<Mode>)) -> io::Result<Level> {
         let own = rustix::fs::fstat(&dir)?;
         let mut left = Vec::new();
         let mut level = Level { dir: Some(dir), mode, id: id(&own), left: Vec::new() };
         let dir = level.dir.as_ref().expect("it is open");
-        for entry in Dir::read_from(dir)? {
+        let mut entries = with_room(above, || Dir::read_from(dir));
+        if matches!(entries, Err(Errno::ACCESS)) && level.mode.is_none() {
+            // Its names may be read, and nothing else; one that is another's stays shut.
+            let mode = Mode::from_raw_mode(own.st_mode);
+            if rustix::fs::fchmod(dir, mode | Mode::XUSR) == Err(Errno::PERM) {
+                return Ok(level);
+            }
+            level.mode = Some(mode);
+            entries = with_room(above, || Dir::read_from(dir));
+        }
+        for entry in entries? {
             let entry = entry?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let Ok(stat) = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(error) => {
+                    self.is_whole &= error == Errno::NOENT;
+                    continue;
+                }
+            };
             let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             if is_folder || stat.st_nlink < 2 || self.seen.insert(id(&stat)) {
-                self.sum = self.sum.saturating_add(stat.st_blocks.unsigned_abs() * 512);
+                self.sum = self.sum.saturating_add((stat.st_blocks.unsigned_abs() * 512).max(LEAST));
             }
             if is_folder && stat.st_dev == own.st_dev {
                 left.push(name.to_owned());
@@ -109,24 +144,42 @@ impl Walk {
     }
 }
 
-/// Opens a folder, one that may not be read as well, with the mode that it is to have again then. None where nothing is there any more.
-fn open(at: BorrowedFd<'_>, name: &CString) -> io::Result<Option<(OwnedFd, Option<Mode>)>> {
-    use rustix::io::Errno;
+/// Opens something; folders above are closed where no more may be open: one gets back without.
+fn with_room<T>(above: &mut [Level], open: impl Fn() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        let opened = open();
+        let is_full = matches!(opened, Err(Errno::MFILE | Errno::NFILE));
+        let held = above.iter_mut().find(|level| is_full && level.dir.is_some() && level.mode.is_none());
+        match held {
+            Some(level) => level.dir = None,
+            None => return opened,
+        }
+    }
+}
+
+/// Opens a folder, one that may not be read as well, with the mode that it is to have again then. None where there is none any more,
+/// or it is another's.
+fn open<P: Arg + Copy>(at: BorrowedFd<'_>, name: P) -> rustix::io::Result<Option<(OwnedFd, Option<Mode>)>> {
     match rustix::fs::openat(at, name, FLAGS, Mode::empty()) {
         Ok(dir) => Ok(Some((dir, None))),
         Err(Errno::ACCESS) => {
             let held = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let Ok(held) = rustix::fs::openat(at, name, held, Mode::empty()) else { return Ok(None) };
+            let held = rustix::fs::openat(at, name, held, Mode::empty())?;
             let mode = Mode::from_raw_mode(rustix::fs::fstat(&held)?.st_mode);
             let path = format!("/proc/self/fd/{}", held.as_raw_fd());
-            // One that is another's stays shut.
-            if rustix::fs::chmodat(CWD, &path, mode | Mode::RUSR | Mode::XUSR, AtFlags::empty()).is_err() {
-                return Ok(None);
+            match rustix::fs::chmodat(CWD, &path, mode | Mode::RUSR | Mode::XUSR, AtFlags::empty()) {
+                // One that is another's stays shut.
+                Err(Errno::PERM) => return Ok(None),
+                other => other?,
             }
             let opened = rustix::fs::openat(CWD, &path, FLAGS - OFlags::NOFOLLOW, Mode::empty());
-            Ok(opened.ok().map(|dir| (dir, Some(mode))))
+            if opened.is_err() {
+                let _ = rustix::fs::chmodat(CWD, &path, mode, AtFlags::empty());
+            }
+            opened.map(|dir| Some((dir, Some(mode))))
         }
-        Err(_) => Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

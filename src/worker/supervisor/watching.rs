@@ -25,6 +25,10 @@ const DISK: Duration = Duration::from_secs(1);
 /// So many times as long as a look took, nothing is looked at.
 const REST: u32 = 10;
 
+/// So often in a row the disk may not be looked at whole: what changes under us is looked at the next time, and somebody who sees to it
+/// that there is always something may be taking what they like.
+const BLIND: u32 = 10;
+
 /// So often processes that came meanwhile are looked for.
 const PASSES: usize = 20;
 
@@ -43,7 +47,9 @@ pub(super) struct Watch {
     gathered: BTreeSet<i32>,
     processes: Instant,
     disk: Instant,
-    walking: Option<JoinHandle<(u64, Duration)>>,
+    walking: Option<JoinHandle<Measured>>,
+    /// How often in a row it was not looked at whole.
+    blind: u32,
 }
 
 impl Watch {
@@ -60,6 +66,7 @@ impl Watch {
             processes: now + OFTEN,
             disk: now + DISK,
             walking: None,
+            blind: 0,
         }
     }
 
@@ -100,7 +107,8 @@ impl Watch {
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
-        let (upper, hidden) = (below.iter().map(|pid| memory(*pid, false)).sum::<u64>(), held(&below, is_in_memory));
+        let (upper, hidden) =
+            (below.iter().map(|pid| memory(*pid, false)).sum::<u64>(), held(&below, Vec::new(), is_in_memory));
         // What several share counts once, which takes longer to find out.
         let above = upper + hidden > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + hidden > most;
         above.then_some(Exceeded::Memory(most))
@@ -112,18 +120,36 @@ impl Watch {
             return None;
         }
         if let Some(walk) = self.walking.take_if(|walk| walk.is_finished()) {
-            let (size, took) = walk.join().unwrap_or_default();
+            let Measured { size, is_whole, took } = walk.join().unwrap_or_default();
             self.disk = Instant::now() + DISK.max(took * REST);
-            return (size > most).then_some(Exceeded::Disk(most));
+            return if size > most { Some(Exceeded::Disk(most)) } else { self.seen(is_whole, most) };
         }
-        if self.walking.is_none() {
-            let folders = self.folders.clone();
-            // Where no thread is to be had, it is looked at later.
-            self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most)).ok();
+        if self.walking.is_some() {
+            self.disk = Instant::now() + OFTEN;
+            return None;
         }
-        self.disk = Instant::now() + OFTEN;
-        None
+        let folders = self.folders.clone();
+        self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most)).ok();
+        self.disk = Instant::now() + if self.walking.is_some() { OFTEN } else { DISK };
+        // Where no thread is to be had, it is looked at later.
+        if self.walking.is_some() { None } else { self.seen(false, most) }
     }
+
+    /// Notes whether all that lies on the disk was seen; whoever keeps it from us is ended as who takes too much.
+    fn seen(&mut self, is_whole: bool, most: u64) -> Option<Exceeded> {
+        self.blind = if is_whole { 0 } else { self.blind + 1 };
+        (self.blind >= BLIND).then_some(Exceeded::Hidden(most))
+    }
+}
+
+/// What was found on the disk.
+#[derive(Default)]
+struct Measured {
+    /// What was seen, in bytes.
+    size: u64,
+    /// Whether that is all there was.
+    is_whole: bool,
+    took: Duration,
 }
 
 fn all_below_us() -> BTreeSet<i32> {
@@ -173,23 +199,39 @@ fn memory(pid: i32, shared: bool) -> u64 {
 }
 
 /// Returns what files without a name take that processes hold open, in bytes, of those that are looked for.
-fn held(processes: &BTreeSet<i32>, wanted: fn(&Path, &fs::Metadata) -> bool) -> u64 {
+fn held(processes: &BTreeSet<i32>, more: Vec<PathBuf>, wanted: fn(&Path, &fs::Metadata) -> bool) -> u64 {
     let mut seen = BTreeSet::new();
     // Each thread can have its own table.
     let tasks = processes
         .iter()
         .flat_map(|pid| survivors::threads(*pid).map(move |thread| format!("/proc/{pid}/task/{thread}/fd")));
     let handles = tasks.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let found = handles.filter_map(|handle| {
-        let meta = fs::metadata(handle.path()).ok().filter(|meta| meta.is_file() && meta.nlink() == 0)?;
-        (wanted(&handle.path(), &meta) && seen.insert((meta.dev(), meta.ino()))).then(|| meta.blocks() * 512)
+    let found = handles.map(|handle| handle.path()).chain(more).filter_map(|handle| {
+        let meta = fs::metadata(&handle).ok().filter(|meta| meta.is_file() && meta.nlink() == 0)?;
+        (wanted(&handle, &meta) && seen.insert((meta.dev(), meta.ino()))).then(|| meta.blocks() * 512)
     });
     found.sum()
 }
 
-/// Whether a handle leads to a file that lies in memory (`memfd_create`).
+/// Returns the handles of files that a process has mapped and that have no name any more. The kernel lets only who may do as root does
+/// look at what they lead to.
+fn mapped(pid: i32) -> Vec<PathBuf> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let nameless = maps.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b" (deleted)"));
+    let handle = |line: &[u8]| {
+        let range = std::str::from_utf8(line.split(|byte| *byte == b' ').next()?).ok()?;
+        let (from, to) = range.split_once('-')?;
+        let [from, to] = [from, to].map(|number| u64::from_str_radix(number, 16).ok());
+        Some(PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", from?, to?)))
+    };
+    nameless.filter_map(handle).collect()
+}
+
+/// Whether a handle leads to a file that lies in memory (`memfd_create`, or what is shared without a file).
 fn is_in_memory(handle: &Path, _: &fs::Metadata) -> bool {
-    fs::read_link(handle).is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"))
+    let is_memory =
+        |name: &[u8]| [&b"/memfd:"[..], b"/dev/zero (", b"/SYSV"].iter().any(|start| name.starts_with(start));
+    fs::read_link(handle).is_ok_and(|target| is_memory(target.as_os_str().as_encoded_bytes()))
 }
 
 /// Returns the sum of some lines of a process's file.
@@ -201,12 +243,13 @@ fn kilobytes(text: &str, words: &[&str]) -> u64 {
     text.lines().filter_map(value).sum()
 }
 
-/// Returns what folders take on the disk, with what is open there and has no name any more, and how long it took to find out. It ends
-/// once that is more than `most`.
-fn measure(folders: &[PathBuf], most: u64) -> (u64, Duration) {
+/// Finds out what folders take on the disk, with what is open or mapped there and has no name any more. It ends once that is more than
+/// `most`.
+fn measure(folders: &[PathBuf], most: u64) -> Measured {
     let began = Instant::now();
     let on_disk = |handle: &Path, meta: &fs::Metadata| !is_in_memory(handle, meta);
-    let nameless = held(&all_below_us(), on_disk);
-    let named = most.checked_sub(nameless).map_or(0, |left| walk::size(folders, left));
-    (nameless.saturating_add(named), began.elapsed())
+    let below = all_below_us();
+    let nameless = held(&below, below.iter().copied().flat_map(mapped).collect(), on_disk);
+    let (named, is_whole) = most.checked_sub(nameless).map_or((0, true), |left| walk::size(folders, left));
+    Measured { size: nameless.saturating_add(named), is_whole, took: began.elapsed() }
 }

@@ -4,13 +4,17 @@
 //! their paths, whatever a worker made of them.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::Error;
 use crate::git::program::{self, Git};
@@ -75,7 +79,8 @@ impl Extras {
         for path in self.copies.iter().chain(&self.included) {
             let (from, to) = (self.from.join(path.to_path_lossy()), tree.join(path.to_path_lossy()));
             above(tree, path)?;
-            copy(&from, &to).map_err(Error::at(&from))?;
+            let Some((folder, name)) = held(&self.from, path)? else { continue };
+            copy(folder.as_fd(), name, &to).map_err(Error::at(&from))?;
         }
         for path in &self.links {
             let to = tree.join(path.to_path_lossy());
@@ -182,34 +187,77 @@ fn above(tree: &Path, path: &BString) -> Result<(), Error> {
     Ok(())
 }
 
+/// Opens the folder that a path of the work tree lies in, and returns what it is called there; none where it is gone.
+///
+/// Some of the work tree may be a worker's to write, and a link there would have us copy what that one may not read.
+fn held<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr)>, Error> {
+    let mut folder =
+        rustix::fs::open(from, FOLDER - OFlags::NOFOLLOW, Mode::empty()).map_err(|e| Error::io(from, e.into()))?;
+    let mut parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+    let name = OsStr::from_bytes(parts.pop().unwrap_or_default());
+    for part in parts {
+        folder = match rustix::fs::openat(&folder, part, FOLDER, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(Error::Led(path.to_string())),
+            Err(error) => return Err(Error::io(&from.join(path.to_path_lossy()), error.into())),
+        };
+    }
+    Ok(Some((folder, name)))
+}
+
+/// How a folder is opened, and no link to one.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
 /// Copies a file, a link as a link, or a folder; what is there already stays. Where the file system can, nothing but the name of a
-/// file's content is copied.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let meta = match fs::symlink_metadata(from) {
+/// file's content is copied. Whatever is put in its place meanwhile, no link is followed.
+fn copy(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
+    let kind = match rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
         // It went away since it was found.
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other?,
+        Err(Errno::NOENT) => return Ok(()),
+        other => FileType::from_raw_mode(other?.st_mode),
     };
-    let there = fs::symlink_metadata(to);
-    if meta.is_dir() {
-        match there {
-            Err(_) => fs::create_dir(to)?,
-            Ok(there) if there.is_dir() => {}
-            Ok(_) => return Ok(()),
-        }
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            // A repository in it would be one in the worktree.
-            if entry.file_name() != ".git" {
-                copy(&entry.path(), &to.join(entry.file_name()))?;
+    match (kind, fs::symlink_metadata(to)) {
+        (FileType::Directory, there) => match there {
+            Err(_) => {
+                fs::create_dir(to)?;
+                copy_entries(at, name, to)
             }
+            Ok(there) if there.is_dir() => copy_entries(at, name, to),
+            Ok(_) => Ok(()),
+        },
+        (_, Ok(_)) => Ok(()),
+        (FileType::Symlink, _) => {
+            let target = rustix::fs::readlinkat(at, name, Vec::new())?;
+            std::os::unix::fs::symlink(OsStr::from_bytes(target.as_bytes()), to)
         }
-    } else if there.is_ok() {
-        return Ok(());
-    } else if meta.is_symlink() {
-        std::os::unix::fs::symlink(fs::read_link(from)?, to)?;
-    } else if meta.is_file() {
-        fs::copy(from, to)?;
+        (FileType::RegularFile, _) => copy_file(at, name, to),
+        _ => Ok(()),
+    }
+}
+
+fn copy_entries(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
+    let folder = rustix::fs::openat(at, name, FOLDER, Mode::empty())?;
+    for entry in Dir::read_from(&folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        // A repository in it would be one in the worktree.
+        if name != "." && name != ".." && name != ".git" {
+            copy(folder.as_fd(), name, &to.join(name))?;
+        }
     }
     Ok(())
+}
+
+fn copy_file(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
+    // Nobody makes us wait for the other end of a pipe.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut from = File::from(rustix::fs::openat(at, name, flags, Mode::empty())?);
+    let meta = from.metadata()?;
+    if !meta.is_file() {
+        return Ok(());
+    }
+    let mut made = File::options().write(true).create_new(true).open(to)?;
+    io::copy(&mut from, &mut made)?;
+    made.set_permissions(meta.permissions())
 }

@@ -1,0 +1,252 @@
+//! Links that a worker leaves in what it may write, where the settings of others lead through: nobody gets anywhere by them. Each
+//! works where nothing confines the workers; `docs/threat-model.md` shows them among the attacks.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::scene::{Layers, Scene, has_bubblewrap, skipped};
+
+/// A setting that leads through what a worker of `a` may write, and what that one does there.
+struct Way {
+    name: &'static str,
+    what: &'static str,
+    /// The setting through which another worker is led, and its value.
+    setting: (&'static str, &'static str),
+    /// What somebody else may write.
+    writable: &'static str,
+    /// What it does.
+    plants: &'static str,
+    /// What the other one does, in a worktree.
+    reads: &'static str,
+}
+
+const WAYS: &[Way] = &[
+    Way {
+        name: "link-writable",
+        what: "lead another executor's worker through a link where that may write",
+        setting: ("handoff.subagent.b.writable", "{shared}/out"),
+        writable: "{shared}",
+        plants: "cd {shared} && mv out was && ln -s {to} out",
+        reads: "cd {shared}/out && cat *; touch planted; true",
+    },
+    Way {
+        name: "link-readable",
+        what: "lead another executor's worker through a link where that may read",
+        setting: ("handoff.subagent.b.readable", "{shared}/out"),
+        writable: "{shared}",
+        plants: "cd {shared} && mv out was && ln -s {to} out",
+        reads: "cd {shared}/out && cat *; true",
+    },
+    Way {
+        name: "link-above",
+        what: "lead it there by a link in a folder above",
+        setting: ("handoff.subagent.b.readable", "{shared}/deep/in"),
+        writable: "{shared}",
+        plants: "cd {shared} && mv deep was && mkdir deep && ln -s {to} deep/in",
+        reads: "cd {shared}/deep/in && cat *; true",
+    },
+    Way {
+        name: "link-named",
+        what: "lead it to a file by a link that its command line names",
+        setting: ("handoff.subagent.b.readable", "{shared}/out"),
+        writable: "{shared}",
+        plants: "cd {shared} && rm -r out && mkdir out && ln -s {to}/secret out/file",
+        reads: "cat {shared}/out/file; true",
+    },
+    Way {
+        name: "link-linked",
+        what: "lead every worker through a link in a folder that is linked into worktrees",
+        setting: ("handoff.workspace.link", "web/sub/modules"),
+        writable: "{repo}/web",
+        plants: "cd {repo}/web && mv sub was && mkdir sub && ln -s {to} sub/modules",
+        reads: "cat web/sub/modules/*; true",
+    },
+    Way {
+        name: "link-copied",
+        what: "have a file of somebody's copied into worktrees through a link in a folder above",
+        setting: ("handoff.workspace.copy", "web/sub/secret"),
+        writable: "{repo}/web",
+        plants: "cd {repo}/web && mv sub was && ln -s {to} sub",
+        reads: "cat web/sub/secret; true",
+    },
+    Way {
+        name: "link-copied-below",
+        what: "have a folder of somebody's copied into worktrees through a link in its place",
+        setting: ("handoff.workspace.copy", "web/sub/*"),
+        writable: "{repo}/web",
+        plants: "cd {repo}/web && mv sub was && ln -s {to} sub",
+        reads: "cat web/sub/secret; true",
+    },
+];
+
+/// What the links lead to: secrets by their names, what is just not given, and another's business.
+const TARGETS: [&str; 3] = ["home/.ssh", "beside/private", "repo/.git/handoff"];
+
+/// Returns the rows of the table of attacks.
+pub(super) fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    WAYS.iter().map(|way| (way.name, way.what))
+}
+
+#[test]
+fn each_leads_there_where_nothing_confines_the_workers() {
+    // What copies is no worker, and follows none whoever is confined.
+    for way in WAYS.iter().filter(|way| way.setting.0 != "handoff.workspace.copy") {
+        let tried = Tried::of(Layers::None, None, way, TARGETS[1]);
+        assert!(
+            tried.said.contains("SECRET"),
+            "{} does not work anywhere, and so shows nothing: {}",
+            way.name,
+            tried.said
+        );
+    }
+}
+
+#[test]
+fn the_kernel_alone_lets_none_lead_anywhere() {
+    none_leads_anywhere(Layers::Inner, None);
+}
+
+#[test]
+fn with_all_layers_none_leads_anywhere() {
+    if has_bubblewrap("links in the place of what is bound") {
+        none_leads_anywhere(Layers::All, None);
+    }
+}
+
+#[test]
+fn none_leads_another_user_anywhere() {
+    if !rustix::process::geteuid().is_root() {
+        skipped("links that workers of another user leave", "only root can become another user");
+    } else if has_bubblewrap("links that workers of another user leave") {
+        none_leads_anywhere(Layers::All, Some(65_534));
+    }
+}
+
+#[test]
+fn a_link_that_comes_and_goes_leads_nobody_anywhere() {
+    for layers in [Layers::Inner, Layers::All] {
+        if layers == Layers::All && !has_bubblewrap("a link that comes and goes") {
+            continue;
+        }
+        let scene = Scene::new(layers);
+        let shared = scene.ground.path("shared");
+        scene.ground.env.write("shared/out/file", "fine");
+        scene.ground.env.write("beside/private/secret", "SECRET");
+        let turn = format!(
+            "import os, time\nos.chdir('{}')\nend = time.time() + 8\nwhile time.time() < end:\n os.rename('out', 'was'); \
+             os.symlink('{}', 'out'); time.sleep(0.001); os.unlink('out'); os.rename('was', 'out'); time.sleep(0.001)\n",
+            shared.display(),
+            scene.ground.path("beside/private").display(),
+        );
+        scene.ground.config("handoff.subagent.a.writable", shared.to_str().unwrap());
+        scene.ground.config("handoff.subagent.a.command", &format!("python3 -c \"{turn}\""));
+        scene.ground.config("handoff.subagent.b.writable", &format!("{}/out", shared.display()));
+        scene.ground.config("handoff.subagent.b.command", &format!("cd {}/out && cat *; true", shared.display()));
+        let mut items = vec![dispatch("a", "a", &[])];
+        items.extend((0..25).map(|at| dispatch(&format!("b{at}"), "b", &[])));
+        let output = scene.drive("race", &items);
+        assert!(matches!(output.status, Some(0 | 4)), "{layers:?}: {output}");
+        let said = |at: usize| scene.handoff(&["cat", &format!("race/b{at}:transcript")]).stdout;
+        let said: Vec<String> = (0..25).map(said).collect();
+        assert!(said.iter().all(|said| !said.contains("SECRET")), "{layers:?}: {said:?}");
+        assert_eq!(scene.ground.item("race", "a").status, "done");
+    }
+}
+
+#[test]
+fn a_link_of_the_users_own_is_followed() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("elsewhere/file", "fine\n");
+        scene.ground.env.write("modules/file", "linked\n");
+        for (to, at) in [("elsewhere", "home/work"), ("modules", "repo/modules")] {
+            std::os::unix::fs::symlink(scene.ground.path(to), scene.ground.path(at)).unwrap();
+        }
+        scene.ground.env.write("repo/.git/info/exclude", "/modules\n");
+        scene.ground.config("handoff.workspace.link", "modules");
+        scene.ground.config("handoff.subagent.b.writable", "~/work");
+        scene.ground.config(
+            "handoff.subagent.b.command",
+            &format!(
+                "cd {}/home/work; cat file; echo new >made; cat $OLDPWD/modules/file",
+                scene.ground.path("").display()
+            ),
+        );
+        scene.drive("own", &[dispatch("b", "b", &[])]).ends(0);
+        assert_eq!(scene.handoff(&["cat", "own/b:transcript"]).stdout, "fine\nlinked\n");
+        assert!(scene.ground.path("elsewhere/made").exists());
+    }
+}
+
+fn none_leads_anywhere(layers: Layers, user: Option<u32>) {
+    for (at, way) in WAYS.iter().enumerate() {
+        // Of those that are alike each leads to another one.
+        let targets = if at < 2 { &TARGETS[..] } else { &TARGETS[at % TARGETS.len()..][..1] };
+        for target in targets {
+            let tried = Tried::of(layers, user, way, target);
+            assert!(!tried.said.contains("SECRET"), "{layers:?}: {} to {target}: {}", way.name, tried.said);
+            assert!(!tried.was_written, "{layers:?}: {} to {target} was written to", way.name);
+        }
+    }
+}
+
+/// What came of one way.
+struct Tried {
+    /// What those said who were led, in the same driver and in another one, and what the driver said of them.
+    said: String,
+    was_written: bool,
+}
+
+impl Tried {
+    fn of(layers: Layers, user: Option<u32>, way: &Way, target: &str) -> Self {
+        let scene = Scene::of(layers, user);
+        let secret = scene.ground.path(target).join("secret");
+        let _ = fs::remove_dir_all(scene.ground.path(target));
+        for (file, text) in [
+            (&*format!("{target}/secret"), "SECRET"),
+            ("shared/out/file", "fine"),
+            ("shared/deep/in/file", "fine"),
+            ("repo/web/sub/modules/file", "fine"),
+            ("repo/web/sub/secret", "fine"),
+            ("repo/.git/info/exclude", "/web\n"),
+        ] {
+            scene.ground.env.write(file, text);
+        }
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let fill = |text: &str| {
+            text.replace("{shared}", &place("shared")).replace("{repo}", &place("repo")).replace("{to}", &place(target))
+        };
+        for (key, value) in [
+            way.setting,
+            ("handoff.subagent.a.writable", way.writable),
+            ("handoff.subagent.a.command", way.plants),
+            ("handoff.subagent.b.command", way.reads),
+        ] {
+            scene.ground.config(key, &fill(value));
+        }
+        if let Some(user) = user {
+            own(&scene.ground.path(""), user);
+        }
+        // Whoever is led was looked at before, as well.
+        let items =
+            [dispatch("before", "b", &[]), dispatch("plants", "a", &["before"]), dispatch("led", "b", &["plants"])];
+        let mut said = scene.drive("one", &items).to_string();
+        assert_eq!(scene.ground.item("one", "plants").status, "done", "{}: {said}", way.name);
+        said.push_str(&scene.drive("two", &[dispatch("led", "b", &[])]).to_string());
+        for run in ["one", "two"] {
+            said.push_str(&scene.handoff(&["cat", &format!("{run}/led:transcript")]).stdout);
+        }
+        Self { said, was_written: secret.with_file_name("planted").exists() && layers != Layers::None }
+    }
+}
+
+fn own(folder: &Path, user: u32) {
+    let owner = format!("{user}:{user}");
+    assert!(std::process::Command::new("chown").args(["-R", &owner]).arg(folder).status().unwrap().success());
+}
+
+fn dispatch(id: &str, subagent: &str, after: &[&str]) -> Value {
+    json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": subagent }, "maxAttempts": 1, "depends_on": after })
+}
