@@ -39,5 +39,6 @@ pub mod stop;
 pub mod store;
 pub mod temporary;
 pub mod tree;
+mod way;
 pub mod whole;
 pub mod work_tree;
