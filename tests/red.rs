@@ -147,6 +147,31 @@ fn what_is_red_is_applied_only_by_who_says_so() {
 }
 
 #[test]
+fn nor_is_what_builds_on_it_over_others() {
+    let ground = ground();
+    let builds = |id: &str, on: &str| {
+        let mut builds = command(id, &format!("git apply --index inputs/patch && echo {id} >>a.txt"));
+        builds["needs"] = json!({ "patch": { "from": on, "select": { "kind": "patch" } } });
+        builds
+    };
+    ground.drive("r", &[item("a", "red"), builds("b", "a"), builds("c", "b"), builds("d", "c")]).ends(4);
+    for target in ["r/c", "r/d"] {
+        let refused = ground.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
+        let why: Value = serde_json::from_str(&refused.stderr).unwrap();
+        assert_eq!(why["code"], "red", "{target}: {why}");
+        assert!(why["message"].as_str().unwrap().contains("\"a\" is red"), "{why}");
+    }
+    // No more is it taken into another run, which says nothing of red items here.
+    let mut other = command("e", "git apply --index inputs/patch");
+    other["needs"] = json!({ "patch": { "run": "r", "from": "d", "select": { "kind": "patch" } } });
+    let plan = ground.plan("s", &[other]);
+    let refused = ground.env.handoff(["validate", &plan]).exit(1);
+    assert!(refused.stdout.contains("builds on the patch of a, which is red"), "{refused}");
+    let applied = answer(&ground, &["apply", "r/d", "--branch", "result", "--allow-red"], 0);
+    assert_eq!(applied["items"][0]["item"], "d", "{applied}");
+}
+
+#[test]
 fn a_workers_own_word_makes_it_red_and_never_fails_it() {
     let ground = ground();
     let denies = "printf '{\"verify\":{\"passed\":false}}' >\"$HANDOFF_RESULT\"";

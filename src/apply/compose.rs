@@ -36,7 +36,7 @@ impl Composer {
 
     /// Puts items, by position, onto a tree, as `apply` does; none where they do not fit.
     pub fn onto(&mut self, items: &BTreeSet<usize>, onto: Oid) -> Result<Option<Vec<Step>>, Error> {
-        let given: BTreeSet<usize> = items.iter().flat_map(|at| parts::given(&self.run, *at)).collect();
+        let given: BTreeSet<usize> = items.iter().flat_map(|at| self.run.state.given(*at)).collect();
         let mut together = Vec::new();
         for at in self.run.state.graph.order().into_iter().filter(|at| items.contains(at) || given.contains(at)) {
             let part = match self.known.get(&at) {
@@ -52,14 +52,5 @@ impl Composer {
         }
         let applied = parts::transplant(&self.scratch, &self.run, &together, joined, onto)?;
         Ok(Some(applied.steps).filter(|steps| applied.conflicts.is_empty() && !steps.is_empty()))
-    }
-
-    /// Returns the items whose patches an item was given, and those that these were given.
-    pub fn built_upon(&self, item: usize) -> BTreeSet<usize> {
-        let (mut all, mut next) = (BTreeSet::new(), vec![item]);
-        while let Some(at) = next.pop() {
-            next.extend(parts::given(&self.run, at).into_iter().filter(|producer| all.insert(*producer)));
-        }
-        all
     }
 }

@@ -118,6 +118,9 @@ pub(super) fn passed(
 ) -> Result<String, Error> {
     let path = store.git_dir().join(MESSAGE_FILE);
     fs::write(&path, message).map_err(Error::MessageFile)?;
+    if !hooks.are_same()? {
+        return Err(Error::OtherHooks);
+    }
     hooks.show(tree)?;
     let file = path.as_os_str();
     for (name, arguments) in

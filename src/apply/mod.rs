@@ -265,8 +265,13 @@ pub enum Error {
     #[error("a hook changed the lines that name the run, the item and the product; nothing was changed")]
     HookTrailers,
     /// The hooks that would run are what is applied.
-    #[error("{0:?} is one of the hooks that would be run, and what is applied changes it; nothing was changed")]
+    #[error(
+        "{0:?} is one of the hooks that would be run, or leads to one, and what is applied changes it; nothing was changed"
+    )]
     OwnHooks(PathBuf),
+    /// Other hooks would run than before.
+    #[error("what is applied changes the configuration by which hooks are found; nothing was changed")]
+    OtherHooks,
     /// The message could not be written for the hooks, or read.
     #[error("the message of the commit could not be written or read")]
     MessageFile(#[source] io::Error),

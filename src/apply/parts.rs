@@ -7,7 +7,7 @@ use crate::git::merge::Scratch;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
-use crate::model::plan::{ProductKey, Selector, Source};
+use crate::model::plan::ProductKey;
 use crate::model::state::Phase;
 use crate::run::{Vetted, View};
 
@@ -74,10 +74,10 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
     Ok(state.graph.order().into_iter().filter(done).collect())
 }
 
-/// Returns the red ones of the chosen items and of those whose patches they were given: what was built on one contains it.
+/// Returns the red ones of the chosen items and of those that they build on, however far back: what was built on one contains it.
 pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
-    let given = chosen.iter().flat_map(|at| given(view, *at));
-    let all: BTreeSet<usize> = given.chain(chosen.iter().copied()).collect();
+    let below = chosen.iter().flat_map(|at| view.state.built_upon(*at));
+    let all: BTreeSet<usize> = below.chain(chosen.iter().copied()).collect();
     let red = all.into_iter().filter(|at| view.state.items[*at].red);
     red.map(|at| view.state.graph.item(at).id.clone()).collect()
 }
@@ -89,20 +89,10 @@ pub(super) fn names(parts: &Parts) -> Vec<ItemId> {
 
 /// Reads the patches of the chosen items, and of those whose patches they were given.
 pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usize]) -> Result<Parts, Error> {
-    let given: BTreeSet<usize> = chosen.iter().flat_map(|at| given(run, *at)).collect();
+    let given: BTreeSet<usize> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
     let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
     let order = run.state.graph.order().into_iter().filter(wanted);
     order.map(|at| Ok((at, part(store, scratch, run, at, chosen.contains(&at))?))).collect()
-}
-
-/// Returns the positions of the items whose patches an item was given.
-pub(super) fn given(view: &View, at: usize) -> Vec<usize> {
-    let patches = view.state.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
-    let producers = patches.filter_map(|input| match &input.from {
-        Source::Item(id) => view.state.graph.position(id),
-        Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
-    });
-    producers.collect()
 }
 
 /// Reads the patch of an item, and makes its tree.
@@ -164,7 +154,7 @@ pub(super) fn place(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, t
         return Ok(Place::Fits(tree));
     }
     // Where it kept what it was given, only what it changed of that is its own.
-    let before = together(scratch, parts, &given(view, *at))?;
+    let before = together(scratch, parts, &view.state.given(*at))?;
     if let Some(before) = before.filter(|before| *before != scratch.base())
         && merge_one(scratch, view, parts, *at, part, before)? == Ok(part.result)
     {
@@ -201,7 +191,7 @@ fn merge_one(
         Ok(merged) => return Ok(Ok(merged)),
         Err(paths) => paths,
     };
-    let Some(before) = together(scratch, parts, &given(view, at))? else { return Ok(Err(paths)) };
+    let Some(before) = together(scratch, parts, &view.state.given(at))? else { return Ok(Err(paths)) };
     if before == scratch.base() {
         return Ok(Err(paths));
     }

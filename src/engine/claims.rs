@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use crate::model::digest::Digest;
 
+use super::locks;
+
 /// How long to wait before asking again.
 pub const AGAIN: Duration = Duration::from_millis(100);
 
 /// What may be claimed for the items of a run on one queue.
 #[derive(Clone, Debug)]
 pub struct Claims {
-    dir: PathBuf,
+    common_dir: PathBuf,
     queue: String,
     places: usize,
 }
@@ -45,8 +47,8 @@ pub enum Asked {
     Taken(Claim),
     /// No; asking again keeps the place in the line.
     Refused {
-        /// The place.
-        ticket: Ticket,
+        /// The place; none where another took one in this very moment, so that it is to be asked for again.
+        ticket: Option<Ticket>,
         /// Whether the queue is full, so that no other item of the run can be dispatched either.
         full: bool,
     },
@@ -61,25 +63,24 @@ struct Thing {
 impl Claims {
     /// The claims of a repository for a queue in which so many items run at once.
     pub fn new(common_dir: &Path, queue: &str, places: usize) -> Self {
-        let dir = common_dir.join("handoff").join("locks");
-        Self { dir, queue: queue.to_owned(), places }
+        Self { common_dir: common_dir.to_owned(), queue: queue.to_owned(), places }
     }
 
     /// Takes all that an item needs, or nothing.
     pub fn ask(&self, locks: &[String], ticket: Option<Ticket>) -> Result<Asked, Error> {
         // The queue first: who finds it full need not look further.
-        let queue = self.thing("queues", &self.queue, self.places);
+        let queue = self.thing(locks::QUEUES, &self.queue, self.places);
         let locks = locks.iter().collect::<BTreeSet<_>>().into_iter();
         let things: Vec<Thing> =
-            std::iter::once(queue).chain(locks.map(|key| self.thing("resources", key, 1))).collect();
+            std::iter::once(queue).chain(locks.map(|key| self.thing(locks::RESOURCES, key, 1))).collect();
         let mut held = Vec::new();
         for (nth, thing) in things.iter().enumerate() {
             let turn = thing.is_turn_of(ticket.as_ref()).map_err(|source| thing.failed(source))?;
             let taken = if turn { thing.take().map_err(|source| thing.failed(source))? } else { None };
             let Some(file) = taken else {
                 drop(held);
-                let ticket = ticket.map_or_else(|| Ticket::draw(&self.dir), Ok);
-                let joined = ticket.and_then(|mut ticket| ticket.join(thing).map(|()| ticket));
+                let drawn = ticket.map_or_else(|| Ticket::draw(&self.common_dir), |ticket| Ok(Some(ticket)));
+                let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |ticket| ticket.join(thing)));
                 let ticket = joined.map_err(|source| thing.failed(source))?;
                 return Ok(Asked::Refused { ticket, full: nth == 0 });
             };
@@ -90,7 +91,8 @@ impl Claims {
 
     /// A key may be any text, and stands as its digest.
     fn thing(&self, kind: &str, key: &str, places: usize) -> Thing {
-        Thing { dir: self.dir.join(kind).join(&Digest::of(key.as_bytes()).hex()[..32]), places }
+        let dir = locks::folder(&self.common_dir, kind);
+        Thing { dir: dir.join(&Digest::of(key.as_bytes()).hex()[..32]), places }
     }
 }
 
@@ -98,13 +100,11 @@ impl Thing {
     /// Takes a place that is free.
     fn take(&self) -> io::Result<Option<File>> {
         let places = self.dir.join("places");
-        fs::create_dir_all(&places)?;
+        locks::make(&places)?;
         for place in 0..self.places {
             let file = open(&places.join(place.to_string()))?;
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(file)),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(source)) => return Err(source),
+            if locked(&file)? {
+                return Ok(Some(file));
             }
         }
         Ok(None)
@@ -114,7 +114,9 @@ impl Thing {
     fn is_turn_of(&self, ticket: Option<&Ticket>) -> io::Result<bool> {
         let listed = match fs::read_dir(self.dir.join("line")) {
             Ok(listed) => listed,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(true);
+            }
             Err(error) => return Err(error),
         };
         for entry in listed {
@@ -133,11 +135,16 @@ impl Thing {
 }
 
 impl Ticket {
-    /// Draws the next one of the repository.
-    fn draw(dir: &Path) -> io::Result<Self> {
-        fs::create_dir_all(dir)?;
-        let mut file = open(&dir.join("tickets"))?;
-        file.lock()?;
+    /// Draws the next one of the repository; none where another draws one in this very moment.
+    ///
+    /// Nobody is waited for here: whoever waited could not be told to stop.
+    fn draw(common_dir: &Path) -> io::Result<Option<Self>> {
+        let path = locks::tickets(common_dir);
+        path.parent().map_or(Ok(()), locks::make)?;
+        let mut file = open(&path)?;
+        if !locked(&file)? {
+            return Ok(None);
+        }
         let mut drawn = String::new();
         file.read_to_string(&mut drawn)?;
         // What a full disk made of it counts as none: whoever waits then may come behind.
@@ -146,24 +153,26 @@ impl Ticket {
         // Of the same width, so that they sort as they were drawn.
         let number = format!("{next:020}");
         write!(file, "{number}")?;
-        Ok(Self { number, lines: BTreeMap::new() })
+        Ok(Some(Self { number, lines: BTreeMap::new() }))
     }
 
-    /// Joins a line, unless it stands there.
-    fn join(&mut self, thing: &Thing) -> io::Result<()> {
+    /// Joins a line, unless it stands there; none where somebody else has the same number.
+    fn join(mut self, thing: &Thing) -> io::Result<Option<Self>> {
         let line = thing.dir.join("line");
         let path = line.join(&self.number);
         if self.lines.contains_key(&path) {
-            return Ok(());
+            return Ok(Some(self));
         }
-        fs::create_dir_all(&line)?;
+        locks::make(&line)?;
         // It is locked before it can be seen: one that nobody holds is taken away.
         let hidden = thing.dir.join(&self.number);
         let file = open(&hidden)?;
-        file.lock()?;
+        if !locked(&file)? {
+            return Ok(None);
+        }
         fs::rename(&hidden, &path)?;
         self.lines.insert(path, file);
-        Ok(())
+        Ok(Some(self))
     }
 }
 
@@ -181,12 +190,18 @@ fn is_held(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
+    let is_ours = locked(&file)?;
+    if is_ours {
+        let _ = fs::remove_file(path);
+    }
+    Ok(!is_ours)
+}
+
+/// Locks a file unless somebody else has it locked, and says whether it did.
+fn locked(file: &File) -> io::Result<bool> {
     match file.try_lock() {
-        Ok(()) => {
-            let _ = fs::remove_file(path);
-            Ok(false)
-        }
-        Err(TryLockError::WouldBlock) => Ok(true),
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(source)) => Err(source),
     }
 }

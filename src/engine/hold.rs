@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use crate::model::name::RunId;
 
+use super::locks;
+
 /// How often a lock is tried again whose holder is not known to be alive.
 const PATIENCE: usize = 100;
 /// How long to wait in between.
@@ -23,10 +25,10 @@ impl Hold {
     ///
     /// The lock's file stays behind: removing it would let two processes hold two files of the same name.
     pub fn take(common_dir: &Path, run: &RunId) -> Result<Self, Error> {
-        let dir = common_dir.join("handoff").join("locks");
+        let dir = locks::folder(common_dir, locks::RUNS);
         let path = dir.join(run.encoded());
         let io = |source| Error::Io { path: path.clone(), source };
-        std::fs::create_dir_all(&dir).map_err(io)?;
+        locks::make(&dir).map_err(io)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
         let mut patience = PATIENCE;

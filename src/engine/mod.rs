@@ -14,6 +14,7 @@ pub mod secrets;
 
 mod attempt;
 mod ground;
+mod locks;
 mod outcome;
 mod prepare;
 mod products;

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use super::program::{self, Git, REPOSITORY_VARIABLES};
 use super::store::Store;
 use super::temporary::Temporary;
+use super::way;
 use super::work_tree;
 use crate::model::digest::Oid;
 
@@ -35,8 +36,10 @@ pub struct Hooks {
     root: PathBuf,
     /// Whether git finds this repository from the top of the work tree by itself.
     found: bool,
-    /// What of the work tree would be run, relative to its top.
+    /// What of the work tree would be run, and what leads there, relative to its top.
     own: Vec<PathBuf>,
+    /// What git says of hooks: another answer means others.
+    said: Said,
     folder: Temporary,
 }
 
@@ -45,31 +48,37 @@ impl Hooks {
     pub fn find(store: &Store) -> Result<Option<Self>, Error> {
         let Some(root) = store.work_dir() else { return Ok(None) };
         let folder = Temporary::new().map_err(Error::Folder)?;
-        let mut hooks = Self { store: store.clone(), root, found: true, own: Vec::new(), folder };
+        let said = Said { folder: PathBuf::new(), commands: None };
+        let mut hooks = Self { store: store.clone(), root, found: true, own: Vec::new(), said, folder };
         let real = |path: &Path| fs::canonicalize(path).ok();
         let at = hooks.answer(&["rev-parse", "--absolute-git-dir"])?;
         hooks.found = at.is_some_and(|at| real(&at) == real(&store.git_dir()));
-        let path = hooks.answer(&["rev-parse", "--git-path", "hooks"])?.unwrap_or_default();
-        let path = hooks.root.join(path);
-        let files: Vec<PathBuf> = ALL.iter().map(|name| path.join(name)).filter(|file| runs(file)).collect();
+        hooks.said = hooks.ask()?;
+        let path = hooks.root.join(&hooks.said.folder);
         // Later versions of git have hooks in their configuration as well.
-        if files.is_empty() && hooks.answer(&["config", "--get-regexp", r"^hook\..*\.command$"])?.is_none() {
+        if !ALL.iter().any(|name| runs(&path.join(name))) && hooks.said.commands.is_none() {
             return Ok(None);
         }
         let top = real(&hooks.root).unwrap_or_else(|| hooks.root.clone());
-        let mut own: Vec<PathBuf> = files.iter().filter_map(|file| real(file)).collect();
-        if let Some(folder) = real(&path) {
-            // husky keeps in this folder what calls the scripts beside it.
-            let beside = folder.parent().filter(|_| folder.ends_with("_")).map(Path::to_owned);
-            own.push(beside.unwrap_or(folder));
-        }
+        let own = ways(&path);
         hooks.own = own.iter().filter_map(|path| path.strip_prefix(&top).ok().map(Path::to_owned)).collect();
         Ok(Some(hooks))
     }
 
-    /// Returns whether a path of the work tree is a hook, or lies in the folder of hooks.
+    /// Asks git where hooks lie, and which its configuration names.
+    fn ask(&self) -> Result<Said, Error> {
+        let folder = self.answer(&["rev-parse", "--git-path", "hooks"])?.unwrap_or_default();
+        Ok(Said { folder, commands: self.answer(&["config", "--get-regexp", r"^hook\."])? })
+    }
+
+    /// Returns whether a change of a path of the work tree changes what is run: a hook, the folder of hooks, and whatever leads there.
     pub fn is_own(&self, path: &Path) -> bool {
-        self.own.iter().any(|own| path.starts_with(own))
+        self.own.iter().any(|own| path.starts_with(own) || own.starts_with(path))
+    }
+
+    /// Returns whether git would look for hooks where they were found: what is applied may be part of the configuration.
+    pub fn are_same(&self) -> Result<bool, Error> {
+        Ok(self.ask()? == self.said)
     }
 
     /// Shows the hooks a tree as what is about to be committed.
@@ -139,6 +148,27 @@ impl Hooks {
         command.current_dir(&self.root);
         command
     }
+}
+
+/// What git says of hooks.
+#[derive(PartialEq, Eq)]
+struct Said {
+    /// Where they lie.
+    folder: PathBuf,
+    /// What the configuration says of them.
+    commands: Option<PathBuf>,
+}
+
+/// Returns what would be run from a folder of hooks, with all that leads there; hooks that are not there yet as well.
+fn ways(folder: &Path) -> Vec<PathBuf> {
+    let mut own: Vec<PathBuf> = ALL.iter().flat_map(|name| way::places(&folder.join(name))).collect();
+    // husky keeps in this folder what calls the scripts beside it.
+    let is_husky = |path: &Path| path.ends_with("_");
+    for path in [Some(folder.to_owned()), fs::canonicalize(folder).ok()].into_iter().flatten() {
+        let beside = path.parent().filter(|_| is_husky(&path)).map(Path::to_owned);
+        own.extend(way::places(&beside.unwrap_or(path)));
+    }
+    own
 }
 
 /// Returns whether git would run a file.

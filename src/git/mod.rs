@@ -42,5 +42,6 @@ pub mod store;
 pub mod stored;
 pub mod temporary;
 pub mod tree;
+mod way;
 pub mod whole;
 pub mod work_tree;

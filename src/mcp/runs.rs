@@ -93,6 +93,15 @@ fn expect_allowed(repository: &Repository, plan: &ValidPlan) -> Result<(), Failu
     }
 }
 
+/// Refuses a plan that seals files: which those may be is not for a caller from outside to say.
+fn expect_no_files(plan: &ValidPlan) -> Result<(), Failure> {
+    if plan.plan().artifacts.is_empty() {
+        return Ok(());
+    }
+    let message = "a plan that seals files of its own cannot be submitted from here";
+    Err(Failure::refused("artifacts", message.into()).hint(hints::submit()))
+}
+
 fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let (wanted, none) = (parameters.wanted(), Problems::default());
@@ -107,22 +116,9 @@ fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
 
 fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    let plan = parameters.plan.bytes();
-    // A plan seals the files that it names, and which those may be is not for a caller from outside to say.
-    let names_files = git_handoff::plan::parse(&plan).is_ok_and(|plan| !plan.artifacts.is_empty());
-    if names_files {
-        return Err(Failure::refused(
-            "artifacts",
-            "a plan that seals files of its own cannot be submitted from here".into(),
-        )
-        .hint(hints::submit()));
-    }
-    let wanted = parameters.wanted();
-    if let Ok(valid) = repository.validate(&plan, &wanted) {
-        expect_allowed(&repository, &valid)?;
-    }
     let folder = repository.store.git_dir();
-    match repository.submit(&plan, folder, &wanted)? {
+    let allowed = |plan: &ValidPlan| expect_no_files(plan).and_then(|()| expect_allowed(&repository, plan));
+    match repository.submit_if(&parameters.plan.bytes(), folder, &parameters.wanted(), allowed)? {
         Ok(submission) => answer(&submission),
         Err(problems) => {
             let causes = problems.iter().map(ToString::to_string).chain(problems.and_more()).collect();

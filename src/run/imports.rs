@@ -3,7 +3,7 @@
 //!
 //! Only what verifies is taken from: a run that is sealed, a thread that holds, and neither against the word of the reader's signers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use crate::git::store::Store;
@@ -155,6 +155,12 @@ impl Search<'_> {
             return Err(unusable("is red: its check did not pass"));
         }
         let key = select.product_key();
+        // What a patch was built on is in it.
+        let below = if key == ProductKey::Patch { view.state.built_upon(at) } else { BTreeSet::new() };
+        if let Some(red) = below.into_iter().find(|below| view.state.items[*below].red) {
+            let red = &view.state.graph.item(red).id;
+            return Err(unusable(&format!("builds on the patch of {red}, which is red: its check did not pass")));
+        }
         check_type(view.state.graph.item(at), &key, wanted)?;
         let proof = prove::item_of(self.store, &view.links, item, Some(&key)).map_err(|error| match error {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),

@@ -151,10 +151,32 @@ impl Repository {
         folder: PathBuf,
         wanted: &Wanted,
     ) -> Result<Result<Submission, Problems>, Error> {
+        self.submit_if(bytes, folder, wanted, |_| Ok(()))
+    }
+
+    /// Does the same where `allowed` has nothing against the very plan that was found to be valid: another look may find another.
+    pub fn submit_if<E: From<Error>>(
+        &self,
+        bytes: &[u8],
+        folder: PathBuf,
+        wanted: &Wanted,
+        allowed: impl FnOnce(&ValidPlan) -> Result<(), E>,
+    ) -> Result<Result<Submission, Problems>, E> {
         let (valid, imports) = match self.validated(bytes, wanted) {
             Ok(both) => both,
             Err(problems) => return Ok(Err(problems)),
         };
+        allowed(&valid)?;
+        Ok(Ok(self.submit_valid(&valid, imports, folder, wanted)?))
+    }
+
+    fn submit_valid(
+        &self,
+        valid: &ValidPlan,
+        imports: Imports,
+        folder: PathBuf,
+        wanted: &Wanted,
+    ) -> Result<Submission, Error> {
         let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
         if queue != "default" && !self.config.queues.contains_key(queue) {
             return Err(Error::Queue(queue.to_owned()));
@@ -174,14 +196,14 @@ impl Repository {
             imports: imports.found,
             roles: wanted.roles(&own),
         };
-        let Submitted { run, created } = submit::submit(&writer, &valid, &request)?;
+        let Submitted { run, created } = submit::submit(&writer, valid, &request)?;
         if !created {
             // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
             OpenRun::open(&writer, &run)?;
         }
         let mut warnings: Vec<String> = valid.warnings().iter().cloned().chain(imports.warnings).collect();
         warnings.extend(unseen.filter(|_| created));
-        Ok(Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings }))
+        Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings })
     }
 }
 

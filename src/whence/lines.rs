@@ -177,7 +177,7 @@ impl Judge<'_> {
         let Ok(composer) = self.runs.composer(&self.aside, at)? else { return Ok(false) };
         let position = |maker: &Maker| composer.run().state.graph.position(&maker.patch.item);
         Ok(match (position(item), position(other)) {
-            (Some(item), Some(other)) => composer.built_upon(item).contains(&other),
+            (Some(item), Some(other)) => composer.run().state.built_upon(item).contains(&other),
             _ => false,
         })
     }
@@ -188,8 +188,9 @@ impl Judge<'_> {
         let mut more = Vec::new();
         for patch in &patches {
             let Ok(composer) = self.runs.composer(&self.aside, &patch.told.at)? else { continue };
-            let graph = &composer.run().state.graph;
-            let given = graph.position(&patch.item).map(|at| composer.built_upon(at)).unwrap_or_default();
+            let state = &composer.run().state;
+            let graph = &state.graph;
+            let given = graph.position(&patch.item).map(|at| state.built_upon(at)).unwrap_or_default();
             let items = given.into_iter().map(|at| &graph.item(at).id);
             more.extend(items.filter_map(|id| {
                 let product = patch.told.patches.get(id)?;

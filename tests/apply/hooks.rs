@@ -213,6 +213,59 @@ fn hooks_that_are_what_is_applied_do_not_run() {
 }
 
 #[test]
+fn nor_do_hooks_to_which_what_is_applied_leads() {
+    let evil = "mkdir evil && printf '#!/bin/sh\\ntouch \"$HOME/ran\"\\n' >evil/pre-commit && cp evil/pre-commit evil/commit-msg && chmod +x evil/*";
+    // The folder is a link; a hook is one, over another; one leads to what is not there yet; a folder above becomes a link; and the
+    // configuration includes a file that is tracked.
+    let ways = [
+        "rm -f tools/hooks && ln -s ../evil tools/hooks",
+        "rm -f other/link && ln -s ../evil/pre-commit other/link",
+        "cp evil/commit-msg other/none",
+        "rm -rf tools && ln -s evil tools && mv evil hooks && mkdir evil && mv hooks evil/hooks",
+        "printf '[core]\\n\\thooksPath = evil\\n' >tracked.config",
+    ];
+    let place = Place::new();
+    for folder in ["impl/hooks", "tools", "other", "more"] {
+        std::fs::create_dir_all(place.root().join(folder)).unwrap();
+    }
+    script_at(&place, "impl/hooks/check", "exit 0");
+    place.write("tracked.config", "");
+    let links = [
+        ("../impl/hooks", "tools/hooks"),
+        ("../../other/link", "impl/hooks/pre-commit"),
+        ("../../other/none", "impl/hooks/commit-msg"),
+        ("../impl/hooks/check", "other/link"),
+    ];
+    for (to, at) in links {
+        std::os::unix::fs::symlink(to, place.root().join(at)).unwrap();
+    }
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "Hooks"]);
+    place.git(&["config", "include.path", "../tracked.config"]);
+    place.git(&["config", "core.hooksPath", "tools/hooks"]);
+    let before = state(&place);
+    for (nth, way) in ways.iter().enumerate() {
+        let id = format!("r{nth}");
+        let included = way.contains("config");
+        if included {
+            // It has the last word.
+            place.git(&["config", "--unset", "core.hooksPath"]);
+            std::fs::copy(place.root().join("impl/hooks/check"), place.root().join(".git/hooks/pre-commit")).unwrap();
+        }
+        place.done(&id, &[("sly", &format!("{evil} && {way}"), None)]);
+        let (code, _, stderr) = place.handoff(&["apply", &id, "--commit", "--json"]);
+        let error: serde_json::Value = serde_json::from_str(&stderr).unwrap_or_default();
+        assert_eq!((code, error["code"].as_str()), (1, Some("own-hooks")), "{way}: {stderr}");
+        assert_eq!(state(&place), before, "{way}");
+    }
+    assert!(!place.home().join("ran").exists());
+    // What lies beside a folder on the way is nobody's hook.
+    place.done("beside", &[("fine", "echo fine >tools/fine && echo fine >impl/fine", None)]);
+    let (code, _, stderr) = place.handoff(&["apply", "beside", "--commit"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
 fn a_branch_that_moves_while_hooks_run_is_left_to_who_moved_it() {
     let place = Place::new();
     place.done("r", &[EDIT]);

@@ -124,6 +124,63 @@ fn what_waits_for_a_lock_keeps_nobody_from_running() {
 }
 
 #[test]
+fn a_run_may_be_called_as_the_program_calls_its_own_locks() {
+    let ground = Ground::new();
+    let locks = ground.path("repo/.git/handoff/locks");
+    // What an earlier version left there lies in the way of nothing.
+    std::fs::create_dir_all(&locks).unwrap();
+    let names = ["queues", "resources", "runs", "tickets"];
+    for name in names {
+        std::fs::write(locks.join(name), "process 1\n").unwrap();
+    }
+    // All of them want the same, so that they draw tickets while each is driven.
+    let drivers = names.map(|name| {
+        ground.submit(
+            name,
+            &[marked(&format!("{name}-a"), &["db"], "true"), marked(&format!("{name}-b"), &["db"], "true")],
+        );
+        ground.start(&["run", name])
+    });
+    for driver in drivers {
+        let (status, said) = driver.wait();
+        assert!(status.success(), "{said}");
+    }
+    assert_eq!(at_once(&ground), 1);
+    names.iter().for_each(|name| ground.is_intact(name));
+    ground.env.handoff(["doctor"]).success();
+    ground.env.handoff(["clean"]).success();
+    let mut kept: Vec<_> = std::fs::read_dir(locks.join("runs")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    kept.sort();
+    assert_eq!(kept, names);
+}
+
+#[test]
+fn who_draws_a_ticket_can_be_told_to_stop() {
+    let ground = Ground::new();
+    let long = json!({ "id": "long", "executor": "command", "resourceLocks": ["db"], "inputs": {
+        "command": "echo begun >>$HOME/../long; while ! test -e $HOME/../go; do sleep 0.05; done" } });
+    ground.submit("holder", &[long]);
+    let holder = ground.start(&["run", "holder"]);
+    wait_for("the holder has the lock", || !ground.lines("long").is_empty());
+    // Somebody who never lets go of it, as a driver that was stopped while it drew one.
+    let tickets = ground.path("repo/.git/handoff/locks/tickets");
+    let held = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&tickets).unwrap();
+    held.lock().unwrap();
+    ground.submit("r", &[marked("a", &["db"], "true"), marked("b", &[], "true")]);
+    let waiting = ground.start(&["run", "r"]);
+    wait_for("what needs no lock is done", || ground.item("r", "b").status == "done");
+    waiting.signal(rustix::process::Signal::INT);
+    let (status, said) = waiting.wait();
+    assert!(status.code() == Some(130) && said.contains("interrupted"), "{status:?} {said}");
+    // Nor does it keep anybody from what is free.
+    ground.env.write("go", "");
+    let (status, said) = holder.wait();
+    assert!(status.success(), "{said}");
+    ground.env.handoff(["run", "r"]).success();
+    ground.no_process_is_left();
+}
+
+#[test]
 fn a_plan_is_run_under_another_id() {
     let ground = Ground::new();
     let file = ground.plan("nightly", &[marked("a", &[], "true")]);

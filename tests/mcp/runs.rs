@@ -93,3 +93,32 @@ fn what_agents_may_have_run_is_for_the_operator_to_say() {
     assert_eq!(client.call("schemas_list", &json!({}))["shapes"], json!([]));
     client.end();
 }
+
+#[test]
+fn what_is_allowed_is_judged_of_the_very_plan_that_is_submitted() {
+    let env = repository();
+    env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
+    let mut client = Client::start(&env, "repo", &[]);
+    // Each plan becomes valid while it is looked at: the thread that it needs comes into being beside it.
+    let call = |id: usize, tool: &str, arguments: &Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let rounds = 60;
+    for round in 0..rounds {
+        let thread = format!("t{round}");
+        let mut plan = plan(&format!("r{round}"));
+        plan["items"][0]["needs"] = json!({"s": {"thread": thread, "select": {"kind": "output", "path": "state"}}});
+        client.send(&call(10_000 + round, "checkpoint", &json!({"thread_id": thread, "state": "x"})));
+        std::thread::sleep(std::time::Duration::from_millis(round as u64 % 20));
+        client.send(&call(20_000 + round, "submit", &json!({"plan": plan})));
+        for _ in 0..2 {
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut client.from, &mut line).expect("the server answers");
+            let answer: Value = serde_json::from_str(&line).expect("it is JSON");
+            let code = &answer["result"]["structuredContent"]["code"];
+            if answer["id"].as_u64() >= Some(20_000) {
+                assert!(*code == "executor-not-allowed" || *code == "invalid-plan", "{answer}");
+            }
+        }
+    }
+    assert_eq!(client.call("status", &json!({}))["runs"], json!([]));
+    client.end();
+}

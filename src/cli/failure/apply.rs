@@ -24,7 +24,7 @@ impl From<Error> for Failure {
             Error::HookIndex(_) | Error::HookTrailers => {
                 Self { code: "hook-changed", ..failure }.hint(hints::no_verify())
             }
-            Error::OwnHooks(_) => Self { code: "own-hooks", ..failure }.hint(hints::no_verify()),
+            Error::OwnHooks(_) | Error::OtherHooks => Self { code: "own-hooks", ..failure }.hint(hints::no_verify()),
             Error::ThreeWay(inner) => {
                 let code = match inner {
                     threeway::Error::Staged => {

@@ -15,8 +15,8 @@ use super::{Driver, Error};
 
 /// An item that was decided to be dispatched, and that others are in the way of.
 pub(super) struct Queued {
-    /// Its place in the lines.
-    ticket: Ticket,
+    /// Its place in the lines, unless that is to be asked for again.
+    ticket: Option<Ticket>,
     /// Whether that is the queue, which is full.
     full: bool,
 }
@@ -69,7 +69,7 @@ impl Driver<'_> {
     fn claim(&mut self, limits: Limits) -> Result<(Claimed, Option<Moment>), Error> {
         let mut claimed = Vec::new();
         for (at, queued) in std::mem::take(&mut self.queued) {
-            claimed.extend(self.ask(at, Some(queued.ticket))?.map(|claim| (at, claim)));
+            claimed.extend(self.ask(at, queued.ticket)?.map(|claim| (at, claim)));
         }
         // What only waits for a lock has no place in the queue, which is for others meanwhile; where that is full nobody else comes in.
         let aside = if self.queued.values().any(|queued| queued.full) { 0 } else { self.queued.len() };

@@ -1,4 +1,6 @@
-//! What items wait for, and which one stands for another.
+//! What items wait for, what they build on, and which one stands for another.
+
+use std::collections::BTreeSet;
 
 use super::{Phase, RunState};
 use crate::model::entry::Product;
@@ -54,6 +56,25 @@ impl RunState {
     pub fn is_red(&self, at: usize) -> bool {
         let votes = || self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes);
         self.items[at].red && !self.is_superseded(at) && !votes()
+    }
+
+    /// Returns the positions of the items whose patches an item was given.
+    pub fn given(&self, at: usize) -> Vec<usize> {
+        let patches = self.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
+        let producers = patches.filter_map(|input| match &input.from {
+            Source::Item(id) => self.graph.position(id),
+            Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
+        });
+        producers.collect()
+    }
+
+    /// Returns the items whose patches an item was given, and those that these were given: what they changed is in its patch.
+    pub fn built_upon(&self, at: usize) -> BTreeSet<usize> {
+        let (mut all, mut next) = (BTreeSet::new(), vec![at]);
+        while let Some(at) = next.pop() {
+            next.extend(self.given(at).into_iter().filter(|producer| all.insert(*producer)));
+        }
+        all
     }
 
     fn blocks(&self, on: usize) -> bool {

@@ -1,0 +1,70 @@
+//! The way to a file: each link that is followed, and its end.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// The most links that are followed, as with the operating system.
+const MOST_LINKS: usize = 40;
+
+/// Returns every link that a path leads over, and where it ends, whether or not anything is there.
+///
+/// Each is without links but for its last name: whoever changes none of them, nor any folder above them, leaves the path leading where
+/// it leads. After too many links it leads nowhere, as for whoever opens it.
+pub(super) fn places(path: &Path) -> Vec<PathBuf> {
+    let (mut places, mut at, mut left) = (Vec::new(), PathBuf::new(), names(path));
+    while let Some(name) = left.pop_front() {
+        match Path::new(&name).components().next() {
+            Some(Component::RootDir | Component::Prefix(_)) => at.push(&name),
+            Some(Component::ParentDir) => drop(at.pop()),
+            Some(Component::Normal(_)) => {
+                let place = at.join(&name);
+                let Ok(target) = fs::read_link(&place) else {
+                    at = place;
+                    continue;
+                };
+                places.push(place);
+                if places.len() > MOST_LINKS {
+                    return places;
+                }
+                for name in names(&target).into_iter().rev() {
+                    left.push_front(name);
+                }
+            }
+            Some(Component::CurDir) | None => {}
+        }
+    }
+    places.push(at);
+    places
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    path.components().map(|part| part.as_os_str().to_owned()).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn every_link_on_the_way_is_named_and_where_it_leads() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("real/deep")).unwrap();
+        symlink("real", top.join("a")).unwrap();
+        symlink("../other", top.join("real/deep/up")).unwrap();
+        symlink(top.join("a/deep"), top.join("b")).unwrap();
+        symlink("loop", top.join("loop")).unwrap();
+        let named = |path: &str| -> Vec<String> {
+            let of_top = |place: PathBuf| Some(place.strip_prefix(&top).ok()?.to_str()?.to_owned());
+            places(&top.join(path)).into_iter().filter_map(of_top).collect()
+        };
+        assert_eq!(named("a/x"), ["a", "real/x"]);
+        assert_eq!(named("b/up/x"), ["b", "a", "real/deep/up", "real/other/x"]);
+        assert_eq!(named("real/deep/../none/x"), ["real/none/x"]);
+        assert!(named("loop/x").iter().all(|place| place == "loop"));
+    }
+}
