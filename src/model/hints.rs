@@ -212,6 +212,8 @@ hints! {
     from() => "say where it is: --from PLACE";
     /// A packet is not clean.
     accept(classification) => "to go on all the same, which is recorded: --accept {classification}";
+    /// As [`accept`], of a packet that is stale.
+    confirm(classification) => "confirm the state first, as the first recovery step says; to go on all the same, which is recorded: --accept {classification}";
     /// The sender's key is not known.
     know_sender() => "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer";
     /// A key further back is not known.
