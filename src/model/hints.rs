@@ -89,6 +89,8 @@ hints! {
     allow_red() => "git handoff show RUN/ITEM   # to apply it all the same: --allow-red";
     /// The bytes of a product, a manifest or a transcript.
     cat(what) => "git handoff cat {what}";
+    /// A change to a submodule is to be applied there.
+    apply_submodule(what, path) => "git handoff cat {what} | git -C {path} apply --index";
     /// The bytes of a file of a commit, by stock git.
     git_show(file) => "git show {file}";
 }
