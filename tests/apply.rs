@@ -2,6 +2,7 @@
 
 mod dry;
 mod hooks;
+mod submodules;
 mod threeway;
 
 use serde_json::json;

@@ -3,6 +3,7 @@
 mod auto;
 mod command;
 mod facts;
+mod fences;
 mod replay;
 mod rows;
 mod token;

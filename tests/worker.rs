@@ -9,6 +9,7 @@ mod harness;
 mod outputs;
 mod pool;
 mod running;
+mod submodules;
 mod supervised;
 mod survivors;
 mod worktree;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::{ItemId, RunId};
 
+use super::submodules::Left;
 use super::{Applied, Conflict, Planned, Step};
 
 /// What was applied, or why nothing was: what `apply --json` prints.
@@ -29,6 +30,9 @@ pub struct Answer<'a> {
     /// Whether what conflicts is in the work tree, to be resolved; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
+    /// Changes to submodules that items hand over, and that are not applied; only said where there are any.
+    #[serde(skip_serializing_if = "<[Left]>::is_empty")]
+    pub submodules: &'a [Left],
     /// Whether what was begun was given up, and everything is as it was; only said where it is given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aborted: Option<bool>,
@@ -80,6 +84,7 @@ impl<'a> Answer<'a> {
             commits: applied.steps.iter().filter_map(|step| step.commit).collect(),
             conflicts: applied.conflicts.iter().collect(),
             stopped: applied.stopped,
+            submodules: &applied.submodules,
             aborted: None,
         }
     }

@@ -9,6 +9,7 @@ pub mod compose;
 mod hooked;
 pub mod message;
 mod parts;
+pub mod submodules;
 mod target;
 pub mod threeway;
 pub mod underway;
@@ -29,6 +30,7 @@ use crate::model::name::ItemId;
 use crate::run::{Vetted, View};
 
 use message::Message;
+use submodules::Left;
 use target::Target;
 use threeway::ThreeWay;
 use underway::Underway;
@@ -144,6 +146,8 @@ pub struct Applied {
     pub said: Vec<String>,
     /// What would be changed, where nothing was to be.
     pub planned: Option<Vec<Planned>>,
+    /// Changes to submodules, none of which is touched.
+    pub submodules: Vec<Left>,
 }
 
 /// Applies a run's patches, or says what that would do. After an error or a conflict, nothing has changed.
@@ -166,6 +170,8 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
     let target = Target::find(store, &request.onto, base)?;
     let scratch = if request.dry_run { Scratch::apart(store, base)? } else { Scratch::new(store, base)? };
     let parts = parts::read(store, &scratch, run, &chosen)?;
+    let items = request.item.map_or_else(|| parts::done(view).collect(), |at| vec![at]);
+    let submodules = submodules::left(store, view, scratch.base(), &items)?;
     let mut applied = parts::join(&scratch, view, &parts)?;
     if applied.conflicts.is_empty() {
         let onto = scratch.tree_of(target.onto)?;
@@ -182,7 +188,8 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         let message = message.map(|message| message.as_str().to_owned());
         let state = Underway::new(view.run.clone(), name.clone(), items, at);
         let state = state.with(message, request.hooks);
-        return ThreeWay::new((store, &scratch), (run, &parts), state, request.hooks)?.begin();
+        let applied = ThreeWay::new((store, &scratch), (run, &parts), state, request.hooks)?.begin()?;
+        return Ok(Applied { submodules, ..applied });
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
     if changed {
@@ -197,7 +204,7 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
     } else if changed {
         target.finish(store, &view.run, request, &mut applied)?;
     }
-    Ok(applied)
+    Ok(Applied { submodules, ..applied })
 }
 
 /// Goes on with what stopped for a person to resolve a conflict; `hooks` says whether hooks are run, where they were to be.
@@ -208,7 +215,9 @@ pub fn resume(store: &Store, run: &Vetted, state: Underway, hooks: bool) -> Resu
     let scratch = Scratch::new(store, base)?;
     let parts = parts::read(store, &scratch, run, &chosen)?;
     let hooks = state.hooks && hooks;
-    ThreeWay::new((store, &scratch), (run, &parts), state, hooks)?.resume()
+    let submodules = submodules::left(store, run, scratch.base(), &chosen)?;
+    let applied = ThreeWay::new((store, &scratch), (run, &parts), state, hooks)?.resume()?;
+    Ok(Applied { submodules, ..applied })
 }
 
 /// Names items, as what a sentence is about.

@@ -11,7 +11,7 @@ use crate::model::plan::ProductKey;
 use crate::model::state::Phase;
 use crate::run::{Vetted, View};
 
-use super::{Applied, Conflict, Error, Step};
+use super::{Applied, Conflict, Error, Step, submodules};
 
 /// An item's patch, and the tree that it makes of the base.
 #[derive(Clone)]
@@ -64,14 +64,21 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
         let id = || state.graph.item(at).id.clone();
         return match state.items[at].phase {
             Phase::Done if has_patch(at) => Ok(vec![at]),
+            // It is told of what belongs into other repositories.
+            Phase::Done if submodules::named_like_one(view, at).next().is_some() => Ok(Vec::new()),
             Phase::Done => Err(Error::NoPatch(id())),
             _ => Err(Error::NotDone(id(), state.status(at))),
         };
     }
-    // What another item stands for now is in that one's patch.
+    Ok(done(view).filter(|at| has_patch(*at)).collect())
+}
+
+/// Returns the positions of the items that are done, in the same order; what another item stands for now is in that one's patch.
+pub(super) fn done(view: &View) -> impl Iterator<Item = usize> {
+    let state = &view.state;
     let is_newest = |at: usize| state.newest(&state.graph.item(at).id) == Some(at);
-    let done = |at: &usize| state.items[*at].phase == Phase::Done && has_patch(*at) && is_newest(*at);
-    Ok(state.graph.order().into_iter().filter(done).collect())
+    let done = move |at: &usize| state.items[*at].phase == Phase::Done && is_newest(*at);
+    state.graph.order().into_iter().filter(done)
 }
 
 /// Returns the red ones of the chosen items and of those that they build on, however far back: what was built on one contains it.

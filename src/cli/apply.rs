@@ -103,6 +103,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.note("no item that is done has a patch; there is nothing to apply");
         }
     }
+    if !output.json {
+        print_submodules(&view, &applied, output);
+    }
     if !applied.conflicts.is_empty() {
         return Ok(Ending::Refused);
     }
@@ -164,6 +167,16 @@ fn print(view: &View, applied: &Applied, output: &mut Output) {
     }
     for planned in applied.planned.iter().flatten() {
         print_planned(planned, applied.moved.as_deref(), output);
+    }
+}
+
+/// Says which submodules are not touched, and what does it.
+fn print_submodules(view: &View, applied: &Applied, output: &mut Output) {
+    for left in &applied.submodules {
+        let submodule = git_handoff::packet::quoted(&left.submodule);
+        output.note(&format!("{}: its change to the submodule {submodule} is not applied", left.item));
+        let product = format_args!("{}/{}:{}", view.run, left.item, left.product);
+        output.hint(&hints::apply_submodule(product, &left.submodule));
     }
 }
 

@@ -48,7 +48,7 @@ struct New {
     /// What may go wrong
     #[arg(long, value_name = "TEXT")]
     risks: Vec<String>,
-    /// When it is written [default: now]
+    /// When the state that it tells of was confirmed [default: now]
     #[arg(long, value_name = "TIME")]
     updated_at: Option<String>,
     /// The plain continuity marker [default: from the objective and the date]

@@ -44,6 +44,9 @@ pub(super) struct Boolean;
 /// One of a few words, each with what it stands for.
 pub(super) struct Choice<T: 'static>(pub(super) &'static [(&'static str, T)]);
 
+/// One of two words, which no and yes stand for as well.
+pub(super) struct Either(pub(super) &'static str, pub(super) &'static str);
+
 /// Words with white space between them.
 pub(super) struct Words;
 
@@ -187,6 +190,23 @@ impl<T: Copy> Read<T> for Choice<T> {
             let words: Vec<_> = self.0.iter().map(|(word, _)| format!("`{word}`")).collect();
             Error::bad(setting, format!("is neither {}", words.join(" nor ")))
         })
+    }
+}
+
+impl Kind for Either {
+    fn says(&self) -> String {
+        format!("`{}` or `{}`, or a boolean", self.0, self.1)
+    }
+}
+
+impl Read<bool> for Either {
+    fn read(&self, setting: &Setting) -> Result<bool, Error> {
+        let Self(no, yes) = *self;
+        match setting.value.as_str() {
+            word if word == no => Ok(false),
+            word if word == yes => Ok(true),
+            _ => Boolean.read(setting).map_err(|_| Error::bad(setting, format!("is neither `{no}` nor `{yes}`"))),
+        }
     }
 }
 

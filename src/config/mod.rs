@@ -161,6 +161,8 @@ pub struct Config {
     pub workspace_sparse: bool,
     /// Whether submodules are checked out.
     pub workspace_submodules: bool,
+    /// Whether what an item does to the files of submodules is taken; otherwise it fails the item.
+    pub capture_submodules: bool,
     /// `handoff.workspace.inputs`
     pub inputs: String,
     /// `handoff.workspace.outputs`
@@ -219,6 +221,7 @@ impl Default for Config {
             workspace_lfs: true,
             workspace_sparse: true,
             workspace_submodules: false,
+            capture_submodules: false,
             inputs: "inputs".into(),
             outputs: "outputs".into(),
             maintenance: true,

@@ -6,8 +6,8 @@
 use super::OnVerifyFail;
 use super::entry::{Entry, Group};
 use super::kind::{
-    Boolean, Choice, Credential, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text, Variable,
-    Words,
+    Boolean, Choice, Credential, Either, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text,
+    Variable, Words,
 };
 use super::registration::Registration;
 use super::secret_env::Secrets;
@@ -197,9 +197,13 @@ settings! {
         "handoff.workspace.sparse": Boolean, "`true`"
             => |config, _, sparse| config.workspace_sparse = sparse;
         /// Whether submodules are checked out, at the commits that the base names and from what is on this machine; without it their
-        /// folders are empty. What becomes of their files is no part of a patch.
+        /// folders are empty. What becomes of their files is no part of a patch: `handoff.submodules` says what is.
         "handoff.workspace.submodules": Boolean, "`false`"
             => |config, _, submodules| config.workspace_submodules = submodules;
+        /// What an item's change to the files of a submodule is that is checked out: a reason for the item to fail, or a product,
+        /// `outputs/submodules/<path>.patch`, which `git -C <path> apply --index` takes.
+        "handoff.submodules": Either("refuse", "capture"), "`refuse`"
+            => |config, _, capture| config.capture_submodules = capture;
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;

@@ -96,7 +96,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.copy.clone_from(&config.workspace_copy);
     host.link.clone_from(&config.workspace_link);
     (host.lfs, host.sparse) = (config.workspace_lfs, config.workspace_sparse);
-    host.submodules = config.workspace_submodules;
+    (host.submodules, host.capture_submodules) = (config.workspace_submodules, config.capture_submodules);
     host.gate = config.gate();
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
-use crate::model::name::FilePath;
+use crate::model::name::{FilePath, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
@@ -29,19 +29,38 @@ pub(super) fn take(
         Some(captured) => captured,
         None => capture::capture(workspace, host).map_err(|error| not_taken(&error))?,
     };
+    let outputs = with_submodules(captured.outputs, captured.submodules)?;
     let mut products = BTreeMap::new();
     for kind in ProductKind::ALL {
         match kind {
             ProductKind::Patch => products.extend(captured.patch.map(|patch| (ProductKey::Patch, patch))),
             ProductKind::Output => {
-                let outputs = captured.outputs.iter();
-                products.extend(outputs.map(|(path, product)| (ProductKey::Output(path.clone()), *product)));
+                products.extend(outputs.iter().map(|(path, product)| (ProductKey::Output(path.clone()), *product)));
             }
-            ProductKind::Document => products.extend(documents(host, job, &captured.outputs)?),
+            ProductKind::Document => products.extend(documents(host, job, &outputs)?),
         }
     }
     expect_promised(host, job, &products)?;
     Ok((products, captured.kept))
+}
+
+/// Returns the outputs with the changes to submodules, for which a worker may have left nothing in their places.
+fn with_submodules(
+    mut outputs: BTreeMap<FilePath, Product>,
+    submodules: BTreeMap<FilePath, Product>,
+) -> Result<BTreeMap<FilePath, Product>, Verdict> {
+    let in_the_way = |path: &FilePath| {
+        Verdict::failed(format!("the item left the output `{path}`, where the change to a submodule belongs"))
+    };
+    for (path, product) in submodules {
+        if outputs.insert(path.clone(), product).is_some() {
+            return Err(in_the_way(&path));
+        }
+    }
+    if let Some((one, other)) = clashes(outputs.keys().map(FilePath::as_str)).first() {
+        return Err(Verdict::failed(format!("the outputs `{one}` and `{other}` cannot stand side by side")));
+    }
+    Ok(outputs)
 }
 
 /// Returns whether products that another run has are what the item is to hand over: they are held against all that they would be

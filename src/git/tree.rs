@@ -46,6 +46,22 @@ impl Store {
         Ok(Some(at))
     }
 
+    /// Returns whether a tree names a submodule's commit at a path.
+    pub fn has_commit_at(&self, tree: Oid, path: &str) -> Result<bool, Error> {
+        let (folder, name) = path.rsplit_once('/').map_or((None, path), |(folder, name)| (Some(folder), name));
+        let repo = self.local();
+        let mut at = tree;
+        for segment in folder.into_iter().flat_map(|folder| folder.split('/')) {
+            let tree = self.tree(&repo, at)?;
+            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
+            else {
+                return Ok(false);
+            };
+            at = Oid(entry.oid);
+        }
+        Ok(self.tree(&repo, at)?.entries.iter().any(|entry| entry.filename == name && entry.mode.is_commit()))
+    }
+
     /// Returns whether there is a folder at a path of a tree.
     pub fn has_tree_at(&self, tree: Oid, path: &str) -> Result<bool, Error> {
         Ok(self.tree_at(tree, path)?.is_some())

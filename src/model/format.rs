@@ -6,11 +6,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::digest::Digest;
 use super::json::MAX_SAFE_INTEGER;
-use super::name::{FilePath, ItemId, RunId, ThreadId, encode_segment};
+use super::name::{FilePath, ItemId, NameError, RunId, ThreadId, encode_segment};
 use super::plan::{ProductKey, ProductKind};
 
 /// The format version that every entry carries as `v`.
 pub const VERSION: u64 = 1;
+
+/// What the outputs begin with that are changes to submodules.
+const SUBMODULES: &str = "submodules/";
 
 /// What this program calls itself in entries and manifests.
 pub const TOOL: &str = concat!("git-handoff ", env!("CARGO_PKG_VERSION"));
@@ -187,6 +190,16 @@ pub fn written_path(run: &RunId, name: &FilePath) -> String {
 /// Returns where a run's transcripts tree keeps one: `<2 hex of sha256(item)>/<item>/<attempt>`.
 pub fn transcript_path(item: &ItemId, attempt: u32) -> String {
     format!("{}/{}/{attempt}", fan(item.as_str()), item.encoded())
+}
+
+/// Returns the output that an item's change to the files of a submodule is handed over as: `submodules/<path>.patch`.
+pub fn submodule_output(path: &str) -> Result<FilePath, NameError> {
+    FilePath::parse(&format!("{SUBMODULES}{path}.patch"))
+}
+
+/// Returns the path of the submodule that an output may be the change to.
+pub fn submodule_of(output: &FilePath) -> Option<&str> {
+    output.as_str().strip_prefix(SUBMODULES)?.strip_suffix(".patch")
 }
 
 /// Returns the tree path of a file sealed at submit.

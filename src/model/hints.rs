@@ -91,6 +91,8 @@ hints! {
     allow_red() => "git handoff show RUN/ITEM   # to apply it all the same: --allow-red";
     /// The bytes of a product, a manifest or a transcript.
     cat(what) => "git handoff cat {what}";
+    /// A change to a submodule is to be applied there.
+    apply_submodule(what, path) => "git handoff cat {what} | git -C {path} apply --index";
     /// The bytes of a file of a commit, by stock git.
     git_show(file) => "git show {file}";
 }
@@ -223,6 +225,8 @@ hints! {
     from() => "say where it is: --from PLACE";
     /// A packet is not clean.
     accept(classification) => "to go on all the same, which is recorded: --accept {classification}";
+    /// As [`accept`], of a packet that is stale.
+    confirm(classification) => "confirm the state first, as the first recovery step says; to go on all the same, which is recorded: --accept {classification}";
     /// The sender's key is not known.
     know_sender() => "add the sender's `git handoff key` line to the file of handoff.signers, or --accept-unknown-signer";
     /// A key further back is not known.

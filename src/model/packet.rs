@@ -125,6 +125,8 @@ pub struct Passage {
     pub field: String,
     /// The text.
     pub text: String,
+    /// Whether it tells of the work, and not what to do: what it holds in fenced code blocks may be other people's words.
+    pub quotes: bool,
 }
 
 /// Why nothing can be resumed from some bytes.

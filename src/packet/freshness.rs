@@ -43,7 +43,7 @@ pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
 }
 
 /// Reads an RFC 3339 time with a zone.
-fn parse(text: &str) -> Result<Moment, &'static str> {
+pub(super) fn parse(text: &str) -> Result<Moment, &'static str> {
     static FORM: OnceLock<Regex> = OnceLock::new();
     let form = FORM.get_or_init(|| {
         Regex::new(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})?$")

@@ -7,6 +7,7 @@ pub mod auto;
 pub mod facts;
 
 mod data;
+mod fence;
 mod freshness;
 mod quote;
 mod recovery;
@@ -61,12 +62,14 @@ pub struct Terms {
     pub objective: Option<String>,
     /// Resume tokens that are known to be used.
     pub consumed: BTreeSet<String>,
+    /// The thread that the packet belongs to, as people call it here, if it is one's.
+    pub thread: Option<String>,
 }
 
 impl Terms {
     /// Returns what is gone by where nobody says anything else: two days, any objective.
     pub fn new(now: Moment) -> Self {
-        Self { now, max_age: Age::hours(48), objective: None, consumed: BTreeSet::new() }
+        Self { now, max_age: Age::hours(48), objective: None, consumed: BTreeSet::new(), thread: None }
     }
 }
 
@@ -166,29 +169,31 @@ pub struct Report {
 
 /// Checks what was read; `facts` is what [`facts::look_up`] found for it.
 ///
-/// Any row that fails makes the packet operational; one that nothing can be resumed from is critical. Neither is softened by
+/// What stands in fenced code blocks is quoted: it counts for nothing in the packet's favour. Any row that fails makes the packet operational; one that nothing can be resumed from is critical. Neither is softened by
 /// what the other rows say.
 pub fn check(read: &Result<Packet, Unusable>, facts: Row, terms: &Terms) -> Report {
-    let (rows, packet) = match read {
-        Ok(packet) => {
-            let rows = vec![
-                schema::row(packet),
+    let read = read.as_ref().map(|packet| (packet, fence::own_words(packet)));
+    let rows = match &read {
+        Ok((packet, own)) => {
+            let next_action = packet.next_action.as_deref().map(fence::opened);
+            vec![
+                schema::row(own),
                 freshness::row(packet.updated_at.as_deref(), terms),
                 token::row(packet, terms),
-                replay::row(packet, terms.objective.as_deref()),
+                replay::row(own, next_action.as_deref(), terms.objective.as_deref()),
                 untrusted::row(&packet.passages),
                 facts,
-            ];
-            (rows, Some(packet))
+            ]
         }
-        Err(unusable) => (without_packet(unusable), None),
+        Err(unusable) => without_packet(unusable),
     };
-    let classification = match packet {
+    let packet = read.ok().map(|(_, own)| own);
+    let classification = match &packet {
         None => Classification::Critical,
         Some(_) if rows.iter().any(Row::fails) => Classification::Operational,
         Some(_) => Classification::Clean,
     };
-    let recovery = recovery::steps(packet, &rows, terms);
+    let recovery = recovery::steps(packet.as_ref(), &rows, terms);
     let escalation = recovery::escalation(classification, &rows);
     Report { classification, rows, recovery, escalation }
 }

@@ -1,42 +1,30 @@
 //! What to do about what was found.
 
-use super::{Classification, Row, Terms, token};
+use super::{Classification, Row, Terms, freshness, token};
+use crate::model::name::RunId;
 use crate::model::packet::{Packet, marker};
 use crate::model::printable::written_out;
+use crate::model::quote::quoted as shell;
 
 /// Fields whose faults another step mends.
 const COVERED: [&str; 5] = ["objective", "unresolved", "next_action", "resume_token", "updated_at"];
 
 /// Returns the steps before anyone resumes, in order; none where nothing is to be done.
+///
+/// The date comes last, behind all that it vouches for: one that is set before somebody has looked makes a stale packet look fresh.
 pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec<String> {
     let fails = |name: &str| rows.iter().any(|row| row.name == name && row.fails());
+    let Some(packet) = packet else { return without_packet(fails("untrusted_content"), terms) };
     let mut steps = Vec::new();
-    let Some(packet) = packet else {
-        steps.push("Locate the handoff packet, or have its author write it again (`git handoff packet new`).".into());
-        steps.push("Re-confirm current objective and next action with task owner.".into());
-        let token = marker(terms.objective.as_deref().unwrap_or_default(), terms.now, None);
-        steps.push(format!("Generate a new plain `resume_token` continuity ID before proceeding, such as `{token}`."));
-        if fails("untrusted_content") {
-            steps.push(untrusted());
-        }
-        return steps;
-    };
+    if fails("freshness") {
+        steps.push(confirm(packet, terms));
+        steps.push(
+            "Correct whatever the packet says that is not so any more: first `completed`, `unresolved` and `next_action`."
+                .into(),
+        );
+    }
     if fails("schema") {
-        let covered = |field: &str, what: &str| COVERED.contains(&field) && what.starts_with("is ");
-        let mut fields: Vec<String> = Vec::new();
-        for fault in packet.faults.iter().filter(|fault| !covered(&fault.field, &fault.what)) {
-            let field = if fault.field.is_empty() {
-                "the packet".to_owned()
-            } else {
-                format!("`{}`", written_out(&fault.field))
-            };
-            if !fields.contains(&field) && fields.len() < 12 {
-                fields.push(field);
-            }
-        }
-        if !fields.is_empty() {
-            steps.push(format!("Complete the packet: {} (an empty list is written `[\"none\"]`).", fields.join(", ")));
-        }
+        steps.extend(complete(packet));
     }
     if fails("replay") {
         steps.push("Re-confirm current objective and next action with task owner.".into());
@@ -45,11 +33,7 @@ pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec
         steps.push("Decide whether the contradicting work is done, and state it in one place only.".into());
     }
     if fails("resume_token") {
-        let token = token::offer(packet, terms);
-        steps.push(format!("Generate a new plain `resume_token` continuity ID before proceeding, such as `{token}`."));
-    }
-    if fails("freshness") {
-        steps.push("Update `updated_at` to reflect the refreshed handoff state.".into());
+        steps.push(new_token(&token::offer(packet, terms)));
     }
     if fails("untrusted_content") {
         steps.push(untrusted());
@@ -60,7 +44,72 @@ pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec
     if steps.is_empty() && fails("schema") {
         steps.push("Complete the packet as its schema says.".into());
     }
+    if fails("freshness") {
+        steps.push(
+            "Only then, and last, set `updated_at`: whoever confirmed the state says with it that all of this was so at that moment."
+                .into(),
+        );
+    }
     steps
+}
+
+fn without_packet(has_orders: bool, terms: &Terms) -> Vec<String> {
+    let token = marker(terms.objective.as_deref().unwrap_or_default(), terms.now, None);
+    let mut steps = vec![
+        "Locate the handoff packet, or have its author write it again (`git handoff packet new`).".into(),
+        "Re-confirm current objective and next action with task owner.".into(),
+        new_token(&token),
+    ];
+    if has_orders {
+        steps.push(untrusted());
+    }
+    steps
+}
+
+/// Returns the step that finds out what has changed since a packet was written, as commands; nothing that it says is a part of
+/// them but ids.
+fn confirm(packet: &Packet, terms: &Terms) -> String {
+    let mut commands = vec!["git status --short --branch".to_owned()];
+    let is_id = |text: &&String| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let written = packet.updated_at.as_deref().and_then(|text| freshness::parse(text).ok());
+    if let Some(commit) = packet.claims.commits.iter().flatten().rfind(is_id) {
+        commands.push(format!("git log --oneline {commit}..HEAD"));
+        commands.push(format!("git diff --stat {commit}"));
+    } else if let Some(written) = written.filter(|written| *written < terms.now) {
+        commands.push(format!("git log --oneline --since={written}"));
+    } else {
+        commands.push("git log --oneline -20".to_owned());
+    }
+    if let Some(run) = packet.claims.run.as_deref().and_then(|run| RunId::parse(run).ok()) {
+        commands.push(format!("git handoff status {}", shell(run.as_str())));
+    }
+    if let Some(thread) = &terms.thread {
+        commands.push(format!("git handoff thread log {}", shell(thread)));
+    }
+    let commands: Vec<String> = commands.iter().map(|command| format!("`{command}`")).collect();
+    format!(
+        "Confirm the actual state before anything else, and what of it changed since the packet was written: {}.",
+        commands.join(", ")
+    )
+}
+
+/// Returns the step that completes a packet with what no other step does.
+fn complete(packet: &Packet) -> Option<String> {
+    let covered = |field: &str, what: &str| COVERED.contains(&field) && what.starts_with("is ");
+    let mut fields: Vec<String> = Vec::new();
+    for fault in packet.faults.iter().filter(|fault| !covered(&fault.field, &fault.what)) {
+        let field =
+            if fault.field.is_empty() { "the packet".to_owned() } else { format!("`{}`", written_out(&fault.field)) };
+        if !fields.contains(&field) && fields.len() < 12 {
+            fields.push(field);
+        }
+    }
+    let fields = fields.join(", ");
+    (!fields.is_empty()).then(|| format!("Complete the packet: {fields} (an empty list is written `[\"none\"]`)."))
+}
+
+fn new_token(token: &str) -> String {
+    format!("Generate a new plain `resume_token` continuity ID before proceeding, such as `{token}`.")
 }
 
 /// Returns whom to tell.

@@ -12,13 +12,15 @@ use crate::model::packet::Packet;
 /// How many findings are shown; the others are counted.
 const SHOWN: usize = 5;
 
-/// Replays a packet, against the objective of the reader if there is one.
-pub(super) fn row(packet: &Packet, objective: Option<&str>) -> Row {
+/// Replays what a packet says in its own words, against the objective of the reader if there is one.
+///
+/// What it says to do is held against the rest with all that it quotes, which whoever resumes may take for a part of it.
+pub(super) fn row(packet: &Packet, next_action: Option<&str>, objective: Option<&str>) -> Row {
     let mut findings = Vec::new();
     findings.extend(packet.objective.as_deref().and_then(vague::objective));
     findings.extend(packet.next_action.as_deref().and_then(vague::next_action));
-    findings.extend(contradiction::findings(packet));
-    findings.extend(sense::findings(packet));
+    findings.extend(contradiction::findings(packet, next_action));
+    findings.extend(sense::findings(packet, next_action));
     if let (Some(wanted), Some(objective)) = (objective, packet.objective.as_deref()) {
         findings.extend(objective::finding(objective, wanted));
     }

@@ -1,16 +1,21 @@
 //! The row `untrusted_content`: does anything in the packet ask its reader for what no packet may ask?
 //!
-//! Every string is looked through, in a form in which hiding does not help. What is found is quoted and never followed.
+//! Every string is looked through, in a form in which hiding does not help. What is found is quoted and never followed. Only
+//! what a packet quotes, and tells nobody to follow, asks for nothing.
 
 mod patterns;
 mod plain;
 
-use patterns::matches;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use patterns::{hands_over, matches};
 
 use crate::model::credential;
 use crate::model::packet::Passage;
 use crate::model::printable::written_out;
 
+use super::fence;
 use super::quote::quoted;
 use super::schema::listed;
 use super::{Finding, Row, rule_name};
@@ -23,26 +28,44 @@ const ENOUGH: usize = 20;
 
 /// Looks through the texts of a packet.
 pub(super) fn row(passages: &[Passage]) -> Row {
+    let (said, quotations) = said(passages);
     let mut findings = Vec::new();
-    for passage in passages {
-        look(passage, &mut findings);
+    for (passage, said) in passages.iter().zip(&said) {
+        look(passage, said, &mut findings);
         if findings.len() >= ENOUGH {
             break;
         }
     }
     if findings.is_empty() {
-        let texts = passages.len();
-        let s = if texts == 1 { "" } else { "s" };
-        return Row::new(
-            "untrusted_content",
-            true,
-            format!("{texts} text{s} looked through, nothing asks for unsafe action"),
-        );
+        let s = if passages.len() == 1 { "" } else { "s" };
+        let mut detail = format!("{} text{s} looked through, nothing asks for unsafe action", passages.len());
+        if quotations > 0 {
+            let s = if quotations == 1 { "" } else { "s" };
+            let _ = write!(detail, " ({quotations} quotation{s} in code fences aside)");
+        }
+        return Row::new("untrusted_content", true, detail);
     }
     let shown =
         findings.iter().take(SHOWN).map(|found| format!("{} {}: {}", found.rule, rule_name(found.rule), found.what));
     let detail = format!("quoted as data, not followed — {}", listed(&shown.collect::<Vec<_>>(), findings.len(), "; "));
     Row { findings, ..Row::new("untrusted_content", false, detail) }
+}
+
+/// Returns what each text says itself, and how many quotations are left out of that.
+///
+/// None is, if anything in the packet tells its reader to do what is quoted.
+fn said(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
+    let (mut said, mut quotations) = (Vec::with_capacity(passages.len()), 0);
+    for Passage { text, quotes, .. } in passages {
+        let (own, count) = if *quotes { fence::unquoted(text) } else { (Cow::Borrowed(text.as_str()), 0) };
+        quotations += count;
+        said.push(own);
+    }
+    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(|variant| hands_over(&variant.text));
+    if quotations > 0 && said.iter().any(ordered) {
+        return (passages.iter().map(|passage| Cow::Borrowed(passage.text.as_str())).collect(), 0);
+    }
+    (said, quotations)
 }
 
 /// Returns where a quotation that holds a match may end: with its line, or a little behind the match.
@@ -57,24 +80,26 @@ fn end_of_line(text: &str, from: usize) -> usize {
 /// Returns whether a text of our own making would be taken for an instruction.
 pub(super) fn is_suspect(text: &str) -> bool {
     let mut findings = Vec::new();
-    look(&Passage { field: String::new(), text: text.to_owned() }, &mut findings);
+    look(&Passage { field: String::new(), text: text.to_owned(), quotes: false }, text, &mut findings);
     !findings.is_empty()
 }
 
-fn look(passage: &Passage, findings: &mut Vec<Finding>) {
+/// Looks through a text; `said` is what it says itself, each word in its place. A credential or a hidden character counts anywhere.
+fn look(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
-        let line = text[..at].matches('\n').count() + 1;
+        // Of bytes: what is quoted has become room, in which no place need be one of the text itself.
+        let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
         let place = format!("{} line {line}", written_out(&passage.field));
         if !findings.iter().any(|known| known.rule == rule && known.field == passage.field) {
             findings.push(Finding { rule, field: passage.field.clone(), what: format!("{place}: {what}") });
         }
     };
-    for variant in plain::variants(text) {
+    for variant in plain::variants(said) {
         for (rule, range) in matches(&variant.text) {
-            let original = variant.original(range, text);
-            let end = end_of_line(text, original.end);
-            add(rule, original.start, quoted(&text[original.start..end]));
+            let original = variant.original(range, said);
+            let end = end_of_line(said, original.end);
+            add(rule, original.start, quoted(&said[original.start..end]));
         }
     }
     // The token has a row of its own.

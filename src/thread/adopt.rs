@@ -15,7 +15,7 @@ use crate::model::descriptor::{self, Received};
 use crate::model::entry::{AdoptedFrom, Content, Event, ThreadAdopted};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
-use crate::packet::Classification;
+use crate::packet::{Classification, Terms};
 use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
 
 use super::checkout::{self, Plan};
@@ -77,9 +77,9 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     vacant(writer, &request.new)?;
     let found = find(writer, request, &accepted)?;
     let whose = (&found.checkpoint, &found.sound.trail);
-    let now = writer.clock.now();
+    let terms = Terms::new(writer.clock.now());
     let reader = (&writer.store, &request.options);
-    let passed = gate::pass(found.quarantine.store(), reader, whose, request.accept_packet, now)?;
+    let passed = gate::pass(found.quarantine.store(), reader, whose, request.accept_packet, terms)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;

@@ -9,7 +9,6 @@ use crate::git::store::{self, Store};
 use crate::ledger::chain::Writer;
 use crate::model::packet::{self as model, MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
-use crate::model::time::Moment;
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Classification, Report, Terms};
 use crate::verify::{self, AtHand, Gate, Logs, Options};
@@ -36,12 +35,12 @@ pub(super) fn pass(
     (here, reader): (&Store, &Options),
     (checkpoint, trail): (&Checkpoint, &Trail),
     accept: Option<Unclean>,
-    now: Moment,
+    terms: Terms,
 ) -> Result<Passed, Error> {
     let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
     let logs = Logs::read(here)?;
     let gate = Gate { store: here, at_hand: &AtHand::logs(&logs), options: reader, accept_untrusted: false };
-    let report = report(&read, &gate, trail, Terms::new(now))?;
+    let report = report(&read, &gate, trail, terms)?;
     let found = report.classification;
     let accepted = found.unclean();
     if accepted > accept {

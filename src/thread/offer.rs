@@ -14,6 +14,7 @@ use crate::model::format;
 use crate::model::packet::Unclean;
 use crate::model::thread::CheckpointId;
 use crate::model::time::Moment;
+use crate::packet;
 
 use super::vouch::Vouched;
 use super::{Error, gate, steps};
@@ -42,8 +43,8 @@ pub fn offer(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, terms
     let checkpoint = steps::find(source, at)?;
     steps::intact(&writer.store, checkpoint)?;
     let store = &writer.store;
-    let passed =
-        gate::pass(store, (store, &gate::own(writer)), (checkpoint, &source.trail), terms.accept, writer.clock.now())?;
+    let check = packet::Terms { thread: Some(source.thread.to_string()), ..packet::Terms::new(writer.clock.now()) };
+    let passed = gate::pass(store, (store, &gate::own(writer)), (checkpoint, &source.trail), terms.accept, check)?;
     let descriptor = Descriptor {
         source: format!("{}:{}", source.thread, checkpoint.id),
         thread: source.thread.clone(),

@@ -56,7 +56,8 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
     };
     let none = || Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into()));
     let read = read.and_then(|read| read.unwrap_or_else(none));
-    Ok(Some(attached::report(&read, gate, &sound.trail, terms.clone())?))
+    let thread = text.split(':').next().map(str::to_owned);
+    Ok(Some(attached::report(&read, gate, &sound.trail, Terms { thread, ..terms.clone() })?))
 }
 
 /// Returns whom a gate trusts about threads.

@@ -9,6 +9,7 @@ use crate::model::entry::{Content, Event, Origin, Product, ThreadForked, ThreadR
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
+use crate::packet::Terms;
 use crate::verify::Sound;
 
 use super::checkout::Plan;
@@ -63,8 +64,8 @@ fn resume_once(
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
     let store = &writer.store;
-    let passed =
-        gate::pass(store, (store, &gate::own(writer)), (&latest, &open.sound().trail), accept, writer.clock.now())?;
+    let terms = Terms { thread: Some(open.sound().thread.to_string()), ..Terms::new(writer.clock.now()) };
+    let passed = gate::pass(store, (store, &gate::own(writer)), (&latest, &open.sound().trail), accept, terms)?;
     let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;

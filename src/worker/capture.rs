@@ -7,8 +7,10 @@
 pub(super) mod ahead;
 mod changed;
 mod outputs;
+pub(super) mod part;
 mod patch;
 mod submodules;
+pub(super) mod traps;
 pub(super) mod tree;
 pub(super) mod walk;
 
@@ -16,6 +18,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use part::Part;
 
 use super::host::Host;
 use super::workspace::{self, Workspace};
@@ -32,6 +36,8 @@ use crate::model::pipeline::What;
 pub struct Captured {
     /// The change to the worktree; none where nothing changed.
     pub patch: Option<Product>,
+    /// The changes to submodules, each by the name of the output that it is handed over as.
+    pub submodules: BTreeMap<FilePath, Product>,
     /// The files below `outputs/`.
     pub outputs: BTreeMap<FilePath, Product>,
     /// Keeps their bytes until a ref reaches them.
@@ -45,22 +51,19 @@ pub struct Captured {
 pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
     let mut batch = host.store.batch();
-    let patch = changes(workspace, host)?;
+    let changes = changes(workspace, host)?;
     let outputs = outputs::capture(workspace, host, &mut batch)?;
-    let patch = patch.map(|mut file| store(&mut batch, &mut file)).transpose()?;
-    Ok(Captured { patch, outputs, kept: batch.keep().map_err(Error::Store)? })
+    let captured = Captured { outputs, ..changes.store(&mut batch)? };
+    Ok(Captured { kept: batch.keep().map_err(Error::Store)?, ..captured })
 }
 
-/// Captures the patch alone or the outputs alone, like [`capture`]; may be asked again when the worktree has changed.
+/// Captures the patch alone, with the changes to submodules, or the outputs alone, like [`capture`]; may be asked again when the worktree has changed.
 pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
     let mut batch = host.store.batch();
     let mut captured = Captured::default();
     match what {
-        What::Patch => {
-            let patch = changes(workspace, host)?;
-            captured.patch = patch.map(|mut file| store(&mut batch, &mut file)).transpose()?;
-        }
+        What::Patch => captured = changes(workspace, host)?.store(&mut batch)?,
         What::Outputs => captured.outputs = outputs::capture(workspace, host, &mut batch)?,
     }
     captured.kept = batch.keep().map_err(Error::Store)?;
@@ -75,12 +78,31 @@ fn nothing_is_left(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the difference of the worktree from its base in a file of ours; none where there is none.
-fn changes(workspace: &Workspace, host: &Host) -> Result<Option<File>, Error> {
+/// The differences of a worktree from its base, in files of ours.
+struct Changes {
+    /// That of the repository's own files; none where there is none.
+    patch: Option<File>,
+    /// Those of submodules.
+    submodules: BTreeMap<FilePath, File>,
+}
+
+impl Changes {
+    /// Writes them into what is to be kept.
+    fn store(self, batch: &mut Batch) -> Result<Captured, Error> {
+        let patch = self.patch.map(|mut file| store(batch, &mut file)).transpose()?;
+        let submodules = self.submodules.into_iter().map(|(name, mut file)| Ok((name, store(batch, &mut file)?)));
+        Ok(Captured { patch, submodules: submodules.collect::<Result<_, Error>>()?, ..Captured::default() })
+    }
+}
+
+/// Takes the differences of the worktree from its base.
+fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = walk::walk(workspace, host, &base)?;
-    submodules::check(workspace, host, &base)?;
-    if walked.changed { patch::capture(workspace, host, &base, &walked) } else { Ok(None) }
+    let submodules = submodules::capture(workspace, host, &base)?;
+    let part = Part::of(workspace, host, &base);
+    let patch = if walked.changed { patch::capture(&part, &walked)? } else { None };
+    Ok(Changes { patch, submodules })
 }
 
 /// Writes a file into what is to be kept.

@@ -53,6 +53,8 @@ pub struct Host {
     pub sparse: bool,
     /// Whether submodules are checked out, from what is on this machine.
     pub submodules: bool,
+    /// Whether what becomes of their files is taken; otherwise it fails the item.
+    pub capture_submodules: bool,
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
@@ -84,6 +86,7 @@ impl Host {
             lfs: true,
             sparse: true,
             submodules: false,
+            capture_submodules: false,
             path: None,
             stop: Stop::never(),
             user: None,

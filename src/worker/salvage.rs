@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BString, ByteSlice as _};
 
+use super::capture::part::Part;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked};
-use super::capture::{Error, ahead};
+use super::capture::{Error, ahead, traps};
 use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
@@ -70,7 +71,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let room = host.max_salvage.saturating_sub(taken);
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
-    ahead::write(workspace, host, &scratch, &walked, &skip)?;
+    ahead::write(&Part::of(workspace, host, &base), &scratch, &walked, &skip)?;
     add(&scratch, &["-A", "--sparse", "--ignore-errors"], &without(all))?;
     if let Some(skip) = outputs_left_out(workspace, host, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
@@ -194,7 +195,7 @@ fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Option
     let root = workspace.outputs();
     let mut folders = vec![root.to_owned()];
     let (mut skip, mut any) = (Vec::new(), false);
-    if !walk::is_folder(&workspace.tree(), relative(workspace, root)) {
+    if !traps::is_folder(&workspace.tree(), relative(workspace, root)) {
         return None;
     }
     while let Some(folder) = folders.pop() {

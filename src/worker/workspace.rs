@@ -26,11 +26,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) use base::{Base, Index};
+pub(super) use git_dir::GitDir;
 pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
 pub use pool::{PoolPlace, pools, size, sweep};
 use private::Private;
 use reset::Pristine;
+pub(super) use submodules::Submodule;
 
 use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;

@@ -91,6 +91,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.workspace.lfs", "no", |c| !c.workspace_lfs),
     ("handoff.workspace.sparse", "no", |c| !c.workspace_sparse),
     ("handoff.workspace.submodules", "true", |c| c.workspace_submodules),
+    ("handoff.submodules", "capture", |c| c.capture_submodules),
     ("handoff.workspace.cap", "2g", |c| c.workspace_cap == 2 << 30),
     ("handoff.workspace.inputs", "in", |c| c.inputs == "in"),
     ("handoff.workspace.outputs", "out", |c| c.outputs == "out"),

@@ -165,7 +165,9 @@ fn a_third_party_packet_fails_in_every_way_at_once_and_is_still_operational() {
     assert_eq!(report.classification, Classification::Operational);
     let failed: Vec<_> = report.rows.iter().filter(|row| row.state == State::Failed).map(|row| row.name).collect();
     assert_eq!(failed, ["freshness", "resume_token", "replay", "untrusted_content", "facts"]);
-    assert_eq!(report.recovery.len(), 5);
+    assert_eq!(report.recovery.len(), 7);
+    assert!(report.recovery[0].starts_with("Confirm the actual state"), "{:?}", report.recovery);
+    assert!(report.recovery[6].starts_with("Only then, and last, set `updated_at`"), "{:?}", report.recovery);
 }
 
 #[test]

@@ -270,7 +270,7 @@ fn a_supervisor_is_in_a_session_of_its_own_before_it_is_anything() {
     // A signal from the terminal would end one that has yet to see to that itself.
     let (_guard, [dir, _]) = attempts();
     let script = dir.join("supervisor");
-    fs::write(&script, "#!/bin/sh\nps -o pid=,sid=,pgid= -p $$ >said\n").unwrap();
+    fs::write(&script, "#!/bin/sh\nps -o pid=,sid=,pgid= -p $$ >\"${0%/*}\"/said\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let invocation = Invocation { supervisor: Some(script), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Supervisor(_))));

@@ -2,7 +2,7 @@
 
 use git_handoff::git::quarantine;
 use git_handoff::model::hints;
-use git_handoff::packet::Classification;
+use git_handoff::packet::{Classification, State};
 use git_handoff::thread::{gate, vouch};
 use git_handoff::{thread, verify};
 
@@ -21,7 +21,12 @@ impl From<gate::Error> for Failure {
             gate::Error::Unclean { report, .. } => {
                 let class = report.classification;
                 let exit = if class == Classification::Critical { 4 } else { 3 };
-                Self { exit, report: Some(report), ..failure }.hint(hints::accept(class.as_str()))
+                let stale = report.row("freshness").is_some_and(|row| row.state == State::Failed);
+                let hint = match class {
+                    Classification::Operational if stale => hints::confirm(class.as_str()),
+                    _ => hints::accept(class.as_str()),
+                };
+                Self { exit, report: Some(report), ..failure }.hint(hint)
             }
             gate::Error::Altered(_) => Self { code: "altered", ..failure },
             gate::Error::Used(_) => Self { code: "unreadable-thread", ..failure },

@@ -174,7 +174,7 @@ impl Under<'_> {
             Err(error) => return (workspace, Err(not_taken(&error))),
         };
         match what {
-            What::Patch => self.captured.patch = taken.patch,
+            What::Patch => (self.captured.patch, self.captured.submodules) = (taken.patch, taken.submodules),
             What::Outputs => self.captured.outputs = taken.outputs,
         }
         self.captured.kept.join(taken.kept);

@@ -33,6 +33,40 @@ const CONSUMED_STATUSES: [&str; 4] = ["resume_token_status", "resume_token_state
 /// The words of a status that says it.
 const CONSUMED_WORDS: [&str; 7] = ["consumed", "used", "spent", "invalidated", "invalid", "revoked", "expired"];
 
+/// Lists that may quote what others said.
+const QUOTING: [&str; 4] = ["completed", "unresolved", "assumptions", "risks"];
+/// What the name of any other field ends with that may.
+const QUOTING_WORDS: [&str; 28] = [
+    "context",
+    "detail",
+    "details",
+    "diff",
+    "error",
+    "errors",
+    "evidence",
+    "excerpt",
+    "excerpts",
+    "history",
+    "log",
+    "logs",
+    "message",
+    "messages",
+    "note",
+    "notes",
+    "observation",
+    "observations",
+    "output",
+    "outputs",
+    "quotation",
+    "quotations",
+    "quote",
+    "quotes",
+    "stderr",
+    "stdout",
+    "trace",
+    "transcript",
+];
+
 /// The length from which the path of a text is not made longer, in bytes.
 const LONGEST_PATH: usize = 256;
 
@@ -49,7 +83,7 @@ pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
     let value = json::read(bytes, &mut problems);
     let unusable = |why: &str| {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        Unusable { why: why.into(), passages: vec![Passage { field: "the packet".into(), text }] }
+        Unusable { why: why.into(), passages: vec![Passage { field: "the packet".into(), text, quotes: false }] }
     };
     let Some(value) = value else {
         let why = problems.first().map_or_else(|| "not JSON".into(), |problem| problem.message.clone());
@@ -241,25 +275,35 @@ fn says_consumed(key: &str, value: &Value) -> bool {
     CONSUMED_STATUSES.contains(&key) && word().is_some_and(|word| CONSUMED_WORDS.contains(&word.as_str()))
 }
 
+/// Returns whether a field of this name may quote: one of ours, or one whose last word says so (`ciLog`, `build_output`).
+fn may_quote(key: &str) -> bool {
+    let parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    let last = parts.last().unwrap_or_default();
+    let word = &last[last.rfind(char::is_uppercase).unwrap_or(0)..];
+    let is_word = |text: &str| QUOTING_WORDS.contains(&text.to_lowercase().as_str());
+    QUOTING.contains(&key) || is_word(word) || is_word(last)
+}
+
 /// Returns every string of a value, and the keys of its objects, with their paths.
 fn passages(value: &Value) -> Vec<Passage> {
     let mut found = Vec::new();
-    let mut open = vec![(JsonPath::root(), value)];
-    while let Some((path, value)) = open.pop() {
+    let mut open = vec![(JsonPath::root(), value, false)];
+    while let Some((path, value, quotes)) = open.pop() {
         let shown = path.to_string();
         // A path is no longer than people read, or many strings far inside would cost memory without end.
         let below = |next: JsonPath| if shown.len() > LONGEST_PATH { path.clone() } else { next };
         match value {
-            Value::String(text) => found.push(Passage { field: shown, text: text.clone() }),
+            Value::String(text) => found.push(Passage { field: shown, text: text.clone(), quotes }),
             Value::Array(list) => {
-                open.extend(list.iter().enumerate().rev().map(|(at, value)| (below(path.index(at)), value)));
+                open.extend(list.iter().enumerate().rev().map(|(at, value)| (below(path.index(at)), value, quotes)));
             }
             Value::Object(map) => {
                 let place = if shown.is_empty() { "the packet" } else { &shown };
                 let odd = |key: &&String| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str());
-                let of_key = |key: &String| Passage { field: format!("a key of {place}"), text: key.clone() };
+                let of_key =
+                    |key: &String| Passage { field: format!("a key of {place}"), text: key.clone(), quotes: false };
                 found.extend(map.keys().filter(odd).map(of_key));
-                open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value)));
+                open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value, may_quote(key))));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }

@@ -12,10 +12,10 @@ use crate::packet::words::{Word, clauses};
 const ENOUGH: usize = 8;
 
 /// Compares what is completed with the next action and with what is unresolved.
-pub(super) fn findings(packet: &Packet) -> Vec<Finding> {
+pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Finding> {
     let deeds: Vec<(usize, Deed)> = deeds(&packet.completed).filter(|(_, deed)| !deed.partial).collect();
     let mut findings = Vec::new();
-    if let Some(text) = &packet.next_action {
+    if let Some(text) = next_action {
         let next: Vec<Deed> = clauses(text).iter().map(|clause| Deed::of(clause)).collect();
         for (at, done) in &deeds {
             let again = next.iter().find(|next| !next.again && begins(next, done) && same(next, done));

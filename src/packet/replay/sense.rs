@@ -7,10 +7,12 @@ use crate::packet::vocabulary::{List, is_none, is_placeholder};
 use crate::packet::words::clauses;
 
 /// Checks what is open and what may go wrong against each other and the next action.
-pub(super) fn findings(packet: &Packet) -> Vec<Finding> {
+pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let nothing_open = !packet.unresolved.is_empty() && packet.unresolved.iter().all(|text| is_none(text));
-    if nothing_open && let Some(word) = packet.next_action.as_deref().and_then(blocked) {
+    // An entry that only quotes something is empty, and says nothing.
+    let only_none = |entries: &[String]| entries.iter().all(|text| text.is_empty() || is_none(text));
+    let nothing_open = !packet.unresolved.is_empty() && only_none(&packet.unresolved);
+    if nothing_open && let Some(word) = next_action.and_then(blocked) {
         findings.push(Finding {
             rule: "B1",
             field: "unresolved".into(),
@@ -25,11 +27,11 @@ pub(super) fn findings(packet: &Packet) -> Vec<Finding> {
     ];
     for (field, entries) in lists {
         let none = entries.iter().position(|text| is_none(text));
-        if let Some(none) = none.filter(|_| !entries.iter().all(|text| is_none(text))) {
+        if let Some(none) = none.filter(|_| !only_none(entries)) {
             let what = format!("{field}[{none}] says {} beside other entries", quoted(&entries[none]));
             findings.push(Finding { rule: "B2", field: field.into(), what });
         }
-        let unstated = entries.iter().position(|text| is_placeholder(text) && !is_none(text));
+        let unstated = entries.iter().position(|text| !text.is_empty() && is_placeholder(text) && !is_none(text));
         if let Some(at) = unstated {
             let what = format!("{field}[{at}] {} states nothing", quoted(&entries[at]));
             findings.push(Finding { rule: "B3", field: field.into(), what });

@@ -1,4 +1,4 @@
-//! U1 to U5: the patterns, and what spares a passage.
+//! U1 to U5: the patterns, and what spares a passage; and what makes an order of a quotation.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,7 +11,10 @@ use crate::packet::data::{UNTRUSTED_PATTERNS, UNTRUSTED_WORDS};
 const RULES: [&str; 5] = ["U1", "U2", "U3", "U4", "U5"];
 
 /// What stands for a part of the patterns; each may hold those behind it.
-const PARTS: [&str; 5] = ["FILL", "GUARD", "SECRET", "FILE", "VARIABLE"];
+const PARTS: [&str; 9] = ["FILL", "GUARD", "SECRET", "FILE", "VARIABLE", "DOES", "POINTS", "QUOTED", "READER"];
+
+/// The section of what makes an order of a quotation.
+const HANDS_OVER: &str = "hands-over";
 
 /// One rule.
 struct Rule {
@@ -24,8 +27,12 @@ struct Rule {
 
 impl Rule {
     fn read(id: &'static str) -> Self {
+        Self { tails: UNTRUSTED_WORDS.section(&format!("{id} tails")), ..Self::without_tails(id) }
+    }
+
+    fn without_tails(id: &'static str) -> Self {
         let patterns = UNTRUSTED_PATTERNS.section(id).iter().map(|pattern| compiled(pattern)).collect();
-        Self { id, patterns, tails: UNTRUSTED_WORDS.section(&format!("{id} tails")) }
+        Self { id, patterns, tails: &[] }
     }
 }
 
@@ -43,11 +50,20 @@ pub(super) fn matches(plain: &str) -> Vec<(&'static str, Range<usize>)> {
     static READ: LazyLock<[Rule; 5]> = LazyLock::new(|| RULES.map(Rule::read));
     let mut found = Vec::new();
     for rule in READ.iter() {
-        let all = rule.patterns.iter().flat_map(|pattern| pattern.find_iter(plain));
-        let first = all.map(|m| m.range()).find(|range| !is_spared(plain, range, rule));
-        found.extend(first.map(|range| (rule.id, range)));
+        found.extend(first(rule, plain).map(|range| (rule.id, range)));
     }
     found
+}
+
+/// Returns whether a plain text tells its reader to do what is quoted there or elsewhere.
+pub(super) fn hands_over(plain: &str) -> bool {
+    static READ: LazyLock<Rule> = LazyLock::new(|| Rule::without_tails(HANDS_OVER));
+    first(&READ, plain).is_some()
+}
+
+fn first(rule: &Rule, plain: &str) -> Option<Range<usize>> {
+    let mut all = rule.patterns.iter().flat_map(|pattern| pattern.find_iter(plain)).map(|found| found.range());
+    all.find(|range| !is_spared(plain, range, rule))
 }
 
 fn is_spared(plain: &str, range: &Range<usize>, rule: &Rule) -> bool {
@@ -97,7 +113,7 @@ mod tests {
         }
         for (section, entries) in UNTRUSTED_PATTERNS.sections() {
             let part = PARTS.contains(&section);
-            assert!(part || RULES.contains(&section), "no rule reads [{section}]");
+            assert!(part || RULES.contains(&section) || section == HANDS_OVER, "no rule reads [{section}]");
             assert!(!part || entries.len() == 1, "[{section}] is more than one pattern");
         }
     }

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use gix::bstr::{BString, ByteSlice as _};
 
 use super::Error;
+use super::part::Part;
 use super::tree::{Scratch, ignored};
 use super::walk::Walked;
 use crate::git::ahead;
-use crate::worker::host::Host;
-use crate::worker::workspace::Workspace;
 
 /// Fewer files than this git adds as fast by itself.
 const MANY: usize = 200;
@@ -22,8 +21,7 @@ const SMALL: u64 = 64 << 10;
 /// What git ignores, and what lies at or below a path that is left out, is not touched; a file that cannot be read, or that git
 /// converts, it deals with as it would have done.
 pub(in crate::worker) fn write(
-    workspace: &Workspace,
-    host: &Host,
+    part: &Part<'_>,
     scratch: &Scratch,
     walked: &Walked,
     left_out: &BTreeSet<BString>,
@@ -38,8 +36,8 @@ pub(in crate::worker) fn write(
         return Ok(());
     }
     let ignored: BTreeSet<BString> = ignored(scratch, &small)?.into_iter().collect();
-    let tree = workspace.folder().folder("tree").map_err(Error::at(&workspace.tree()))?;
+    let tree = part.open().map_err(Error::at(&part.dir()))?;
     let taken = small.iter().filter(|path| !ignored.contains(*path));
     let blobs = taken.filter_map(|path| tree.read(path.to_str().ok()?, SMALL).ok());
-    ahead::write(&scratch.objects(), &host.store, blobs).map_err(Error::at(&scratch.objects()))
+    ahead::write(&scratch.objects(), part.store, blobs).map_err(Error::at(&scratch.objects()))
 }

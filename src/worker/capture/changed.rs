@@ -12,26 +12,19 @@ use gix::index::entry::Mode;
 use gix::objs::tree::{Editor, EntryKind};
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
+use super::part::Part;
 use super::tree::{Scratch, ignored, refusal};
 use super::walk::{Walked, shown};
 use super::{Error, ahead};
 use crate::model::digest::Oid;
-use crate::worker::host::Host;
-use crate::worker::workspace::{Base, Workspace};
 
 /// Returns a scratch of the changed files.
-pub(super) fn scratch(workspace: &Workspace, host: &Host, base: &Base, walked: &Walked) -> Result<Scratch, Error> {
-    Scratch::of(workspace, host, base, walked.index(), &tracked(walked))
+pub(super) fn scratch(part: &Part<'_>, walked: &Walked) -> Result<Scratch, Error> {
+    Scratch::of(part, walked.index(), &tracked(walked))
 }
 
 /// Writes the tree as it stands into the scratch, and returns its name.
-pub(super) fn write(
-    workspace: &Workspace,
-    host: &Host,
-    base: &Base,
-    walked: &Walked,
-    scratch: &Scratch,
-) -> Result<Oid, Error> {
+pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Result<Oid, Error> {
     let tracked = tracked(walked);
     let new: Vec<BString> =
         walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).cloned().collect();
@@ -42,18 +35,18 @@ pub(super) fn write(
         .chain(new.iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()))
         .collect();
     if !taken.is_empty() {
-        ahead::write(workspace, host, scratch, walked, &ignored)?;
+        ahead::write(part, scratch, walked, &ignored)?;
         let theirs = |said: &str| Error::refused(format!("the worktree cannot be captured: {said}"));
         scratch.update(&taken).map_err(|error| refusal(error, theirs))?;
     }
     let options = gix::index::decode::Options::default();
-    let now = gix::index::File::at(scratch.index(), base.tree.0.kind(), false, options)
+    let now = gix::index::File::at(scratch.index(), part.tree.0.kind(), false, options)
         .map_err(|e| Error::Io(scratch.index(), std::io::Error::other(e)))?;
     // git only says of a path that it cannot keep that it is left out.
     if let Some(path) = taken.iter().find(|path| now.entry_by_path(path).is_none()) {
         return Err(Error::refused(format!("git cannot keep {}", shown(path))));
     }
-    edit(host, base, &walked.gone, &now, scratch)
+    edit(part, &walked.gone, &now, scratch)
 }
 
 fn tracked(walked: &Walked) -> BTreeSet<&BStr> {
@@ -62,10 +55,10 @@ fn tracked(walked: &Walked) -> BTreeSet<&BStr> {
 }
 
 /// Takes what is gone out of the base's tree and puts what is in the index into it.
-fn edit(host: &Host, base: &Base, gone: &[BString], now: &State, scratch: &Scratch) -> Result<Oid, Error> {
+fn edit(part: &Part<'_>, gone: &[BString], now: &State, scratch: &Scratch) -> Result<Oid, Error> {
     let failed = |e: gix::Error| Error::Io(scratch.objects(), std::io::Error::other(e));
-    let repo = host.store.unbounded().map_err(Error::Store)?;
-    let root = repo.find_tree(base.tree.0).and_then(|tree| Ok(tree.decode()?.into())).map_err(failed)?;
+    let repo = part.store.unbounded().map_err(Error::Store)?;
+    let root = repo.find_tree(part.tree.0).and_then(|tree| Ok(tree.decode()?.into())).map_err(failed)?;
     let mut editor = Editor::new(root, &repo.objects, repo.object_hash());
     for path in gone {
         editor.remove(path.split(|byte| *byte == b'/').map(BStr::new)).map_err(failed)?;

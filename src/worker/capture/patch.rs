@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 
 use gix::bstr::BString;
 
+use super::part::Part;
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
 use super::{Error, changed};
@@ -13,20 +14,19 @@ use crate::git::program;
 use crate::model::credential::patch::PatchScan;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
-use crate::worker::workspace::{Base, Workspace};
 
 /// Returns the difference from the base's tree to the worktree in a file of ours, without a secret in it; none where there is none.
-pub(super) fn capture(workspace: &Workspace, host: &Host, base: &Base, walked: &Walked) -> Result<Option<File>, Error> {
+pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Option<File>, Error> {
     if let Some(path) = walked.traps.first() {
         return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
     }
-    let scratch = changed::scratch(workspace, host, base, walked)?;
-    check(host, walked, &scratch)?;
-    let tree = changed::write(workspace, host, base, walked, &scratch)?;
-    if tree == base.tree {
+    let scratch = changed::scratch(part, walked)?;
+    check(part.host, walked, &scratch)?;
+    let tree = changed::write(part, walked, &scratch)?;
+    if tree == part.tree {
         return Ok(None);
     }
-    write(host, &scratch, base.tree, tree).map(Some)
+    write(part.host, &scratch, part.tree, tree).map(Some)
 }
 
 /// Refuses what git would drop silently, choke on, or enter.

@@ -1,8 +1,8 @@
 //! What a worker did to the files of submodules, which no patch of the repository can carry.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -11,24 +11,100 @@ use gix::bstr::{BString, ByteSlice as _};
 use gix::index::State;
 use gix::index::entry::Mode;
 
-use super::Error;
+use super::part::Part;
+use super::traps::{is_folder, traps};
 use super::tree::{Scratch, ignored};
-use super::walk::{is_same_content, shown, traps};
-use crate::model::name::is_dot_git;
+use super::walk::{is_same_content, shown, walk_submodule};
+use super::{Error, patch};
+use crate::model::credential::gate::Secret;
+use crate::model::format;
+use crate::model::name::{FilePath, is_dot_git};
 use crate::worker::host::Host;
 use crate::worker::workspace::record::{Node, Recorded};
-use crate::worker::workspace::{Base, Workspace};
+use crate::worker::workspace::{Base, Submodule, Workspace};
+
+/// Returns what the worker changed in submodules, each as a patch of it by the name of the output that it is; nothing where
+/// nothing of them is to be taken, and a change is a reason to refuse the worktree.
+///
+/// A file where no submodule was checked out is refused in any case.
+pub(super) fn capture(workspace: &Workspace, host: &Host, base: &Base) -> Result<BTreeMap<FilePath, File>, Error> {
+    let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
+    if !host.capture_submodules {
+        let all = base.gitlinks.iter().map(|path| (path.clone(), checked_out(path).map(Submodule::index)));
+        check(workspace, host, base, all)?;
+        return Ok(BTreeMap::new());
+    }
+    let nested = base.submodules().iter().flat_map(nested);
+    let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned();
+    let places = base.submodules().iter().try_for_each(|submodule| in_place(workspace, submodule));
+    places.and_then(|()| check(workspace, host, base, empty.chain(nested).map(|path| (path, None))))?;
+    let mut patches = BTreeMap::new();
+    for submodule in base.submodules() {
+        if let Some(patch) = patch_of(workspace, host, submodule)? {
+            patches.insert(output(&submodule.path)?, patch);
+        }
+    }
+    Ok(patches)
+}
+
+/// Returns where a submodule has others, which are never checked out.
+fn nested(submodule: &Submodule) -> impl Iterator<Item = BString> {
+    let index = submodule.index();
+    let links = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
+    links.map(|entry| BString::from([&submodule.path[..], b"/", entry.path(index)].concat()))
+}
+
+/// Refuses a submodule that is not where it was checked out, or says that its repository is elsewhere. One that the worker made
+/// in its folder is left alone: it is not looked into, and what lies beside it is what counts.
+fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
+    let (tree, path) = (workspace.tree(), &submodule.path);
+    if !is_folder(&tree, path) {
+        return Err(Error::refused(format!("the submodule {} was removed or replaced", shown(path))));
+    }
+    let git_dir = tree.join(OsStr::from_bytes(path)).join(".git");
+    match fs::symlink_metadata(&git_dir) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Error::refused(format!("the submodule {} was made to point elsewhere", shown(path)))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // It cannot be entered, which the walk says better.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(Error::Io(git_dir, error)),
+    }
+}
+
+fn patch_of(workspace: &Workspace, host: &Host, submodule: &Submodule) -> Result<Option<File>, Error> {
+    let part = Part::of_submodule(workspace, host, submodule);
+    let walked = walk_submodule(&part, submodule.index(), find(workspace.recorded(), &submodule.path))
+        .and_then(|walked| if walked.changed { patch::capture(&part, &walked) } else { Ok(None) });
+    walked.map_err(|error| match error {
+        Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", shown(&submodule.path))),
+        Error::Secret(secret) => {
+            Error::Secret(Secret { file: format!("{}/{}", submodule.path, secret.file), ..secret })
+        }
+        other => other,
+    })
+}
+
+/// Returns the name of the output that the change to a submodule is.
+fn output(path: &BString) -> Result<FilePath, Error> {
+    let name = path.to_str().ok().and_then(|path| format::submodule_output(path).ok());
+    name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", shown(path))))
+}
 
 /// Refuses a worktree in which the files of a submodule are not as they were checked out, or in which there are any where none was.
 ///
 /// What the repository or the submodule ignores does not count. A folder of a submodule that is gone has lost nothing.
-pub(super) fn check(workspace: &Workspace, host: &Host, base: &Base) -> Result<(), Error> {
+fn check<'a>(
+    workspace: &Workspace,
+    host: &Host,
+    base: &Base,
+    submodules: impl Iterator<Item = (BString, Option<&'a State>)>,
+) -> Result<(), Error> {
     let mut new = Vec::new();
-    for path in &base.gitlinks {
-        let index = base.submodule(path.as_bstr());
+    for (path, index) in submodules {
         let tree = workspace.tree();
-        let mut look = Look { tree: &tree, top: path, index, seen: BTreeSet::new(), new: Vec::new() };
-        look.at(path, find(workspace.recorded(), path))?;
+        let mut look = Look { tree: &tree, top: &path, index, seen: BTreeSet::new(), new: Vec::new() };
+        look.at(&path, find(workspace.recorded(), &path))?;
         look.missing()?;
         if !look.new.is_empty()
             && let Some(trap) = traps(&tree, path.clone())?.first()
@@ -40,7 +116,8 @@ pub(super) fn check(workspace: &Workspace, host: &Host, base: &Base) -> Result<(
     if new.is_empty() {
         return Ok(());
     }
-    let scratch = Scratch::of(workspace, host, base, &State::new(base.tree.0.kind()), &BTreeSet::new())?;
+    let part = Part::of(workspace, host, base);
+    let scratch = Scratch::of(&part, &State::new(base.tree.0.kind()), &BTreeSet::new())?;
     let ignored: BTreeSet<BString> = ignored(&scratch, &new)?.into_iter().collect();
     match new.iter().find(|path| !ignored.contains(*path)) {
         Some(path) => Err(refused(path)),

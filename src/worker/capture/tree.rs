@@ -12,6 +12,7 @@ use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::{Flags, Stat};
 use gix::index::{File, State};
 
+use super::part::Part;
 use super::{Error, walk};
 use crate::git::program::{self, Git};
 use crate::git::stop::Stop;
@@ -40,7 +41,7 @@ pub(in crate::worker) struct Scratch {
 impl Scratch {
     /// Makes it; what an earlier capture of this attempt left is removed.
     pub(in crate::worker) fn new(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
-        let scratch = Self::without_index(workspace, host, base)?;
+        let scratch = Self::without_index(&Part::of(workspace, host, base))?;
         let index = walk::index(workspace, base)?;
         let to = scratch.index();
         let copied = fs::File::create_new(&to).and_then(|mut file| {
@@ -53,33 +54,27 @@ impl Scratch {
     }
 
     /// Makes it with an index of some tracked files alone, of which git knows no file of the disk.
-    pub(super) fn of(
-        workspace: &Workspace,
-        host: &Host,
-        base: &Base,
-        index: &State,
-        paths: &BTreeSet<&BStr>,
-    ) -> Result<Self, Error> {
-        let scratch = Self::without_index(workspace, host, base)?;
-        let mut part = State::new(index.object_hash());
+    pub(super) fn of(part: &Part<'_>, index: &State, paths: &BTreeSet<&BStr>) -> Result<Self, Error> {
+        let scratch = Self::without_index(part)?;
+        let mut some = State::new(index.object_hash());
         for entry in paths.iter().filter_map(|path| index.entry_by_path(path)) {
-            part.dangerously_push_entry(Stat::default(), entry.id, Flags::empty(), entry.mode, entry.path(index));
+            some.dangerously_push_entry(Stat::default(), entry.id, Flags::empty(), entry.mode, entry.path(index));
         }
         let mut bytes = Vec::new();
-        File::from_state(part, scratch.index())
+        File::from_state(some, scratch.index())
             .write_to(&mut bytes, gix::index::write::Options::default())
             .map_err(|e| Error::Io(scratch.index(), io::Error::other(e)))?;
         fs::write(scratch.index(), bytes).map_err(Error::at(&scratch.index()))?;
         Ok(scratch)
     }
 
-    fn without_index(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
-        let dir = workspace.dir.join(CAPTURE);
-        let folder = Arc::clone(workspace.folder());
-        let (tree, stop, path) = (workspace.tree(), host.stop.clone(), host.path.clone());
-        let scratch = Self { folder, dir, tree, attributes: base.tree, stop, path };
+    fn without_index(part: &Part<'_>) -> Result<Self, Error> {
+        let dir = part.workspace.dir.join(CAPTURE);
+        let folder = Arc::clone(part.workspace.folder());
+        let (tree, stop, path) = (part.dir(), part.host.stop.clone(), part.host.path.clone());
+        let scratch = Self { folder, dir, tree, attributes: part.tree, stop, path };
         scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
-        base.capture.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
+        part.git_dir.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         Ok(scratch)
     }
 

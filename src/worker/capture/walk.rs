@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr};
-use std::fs::{self, FileType};
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +15,8 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 use rustix::fs::OFlags;
 
+use super::part::Part;
+use super::traps::{is_folder, is_read_by_git, is_strange, traps};
 use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::name::is_dot_git;
@@ -58,9 +59,6 @@ impl Walked {
     }
 }
 
-/// The files of a worktree that git reads while it adds others.
-const READ_BY_GIT: [&[u8]; 3] = [b".gitignore", b".gitattributes", b".gitmodules"];
-
 /// Walks the worktree without following links, and compares it with our index as far as file status goes.
 ///
 /// The worker's own `.git`, `inputs/`, `outputs/` and the folders of submodules are left out.
@@ -88,31 +86,26 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
             .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
     };
     let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
-    let mut walker = Walker {
-        index: &index,
+    let walker = Walker {
         written: (written.unix_seconds(), i64::from(written.nanoseconds())),
-        limit: host.max_product,
-        tree: &tree,
         ours: ours.into_iter().chain(base.extras.paths().map(|path| path.as_bytes())).collect(),
-        folders: vec![(BString::default(), workspace.recorded())],
-        unknown: Vec::new(),
-        visited: BTreeSet::new(),
-        found: Walked::default(),
+        ..Walker::new(&index, &tree, host)
     };
-    if workspace.recorded().is_none() {
-        walker.unknown.push(BString::default());
-    }
-    while let Some((folder, known)) = walker.folders.pop() {
-        walker.folder(&folder, known)?;
-    }
-    walker.miss();
+    let mut found = walker.walk(workspace.recorded())?;
     let folders = [workspace.inputs(), workspace.outputs()].map(|folder| tree::relative(workspace, folder));
     for folder in folders.into_iter().filter(|folder| is_folder(&tree, folder)) {
-        walker.found.traps.extend(traps(&tree, folder.into())?);
+        found.traps.extend(traps(&tree, folder.into())?);
     }
-    let mut found = walker.found;
-    found.changed |= !found.gone.is_empty();
     found.index = Some(index);
+    Ok(found)
+}
+
+/// Walks the files of a submodule in the same way; `recorded` is what is known of its folder, in which a `.git` is left out.
+pub(super) fn walk_submodule(part: &Part<'_>, index: &State, recorded: Option<&Recorded>) -> Result<Walked, Error> {
+    let tree = part.dir();
+    let walker = Walker { ours: BTreeSet::from([&b".git"[..]]), ..Walker::new(index, &tree, part.host) };
+    let mut found = walker.walk(recorded)?;
+    found.index = Some(Arc::new(index.clone()));
     Ok(found)
 }
 
@@ -143,6 +136,35 @@ struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
+    /// Returns one that leaves nothing out, and believes no file to be as it was for its times alone.
+    fn new(index: &'a State, tree: &'a Path, host: &Host) -> Self {
+        Self {
+            index,
+            written: (i64::MIN, 0),
+            limit: host.max_product,
+            tree,
+            ours: BTreeSet::new(),
+            folders: Vec::new(),
+            unknown: Vec::new(),
+            visited: BTreeSet::new(),
+            found: Walked::default(),
+        }
+    }
+
+    /// Looks at all there is, by what was recorded of the top.
+    fn walk(mut self, recorded: Option<&'a Recorded>) -> Result<Walked, Error> {
+        self.folders.push((BString::default(), recorded));
+        if recorded.is_none() {
+            self.unknown.push(BString::default());
+        }
+        while let Some((folder, known)) = self.folders.pop() {
+            self.folder(&folder, known)?;
+        }
+        self.miss();
+        self.found.changed |= !self.found.gone.is_empty();
+        Ok(self.found)
+    }
+
     /// Looks at a folder. Where nothing in it was made or removed since it was recorded, it is not listed.
     fn folder(&mut self, folder: &BString, known: Option<&'a Recorded>) -> Result<(), Error> {
         let dir = self.tree.join(OsStr::from_bytes(folder));
@@ -335,43 +357,6 @@ fn below(folder: &BString, name: &[u8]) -> BString {
     }
     path.extend_from_slice(name);
     path
-}
-
-fn is_strange(kind: FileType) -> bool {
-    kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
-}
-
-fn is_read_by_git(path: &[u8]) -> bool {
-    path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| READ_BY_GIT.contains(&name))
-}
-
-/// Returns whether there is a folder at a path of the worktree, no part of which is a link.
-pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
-    let mut path = tree.to_owned();
-    folder.split(|byte| *byte == b'/').all(|part| {
-        path.push(OsStr::from_bytes(part));
-        fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir())
-    })
-}
-
-/// Looks below a folder that is not compared with anything for what git would be held up by.
-pub(super) fn traps(tree: &Path, folder: BString) -> Result<Vec<BString>, Error> {
-    let (mut found, mut folders) = (Vec::new(), vec![folder]);
-    while let Some(folder) = folders.pop() {
-        // What cannot be read is not read by git either.
-        for entry in fs::read_dir(tree.join(OsStr::from_bytes(&folder))).into_iter().flatten() {
-            let entry = entry.map_err(Error::at(tree))?;
-            let mut path = folder.clone();
-            path.push(b'/');
-            path.extend_from_slice(entry.file_name().as_bytes());
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if is_strange(kind) && is_read_by_git(&path) => found.push(path),
-                _ => {}
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.

@@ -9,7 +9,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 /// Whom this process may signal: itself, and what it started since.
-pub(in crate::worker) struct Domain(());
+pub(in crate::worker) struct Domain {
+    /// Somebody else.
+    outside: Pid,
+}
 
 impl Domain {
     /// Puts this process, which has one thread, and whatever it starts from now on into a domain; none where the kernel knows of none.
@@ -23,12 +26,16 @@ impl Domain {
         let is_enforced = status.ruleset == RulesetStatus::FullyEnforced
             && matches!(status.landlock, LandlockStatus::Available { .. })
             && rustix::process::test_kill_process(outside) == Err(Errno::PERM);
-        is_enforced.then_some(Self(()))
+        is_enforced.then_some(Self { outside })
     }
 
-    /// Kills all in it but this process.
-    pub(in crate::worker) fn kill(&self) {
-        // The group of the first process of all stands for everybody whom we may signal.
-        let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
+    /// Kills all in it but this process; returns false, and does nothing, where it cannot be seen to hold.
+    pub(in crate::worker) fn kill(&self) -> bool {
+        let holds = rustix::process::test_kill_process(self.outside).is_err();
+        if holds {
+            // The group of the first process of all stands for everybody whom we may signal; nobody may be left.
+            let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
+        }
+        holds
     }
 }

@@ -233,8 +233,8 @@ impl Family {
 
     /// Kills all that there is: at once, or one after the other as they are found.
     fn kill(&self) {
-        if let Some(domain) = &self.domain {
-            return domain.kill();
+        if self.domain.as_ref().is_some_and(Domain::kill) {
+            return;
         }
         // While it is not reaped, its number is its group's.
         if self.exit.is_none() {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::bstr::{BString, ByteSlice as _};
 use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
@@ -39,7 +39,7 @@ pub(in crate::worker) struct Base {
 /// A commit's files, ready to be written.
 pub(super) struct Checkout {
     /// The tree that they are of.
-    tree: Oid,
+    pub(super) tree: Oid,
     pub(super) index: gix::index::State,
     options: Mutex<checkout::Options>,
 }
@@ -104,9 +104,9 @@ impl Base {
         })
     }
 
-    /// Returns the files of a submodule that are checked out; none of one that stays empty.
-    pub(in crate::worker) fn submodule(&self, path: &BStr) -> Option<&gix::index::State> {
-        self.submodules.iter().find(|submodule| submodule.path == path).map(Submodule::index)
+    /// Returns the submodules that are checked out; the others stay empty.
+    pub(in crate::worker) fn submodules(&self) -> &[Submodule] {
+        &self.submodules
     }
 
     /// Checks the commit out into the empty folder `dir`, with the repository's own filters and the commit's attributes.

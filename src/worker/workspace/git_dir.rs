@@ -14,6 +14,7 @@ use gix::config::file::SectionRef;
 use super::extras::Extras;
 use super::sparse::Sparse;
 use super::{Error, filters};
+use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
@@ -39,15 +40,15 @@ pub(in crate::worker) struct GitDir {
 impl GitDir {
     /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
     pub(super) fn for_worker(host: &Host, head: Oid, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
-        let mut config = Config::new(host);
-        config.copy(host, |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
+        let mut config = Config::new(&host.store);
+        config.copy((host, &host.store), |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
         config.identity(host);
         if let Some(sparse) = &sparse {
             config.section("core", None);
             config.value("sparseCheckout", b"true");
             config.value("sparseCheckoutCone", if sparse.cone { b"true" } else { b"false" });
         }
-        let mut made = Self::new(host, head, config, extras)?;
+        let mut made = Self::new(&host.store, head, config, ours(host, extras))?;
         made.files.extend(sparse.map(|sparse| ("info/sparse-checkout", sparse.patterns)));
         Ok(made)
     }
@@ -57,24 +58,43 @@ impl GitDir {
     /// It holds every setting that decides what is captured, of whatever scope, as it was before any worker ran, so that git
     /// needs none of the files that a worker could have changed in the meantime.
     pub(super) fn for_capture(host: &Host, head: Oid, extras: &Extras) -> Result<Self, Error> {
-        let mut config = Config::new(host);
-        config.copy(host, |_| true, |section| harmless(section, filter_settings(section)));
+        Self::capturing(host, &host.store, head, ours(host, extras))
+    }
+
+    /// Returns the git directory that we capture a submodule with: as [`Self::for_capture`], of its own repository.
+    pub(super) fn for_submodule(host: &Host, store: &Store, head: Oid) -> Result<Self, Error> {
+        Self::capturing(host, store, head, std::iter::empty())
+    }
+
+    fn capturing<'a>(
+        host: &Host,
+        store: &Store,
+        head: Oid,
+        left_out: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Self, Error> {
+        let mut config = Config::new(store);
+        config.copy((host, store), |_| true, |section| harmless(section, filter_settings(section)));
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
         // Objects of git-lfs that the clean filter makes must outlive this directory.
         config.section("lfs", None);
-        config.value("storage", host.store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
-        Self::new(host, head, config, extras)
+        config.value("storage", store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
+        Self::new(store, head, config, left_out)
     }
 
-    fn new(host: &Host, head: Oid, config: Config, extras: &Extras) -> Result<Self, Error> {
-        let common = host.store.common_dir();
+    fn new<'a>(
+        store: &Store,
+        head: Oid,
+        config: Config,
+        left_out: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Self, Error> {
+        let common = store.common_dir();
         let mut files = vec![
             ("HEAD", format!("{head}\n").into_bytes()),
             ("config", config.text),
-            ("objects/info/alternates", alternates(host)?),
-            ("info/exclude", exclude(host, &common, extras)?),
+            ("objects/info/alternates", alternates(store)?),
+            ("info/exclude", exclude(&common, left_out)?),
         ];
         for name in ["info/attributes", "shallow"] {
             if let Some(bytes) = read_if_any(&common.join(name))? {
@@ -109,9 +129,9 @@ pub(super) fn identity(host: &Host) -> Vec<u8> {
 /// The object directories that objects are borrowed from.
 ///
 /// The repository's own alternates are listed too: git takes relative ones only in the repository that names them.
-fn alternates(host: &Host) -> Result<Vec<u8>, Error> {
+fn alternates(store: &Store) -> Result<Vec<u8>, Error> {
     let mut lines = Vec::new();
-    for dir in host.store.object_dirs().map_err(|e| Error::Checkout(Box::new(e)))? {
+    for dir in store.object_dirs().map_err(|e| Error::Checkout(Box::new(e)))? {
         let path = dir.as_os_str().as_encoded_bytes();
         if path.contains(&b'\n') {
             lines.extend_from_slice(&quoted(path));
@@ -123,14 +143,19 @@ fn alternates(host: &Host) -> Result<Vec<u8>, Error> {
     Ok(lines)
 }
 
-/// The repository's own `info/exclude`, our two folders, and what else was put there: they are never part of a change.
-fn exclude(host: &Host, common: &Path, extras: &Extras) -> Result<Vec<u8>, Error> {
+/// Our two folders, and what else was put into a worktree: they are never part of a change.
+fn ours<'a>(host: &'a Host, extras: &'a Extras) -> impl Iterator<Item = &'a [u8]> {
+    let folders = [host.inputs.as_bytes(), host.outputs.as_bytes()].into_iter();
+    folders.chain(extras.unknown().map(|path| path.as_bytes()))
+}
+
+/// The repository's own `info/exclude`, and what is left out besides.
+fn exclude<'a>(common: &Path, left_out: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, Error> {
     let mut lines = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
     if !lines.is_empty() && !lines.ends_with(b"\n") {
         lines.push(b'\n');
     }
-    let folders = [host.inputs.as_bytes(), host.outputs.as_bytes()].into_iter();
-    for folder in folders.chain(extras.unknown().map(|path| path.as_bytes())) {
+    for folder in left_out {
         lines.push(b'/');
         for &byte in folder {
             if matches!(byte, b'\\' | b'*' | b'?' | b'[' | b' ') {
@@ -157,9 +182,9 @@ struct Config {
 }
 
 impl Config {
-    fn new(host: &Host) -> Self {
+    fn new(store: &Store) -> Self {
         let mut config = Self { text: Vec::new() };
-        let sha256 = host.store.object_format() == "sha256";
+        let sha256 = store.object_format() == "sha256";
         config.section("core", None);
         config.value("repositoryformatversion", if sha256 { b"1" } else { b"0" });
         config.value("bare", b"false");
@@ -187,11 +212,11 @@ impl Config {
     /// Copies conversions and filters from the scopes that `wanted` picks.
     fn copy(
         &mut self,
-        host: &Host,
+        (host, store): (&Host, &Store),
         wanted: impl Fn(Source) -> bool,
         filter: impl Fn(&SectionRef<'_>) -> Vec<(&'static str, BString)>,
     ) {
-        let repo = host.store.local();
+        let repo = store.local();
         let snapshot = repo.config_snapshot();
         let file = snapshot.plumbing();
         self.section("core", None);

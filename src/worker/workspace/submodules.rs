@@ -6,6 +6,7 @@ use gix::bstr::{BString, ByteSlice as _};
 
 use super::Error;
 use super::base::Checkout;
+use super::git_dir::GitDir;
 use crate::git::program;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -13,9 +14,12 @@ use crate::model::name::FilePath;
 use crate::worker::host::Host;
 
 /// A submodule at the commit that the base names.
-pub(super) struct Submodule {
-    pub(super) path: BString,
-    store: Store,
+pub(in crate::worker) struct Submodule {
+    pub(in crate::worker) path: BString,
+    /// Its own repository.
+    pub(in crate::worker) store: Store,
+    /// The git directory that we capture it with.
+    pub(in crate::worker) capture: GitDir,
     checkout: Checkout,
 }
 
@@ -32,14 +36,20 @@ impl Submodule {
             let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
             let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
             let checkout = Checkout::read(&store, *at, host.lfs).map_err(|_| missing())?;
-            Ok(Self { path: path.clone(), store, checkout })
+            let capture = GitDir::for_submodule(host, &store, *at)?;
+            Ok(Self { path: path.clone(), store, capture, checkout })
         };
         links.iter().map(find).collect()
     }
 
     /// Returns its files.
-    pub(super) fn index(&self) -> &gix::index::State {
+    pub(in crate::worker) fn index(&self) -> &gix::index::State {
         &self.checkout.index
+    }
+
+    /// Returns the tree that they are of.
+    pub(in crate::worker) fn tree(&self) -> Oid {
+        self.checkout.tree
     }
 
     /// Checks it out in a worktree, where its folder is there and empty.

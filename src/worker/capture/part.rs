@@ -1,0 +1,57 @@
+//! The files of one repository in a worktree.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use gix::bstr::{BStr, ByteSlice as _};
+
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::worker::folder::Folder;
+use crate::worker::host::Host;
+use crate::worker::workspace::{Base, GitDir, Submodule, Workspace};
+
+/// The files of the base, or of a submodule of it, with all that they are captured by.
+#[derive(Clone, Copy)]
+pub(in crate::worker) struct Part<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) host: &'a Host,
+    /// The repository that they are of.
+    pub(super) store: &'a Store,
+    /// The tree that was checked out.
+    pub(super) tree: Oid,
+    /// The git directory that they are captured with.
+    pub(super) git_dir: &'a GitDir,
+    /// Where they are in the worktree; empty for its top.
+    top: &'a BStr,
+}
+
+impl<'a> Part<'a> {
+    /// Returns the files of the base.
+    pub(in crate::worker) fn of(workspace: &'a Workspace, host: &'a Host, base: &'a Base) -> Self {
+        Self { workspace, host, store: &host.store, tree: base.tree, git_dir: &base.capture, top: BStr::new("") }
+    }
+
+    /// Returns the files of a submodule.
+    pub(super) fn of_submodule(workspace: &'a Workspace, host: &'a Host, submodule: &'a Submodule) -> Self {
+        let (store, tree, git_dir) = (&submodule.store, submodule.tree(), &submodule.capture);
+        Self { workspace, host, store, tree, git_dir, top: submodule.path.as_bstr() }
+    }
+
+    /// Returns where they are on the disk.
+    pub(super) fn dir(&self) -> PathBuf {
+        let tree = self.workspace.tree();
+        if self.top.is_empty() { tree } else { tree.join(OsStr::from_bytes(self.top)) }
+    }
+
+    /// Opens their folder, no part of which may be a link.
+    pub(super) fn open(&self) -> io::Result<Folder> {
+        let tree = self.workspace.folder().folder("tree")?;
+        if self.top.is_empty() {
+            return Ok(tree);
+        }
+        tree.folder(self.top.to_str().map_err(io::Error::other)?)
+    }
+}

@@ -1,0 +1,227 @@
+//! Changes to submodules that are taken: stock git is the judge of what they are, and nothing that a worker leaves is believed.
+
+use std::fs;
+use std::path::Path;
+
+use git_handoff::worker::capture::{Captured, Error, capture};
+use git_handoff::worker::host::Host;
+
+use super::harness::{FORMATS, Repo};
+
+/// The output that the change to the submodule is.
+const PATCH: &str = "submodules/libs/sub.patch";
+
+/// A repository with a submodule at `libs/sub`, which has one of its own that is never checked out.
+struct Modules {
+    repo: Repo,
+    library: Repo,
+}
+
+impl Modules {
+    fn new(format: &str) -> Self {
+        let (repo, library) = (Repo::new(format), Repo::new(format));
+        let head = library.head().to_string();
+        library.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},inner")]);
+        library.git(&["commit", "-qm", "inner"]);
+        let url = library.path.to_str().unwrap();
+        repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", "--name", "lib", url, "libs/sub"]);
+        repo.git(&["commit", "-qm", "sub"]);
+        Self { repo, library }
+    }
+
+    fn host(&self) -> Host {
+        let mut host = self.repo.host();
+        (host.submodules, host.capture_submodules) = (true, true);
+        host
+    }
+
+    /// Runs a script in a fresh worktree and captures it; returns as well what stock git makes of the submodule's files.
+    fn captured(&self, host: &Host, script: &str) -> (Result<Captured, Error>, Option<String>) {
+        let workspace = self.repo.workspace(host);
+        self.repo.script(&workspace, script);
+        let _ = fs::remove_file(self.repo.canary());
+        let captured = capture(&workspace, host);
+        assert!(!self.repo.canary().exists(), "{script} was executed by the capture");
+        let seen = captured.is_ok().then(|| self.seen_by_git(&workspace.tree().join("libs/sub")));
+        workspace.remove().unwrap();
+        (captured, seen)
+    }
+
+    /// Puts files into a clean clone of the submodule, in the place of its own, and returns what git then has in the index.
+    fn seen_by_git(&self, files: &Path) -> String {
+        let (dir, clone) = self.clean();
+        for entry in fs::read_dir(&clone).unwrap().map(Result::unwrap).filter(|entry| entry.file_name() != ".git") {
+            let path = entry.path();
+            if entry.file_type().unwrap().is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+        }
+        let copy = r#"cd "$1" && find . -mindepth 1 -maxdepth 1 ! -name .git -exec cp -a {} "$2" \;"#;
+        let (from, to) = (files.to_str().unwrap(), clone.to_str().unwrap());
+        let copied = std::process::Command::new("sh").args(["-ec", copy, "-", from, to]).status().unwrap();
+        assert!(copied.success());
+        self.index(&clone, dir)
+    }
+
+    fn clean(&self) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir_in(self.repo.dir.path()).unwrap();
+        let clone = dir.path().join("clone");
+        self.library.git(&["clone", "-q", ".", clone.to_str().unwrap()]);
+        (dir, clone)
+    }
+
+    /// Returns `<mode> <id> <path>` of every file of a clone; the commit of what is never checked out stays what it is.
+    fn index(&self, clone: &Path, _kept: tempfile::TempDir) -> String {
+        fs::create_dir_all(clone.join("inner")).unwrap();
+        self.library.git_in(clone, &["add", "-A"]);
+        self.library.git_in(clone, &["ls-files", "-sz"])
+    }
+
+    /// Applies a patch to a clean clone in both ways, and returns what it then holds.
+    fn applied(&self, patch: &[u8]) -> String {
+        let both = [&["apply"][..], &["apply", "--index"]].map(|how| {
+            let (dir, clone) = self.clean();
+            let file = dir.path().join("patch");
+            fs::write(&file, patch).unwrap();
+            self.library.git_in(&clone, &[how, &["--whitespace=nowarn", file.to_str().unwrap()]].concat());
+            self.index(&clone, dir)
+        });
+        assert_eq!(both[0], both[1]);
+        both[0].clone()
+    }
+
+    fn refused(&self, script: &str) -> String {
+        match self.captured(&self.host(), script).0 {
+            Err(Error::Refused(sentence)) => sentence,
+            other => panic!("{script}: {other:?}"),
+        }
+    }
+}
+
+/// What workers do in submodules and mean no harm with.
+const EDITS: [&str; 12] = [
+    "echo x >>libs/sub/a.txt",
+    "rm libs/sub/a.txt libs/sub/dir/deep/c.bin",
+    "printf '\\0\\1\\377\\r\\n' >libs/sub/dir/deep/c.bin; head -c 100000 /dev/urandom >libs/sub/new.bin",
+    "chmod +x libs/sub/a.txt; chmod -x libs/sub/run.sh",
+    "ln -sf /etc/passwd libs/sub/link; ln -s dir libs/sub/folder; rm libs/sub/empty; ln -s a.txt libs/sub/empty",
+    "cd libs/sub; echo x >'a b\"c\\d'; echo x >'new\nline'; echo x >'tab\there'; mkdir -p 'ü/*?['; echo x >'ü/*?[/!x'",
+    "echo x >libs/sub/ignored.log; mkdir -p libs/sub/target; echo x >libs/sub/target/x; echo x >libs/sub/taken.o",
+    "cd libs/sub; mv dir other; echo '*.o' >>.gitignore; echo x >x.o; mkdir outputs inputs; echo x >outputs/x; echo x >inputs/y",
+    "cd libs/sub; git init -q; git add -A; git -c user.name=x -c user.email=x commit -qm x; echo y >>a.txt; git add -A
+     git -c user.name=x -c user.email=x commit -qm y; git branch other; echo z >>a.txt",
+    "find libs/sub -mindepth 1 -delete",
+    "printf 'no end' >libs/sub/a.txt; printf 'x\\r\\ny\\n' >libs/sub/crlf.txt; printf 'a\\r\\nb\\r\\n' >libs/sub/some.win",
+    "rm libs/sub/a.txt; mkdir libs/sub/a.txt; echo x >libs/sub/a.txt/x; rm -r libs/sub/dir; echo x >libs/sub/dir",
+];
+
+#[test]
+fn what_is_changed_in_a_submodule_is_a_patch_that_stock_git_takes() {
+    for format in FORMATS {
+        let modules = Modules::new(format);
+        let host = modules.host();
+        for script in EDITS {
+            let (captured, seen) = modules.captured(&host, script);
+            let captured = captured.unwrap();
+            assert!(captured.patch.is_none() && captured.outputs.is_empty(), "{script}");
+            assert_eq!(captured.submodules.keys().map(|name| name.as_str()).collect::<Vec<_>>(), [PATCH], "{script}");
+            let product = captured.submodules.values().next().unwrap();
+            let patch = host.store.read_blob(product.oid).unwrap();
+            assert_eq!(product.sha256, git_handoff::model::digest::Digest::of(&patch));
+            assert_eq!(modules.applied(&patch), seen.unwrap(), "{format} {script}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit() {
+    let modules = Modules::new("sha1");
+    let host = modules.host();
+    for script in
+        [":", "touch libs/sub/a.txt", "echo x >libs/sub/x.log", "git init -q libs/sub", "rmdir libs/sub/inner"]
+    {
+        let captured = modules.captured(&host, script).0.unwrap();
+        assert!(captured.submodules.is_empty() && captured.patch.is_none(), "{script}");
+    }
+    let captured = modules.captured(&host, "echo x >>a.txt; echo x >>libs/sub/a.txt").0.unwrap();
+    let patch = host.store.read_blob(captured.patch.unwrap().oid).unwrap();
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    assert!(patch.contains("b/a.txt") && !patch.contains("libs") && !patch.contains("160000"), "{patch}");
+    assert_eq!(captured.submodules.len(), 1);
+}
+
+#[test]
+fn a_submodule_that_is_another_one_is_refused() {
+    let modules = Modules::new("sha1");
+    for (script, why) in [
+        ("rm -r libs/sub", "was removed or replaced"),
+        ("rm -r libs/sub; echo x >libs/sub", "was removed or replaced"),
+        ("mv libs/sub away; ln -s ../away libs/sub", "was removed or replaced"),
+        ("mv libs away; ln -s away libs", "was removed or replaced"),
+        ("rm -r libs; echo x >libs", "was removed or replaced"),
+        ("echo \"gitdir: $HOME/elsewhere\" >libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
+        ("ln -s ../../.git libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
+        ("git init -q libs/sub/other; echo x >libs/sub/other/x", "nested git repository"),
+        ("mkdir libs/sub/.GIT; echo x >libs/sub/.GIT/config", "nested git repository"),
+        ("mkdir -p libs/sub/inner; echo x >libs/sub/inner/x", "libs/sub/inner/x"),
+        ("git init -q libs/sub/inner", "libs/sub/inner/.git"),
+        ("rm -rf libs/sub/inner; echo x >libs/sub/inner", "libs/sub/inner"),
+        ("rm libs/sub/a.txt; mkfifo libs/sub/a.txt", "in the submodule \"libs/sub\""),
+        ("mkdir libs/sub/new; mkfifo libs/sub/new/.gitignore; echo x >libs/sub/new/x", "no plain file"),
+    ] {
+        let refused = modules.refused(script);
+        assert!(refused.contains(why), "{script}: {refused}");
+    }
+}
+
+#[test]
+fn nothing_that_a_worker_leaves_in_a_submodule_is_run_or_believed() {
+    let modules = Modules::new("sha1");
+    let host = modules.host();
+    let hostile = "cd libs/sub; git init -q; hook=\"touch '$CANARY'\"
+        git config core.fsmonitor \"$hook; false\"; git config filter.x.clean \"$hook; cat\"; git config diff.x.textconv \"$hook; cat\"
+        git config diff.x.command \"$hook\"; git config core.hooksPath .; git config core.excludesFile all; git config core.worktree /
+        git config core.attributesFile attributes; printf '*' >all; echo '* filter=x diff=x' >attributes
+        for name in pre-commit post-index-change fsmonitor-watchman; do printf '#!/bin/sh\\n%s\\n' \"$hook\" >$name; chmod +x $name; done
+        printf '%s\\n' \"$HOME\" >.git/objects/info/alternates; printf '*\\n' >.git/info/exclude
+        echo '* filter=x diff=x ident export-subst' >.gitattributes
+        echo '$Id$' >ident; echo x >>a.txt; ln -s /etc secrets; ln -s ../../a.txt up";
+    let (captured, _) = modules.captured(&host, hostile);
+    let captured = captured.unwrap();
+    let patch = host.store.read_blob(captured.submodules.values().next().unwrap().oid).unwrap();
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    for line in ["+++ b/a.txt", "+$Id$", "+++ b/all", "+../../a.txt", "+/etc", "new file mode 120000"] {
+        assert!(patch.contains(line), "{line}: {patch}");
+    }
+    assert!(!patch.contains("root:"), "{patch}");
+}
+
+#[test]
+fn limits_and_secrets_are_those_of_every_product() {
+    let modules = Modules::new("sha1");
+    let secret = "printf 'one\\n%s%s\\n' ghp_ Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4 >libs/sub/config.toml";
+    match modules.captured(&modules.host(), secret).0 {
+        Err(Error::Secret(found)) => assert_eq!(found.to_string(), "secret-found: libs/sub/config.toml:2 github-pat"),
+        other => panic!("{other:?}"),
+    }
+    let mut host = modules.host();
+    host.max_product = 1000;
+    let large = modules.captured(&host, "head -c 2000 /dev/zero >libs/sub/large").0.unwrap_err().to_string();
+    assert!(large.contains("in the submodule") && large.contains("larger than 1000 bytes"), "{large}");
+    let large = modules.captured(&host, "seq 400 >libs/sub/large").0.unwrap_err().to_string();
+    assert!(large.contains("larger than 1000 bytes"), "{large}");
+}
+
+#[test]
+fn a_worktree_whose_submodule_was_changed_is_clean_when_it_is_used_again() {
+    let modules = Modules::new("sha1");
+    let host = modules.host();
+    for _ in 0..3 {
+        let workspace = modules.repo.workspace(&host);
+        let sub = workspace.tree().join("libs/sub");
+        assert_eq!(fs::read(sub.join("a.txt")).unwrap(), b"one\ntwo\nthree\n");
+        assert!(!sub.join("new").exists() && !sub.join(".git").exists());
+        assert!(capture(&workspace, &host).unwrap().submodules.is_empty());
+        modules.repo.script(&workspace, "cd libs/sub; git init -q; echo x >>a.txt; echo x >new; rm empty");
+        assert_eq!(capture(&workspace, &host).unwrap().submodules.len(), 1);
+        workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+    }
+}
