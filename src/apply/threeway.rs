@@ -56,7 +56,7 @@ impl<'a> ThreeWay<'a> {
         self.state.begin(self.store)?;
         match self.go_on() {
             Ok(()) => Ok(self.applied),
-            Err(error) => match abort(self.store, self.state) {
+            Err(error) => match undo(self.store, self.state) {
                 Ok(_) => Err(error),
                 Err(_) => Err(Error::Half(Box::new(error)).into()),
             },
@@ -260,11 +260,21 @@ impl<'a> ThreeWay<'a> {
 /// Gives up: puts branch, index and work tree back as they were before it began. After an error, it can be called again.
 ///
 /// Returns whether there was anything to put back to: a `HEAD` that somebody moved meanwhile stays, with index and files as they are.
-pub fn abort(store: &Store, mut state: Underway) -> Result<bool, ApplyError> {
-    let at = work_tree::head(store)?.filter(|(_, branch)| *branch == state.branch).map(|(head, _)| head);
-    let made = state.now.as_ref().and_then(|now| now.commit);
-    let known = [Some(state.tip), made, Some(state.head).filter(|_| state.aborting)];
-    let Some(at) = at.filter(|at| known.contains(&Some(*at))) else {
+/// What a person changed since in other files than those that conflict is nobody's to throw away: nothing is put back then.
+pub fn abort(store: &Store, state: Underway) -> Result<bool, ApplyError> {
+    if !state.aborting && back_from(store, &state)?.is_some() {
+        let before = Before::at(store, state.head)?;
+        let since = before.in_none(&left_alone(&before, &state)?, &made(&state))?;
+        if !since.is_empty() {
+            return Err(Error::Since(since).into());
+        }
+    }
+    undo(store, state)
+}
+
+/// Puts everything back, whatever was done to files since.
+fn undo(store: &Store, mut state: Underway) -> Result<bool, ApplyError> {
+    let Some(at) = back_from(store, &state)? else {
         conflict::forget(store)?;
         Underway::end(store)?;
         return Ok(false);
@@ -272,14 +282,7 @@ pub fn abort(store: &Store, mut state: Underway) -> Result<bool, ApplyError> {
     state.aborting = true;
     state.save(store)?;
     let before = Before::at(store, state.head)?;
-    let mut all = before.between(state.head, state.tip)?;
-    if let Some(now) = &state.now {
-        all.extend(touched(&before, state.tip, now)?);
-        if let Some(commit) = now.commit {
-            all.extend(before.between(state.head, commit)?);
-        }
-    }
-    before.put_back(&all)?;
+    before.put_back(&changed(&before, &state)?)?;
     before.unstage()?;
     if at != state.head {
         let branch = state.branch.as_deref().unwrap_or("HEAD");
@@ -289,6 +292,43 @@ pub fn abort(store: &Store, mut state: Underway) -> Result<bool, ApplyError> {
     conflict::forget(store)?;
     Underway::end(store)?;
     Ok(true)
+}
+
+/// Returns where `HEAD` is, if that is where this left it.
+fn back_from(store: &Store, state: &Underway) -> Result<Option<Oid>, ApplyError> {
+    let at = work_tree::head(store)?.filter(|(_, branch)| *branch == state.branch).map(|(head, _)| head);
+    let made = state.now.as_ref().and_then(|now| now.commit);
+    let known = [Some(state.tip), made, Some(state.head).filter(|_| state.aborting)];
+    Ok(at.filter(|at| known.contains(&Some(*at))))
+}
+
+/// Returns the paths that may differ from what was there when it began.
+fn changed(before: &Before, state: &Underway) -> Result<BTreeSet<PathBuf>, ApplyError> {
+    let mut all = before.between(state.head, state.tip)?;
+    if let Some(now) = &state.now {
+        all.extend(touched(before, state.tip, now)?);
+        if let Some(commit) = now.commit {
+            all.extend(before.between(state.head, commit)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Returns those of them that nobody was to edit: not what conflicts, nor what a command was writing that was cut short.
+fn left_alone(before: &Before, state: &Underway) -> Result<BTreeSet<PathBuf>, ApplyError> {
+    let mut all = changed(before, state)?;
+    if let Some(now) = &state.now {
+        let conflicting = now.paths.iter().flat_map(|path| work_tree::paths(path)).collect();
+        let open = if now.shown { conflicting } else { touched(before, state.tip, now)? };
+        all.retain(|path| !open.contains(path));
+    }
+    Ok(all)
+}
+
+/// Returns what files may be as in that were left alone.
+fn made(state: &Underway) -> Vec<Oid> {
+    let now = state.now.iter().flat_map(|now| [Some(now.to), now.commit]).flatten();
+    [state.tip, state.head].into_iter().chain(now).collect()
 }
 
 /// Returns the paths that may differ from what is at a commit because of what was being done with an item.
@@ -309,6 +349,9 @@ pub enum Error {
     /// Files that conflict, or were being changed, have changes of the person's.
     #[error("there are local changes in {}", list(.0))]
     Modified(BTreeSet<PathBuf>),
+    /// A person changed files since, which would be put back.
+    #[error("changed since by hand, and giving up would lose that: {}; nothing was put back", list(.0))]
+    Since(BTreeSet<PathBuf>),
     /// Conflicts are left.
     #[error("not resolved yet: {}", list(.0))]
     Unmerged(BTreeSet<PathBuf>),

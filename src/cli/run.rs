@@ -51,20 +51,17 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Err(Failure::usage("--id is for one plan file".to_owned()));
     }
     for named in &arguments.runs {
-        let path = Path::new(named);
-        // A run's id wins over a file of that name; `./name` means the file.
-        if Target::find(&repository.store, named).is_ok() || !(path.is_file() || named == "-") {
+        if let Some(target) = run_named(named, repository)? {
             if arguments.id.is_some() {
                 return Err(Failure::usage("--id is for a plan file: a run has its id".to_owned()));
             }
-            let target = Target::find(&repository.store, named)?;
             if !target.is_own() {
                 return Err(steer::Error::Foreign(target.run).into());
             }
             runs.push(target.run);
             continue;
         }
-        match submit::submit(path, arguments.id.as_deref(), &Wanted::default(), repository)? {
+        match submit::submit(Path::new(named), arguments.id.as_deref(), &Wanted::default(), repository)? {
             Ok(submitted) => {
                 submitted.warnings.iter().for_each(|warning| output.warn(warning));
                 runs.push(submitted.run);
@@ -87,6 +84,23 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let ending = drive(&unsettled.runs, how, repository, output);
     let unreadable = unsettled.unreadable.into_iter().map(|error| Err(error.into()));
     last_of(unreadable.chain([ending]), output)
+}
+
+/// Returns the run that a word names; none where it names a plan file.
+///
+/// What names both is for the person to tell apart: whoever submits a run chooses its id, and may choose the name of a file.
+fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Failure> {
+    if !(Path::new(named).is_file() || named == "-") {
+        return Ok(Some(Target::find(&repository.store, named)?));
+    }
+    match Target::look_up(&repository.store, named) {
+        Ok(Some(target)) => {
+            let message = format!("{named:?} is the name of a run here, and of a file");
+            Err(Failure::refused("ambiguous", message)
+                .hint(hints::run_or_file(format_args!("./{named}"), target.reference)))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Drives runs and prints the table of items of each.

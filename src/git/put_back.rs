@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::program::{self, Git};
 use super::store::Store;
+use super::temporary::Temporary;
 use super::work_tree::paths;
 use crate::model::digest::Oid;
 
@@ -56,6 +57,30 @@ impl Before {
         Ok(differing(&self.index)?.intersection(&differing(&other.to_string())?).cloned().collect())
     }
 
+    /// Returns which of some files, and of what lies in folders in their place, are there and as in none of these trees.
+    ///
+    /// The index has no say in that, so that what is not in it is seen as well.
+    pub fn in_none(&self, files: &BTreeSet<PathBuf>, trees: &[Oid]) -> Result<BTreeSet<PathBuf>, Error> {
+        let mut left = BTreeSet::new();
+        for file in files {
+            there(&self.root, file, &mut left).map_err(|error| Error::Look(file.clone(), error))?;
+        }
+        for tree in trees {
+            let folder = Temporary::new().map_err(|error| Error::Look(self.root.clone(), error))?;
+            let git = || self.git().env("GIT_INDEX_FILE", folder.path().join("index"));
+            let (held, told) = self.held(&tree.to_string(), &left)?;
+            if held.is_empty() {
+                continue;
+            }
+            git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
+            git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+            let differing = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+            let differing: BTreeSet<PathBuf> = paths(&differing).collect();
+            left.retain(|file| !held.contains(file) || differing.contains(file));
+        }
+        Ok(left)
+    }
+
     /// Puts files back that were as they are in the index when they were changed; whatever was done to them since is lost.
     ///
     /// What the person had staged before in just the form that it would be given was not touched, and is not.
@@ -83,9 +108,8 @@ impl Before {
 
     /// Makes the index say of some files what it said; returns those that it held.
     fn reset_index(&self, files: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
-        let mut held = BTreeSet::new();
         if files.is_empty() {
-            return Ok(held);
+            return Ok(BTreeSet::new());
         }
         // A file may stand where there is a folder now: what is not to be there goes first.
         let nothing = "0".repeat(self.index.len());
@@ -95,7 +119,16 @@ impl Before {
             told.extend_from_slice(file.as_os_str().as_encoded_bytes());
             told.push(0);
         }
-        let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", &self.index]).run()?;
+        let (held, entries) = self.held(&self.index, files)?;
+        told.extend(entries);
+        self.git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
+        Ok(held)
+    }
+
+    /// Returns which of some files a tree holds, and what the index is told to hold them as well.
+    fn held(&self, tree: &str, files: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<u8>), Error> {
+        let (mut held, mut told) = (BTreeSet::new(), Vec::new());
+        let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", tree]).run()?;
         for entry in all.split(|byte| *byte == 0) {
             let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
             if let Some(path) = paths(path).find(|path| files.contains(path)) {
@@ -104,8 +137,7 @@ impl Before {
                 held.insert(path);
             }
         }
-        self.git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
-        Ok(held)
+        Ok((held, told))
     }
 
     /// Returns the paths in which the index differs from a tree.
@@ -122,6 +154,21 @@ impl Before {
 /// Lists paths as git reads them.
 fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
     files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
+}
+
+/// Adds a file of the work tree that is there, or all that lies in a folder in its place.
+fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    match fs::symlink_metadata(root.join(path)) {
+        Ok(meta) if meta.is_dir() => {
+            fs::read_dir(root.join(path))?.try_for_each(|entry| there(root, &path.join(entry?.file_name()), found))
+        }
+        Ok(_) => {
+            found.insert(path.to_owned());
+            Ok(())
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes a file of the work tree, and the folders that it leaves empty; what lies behind a link is no file of the work tree.
@@ -158,6 +205,9 @@ pub enum Error {
     /// A file could not be removed.
     #[error("{0:?} could not be removed")]
     Remove(PathBuf, #[source] io::Error),
+    /// What is there could not be looked at.
+    #[error("{0:?} could not be looked at")]
+    Look(PathBuf, #[source] io::Error),
     /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),

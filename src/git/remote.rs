@@ -15,6 +15,7 @@ use super::apart::Apart;
 use super::incoming::Incoming;
 use super::porcelain;
 use super::program::{self, Git};
+use super::stop::Stop;
 use super::store::{Kept, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
@@ -42,6 +43,8 @@ pub struct Reach {
     pub largest: u64,
     /// How long one call of git may take; as long as it likes where there is none.
     pub within: Option<Duration>,
+    /// When one is ended although it has time left; never where there is none.
+    pub unless: Option<Stop>,
     /// The settings that alone count about how others are reached; where there are none, the repository's configuration.
     pub apart: Option<Arc<Apart>>,
 }
@@ -251,6 +254,10 @@ fn root(store: &Store) -> PathBuf {
 
 pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
     let call = reach.apart.as_ref().map_or_else(|| store.git(), |apart| apart.git(store));
+    let call = match &reach.unless {
+        Some(stop) => call.unless(stop.clone()),
+        None => call,
+    };
     call.in_dir(&root(store))
         .within(reach.within)
         .env("GIT_ALLOW_PROTOCOL", &reach.protocols)

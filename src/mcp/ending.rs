@@ -4,7 +4,7 @@ use std::future::pending;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, ReadBuf, Stdin};
 use tokio::sync::watch;
@@ -13,13 +13,17 @@ use tokio::time::{sleep, timeout};
 /// How long a call that is under way when standard input ends may take to come to its own end.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
+/// How long of it a call may spend waiting for others, so that these can be ended with it.
+const WAITING: Duration = Duration::from_secs(50);
+
 /// How long whoever ended standard input may take, once no call is under way, to read what is still to be read.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The end of a session, told to everybody who waits for it.
 #[derive(Clone)]
 pub(super) struct Ending {
-    ended: watch::Sender<bool>,
+    /// Since when it is over, if it is.
+    ended: watch::Sender<Option<Instant>>,
     calls: watch::Sender<usize>,
 }
 
@@ -29,7 +33,7 @@ pub(super) struct UnderWay(watch::Sender<usize>);
 impl Ending {
     /// A session that has not ended, without calls.
     pub(super) fn new() -> Self {
-        Self { ended: watch::Sender::new(false), calls: watch::Sender::new(0) }
+        Self { ended: watch::Sender::new(None), calls: watch::Sender::new(0) }
     }
 
     /// Returns standard input as one whose end is the end of the session.
@@ -45,7 +49,7 @@ impl Ending {
 
     /// Waits until standard input has ended.
     pub(super) async fn come(&self) {
-        if self.ended.subscribe().wait_for(|ended| *ended).await.is_err() {
+        if self.ended.subscribe().wait_for(Option::is_some).await.is_err() {
             // Nobody is left who could end it.
             pending::<()>().await;
         }
@@ -53,7 +57,12 @@ impl Ending {
 
     /// Returns whether standard input has ended.
     pub(super) fn has_come(&self) -> bool {
-        *self.ended.borrow()
+        self.ended.borrow().is_some()
+    }
+
+    /// Returns whether standard input ended so long ago that nothing is worth waiting for that is somewhere else.
+    pub(super) fn is_nearly_over(&self) -> bool {
+        self.ended.borrow().is_some_and(|since| since.elapsed() > WAITING)
     }
 
     /// Waits until no call is under way; those that take too long are left alone.
@@ -79,7 +88,7 @@ impl Drop for UnderWay {
 /// Standard input, which tells when it ends.
 pub(super) struct Input {
     from: Stdin,
-    ended: watch::Sender<bool>,
+    ended: watch::Sender<Option<Instant>>,
 }
 
 impl AsyncRead for Input {
@@ -87,7 +96,7 @@ impl AsyncRead for Input {
         let before = bytes.filled().len();
         let read = ready!(Pin::new(&mut self.from).poll_read(context, bytes));
         if read.is_err() || bytes.filled().len() == before {
-            self.ended.send_replace(true);
+            self.ended.send_modify(|ended| *ended = ended.or_else(|| Some(Instant::now())));
         }
         Poll::Ready(read)
     }

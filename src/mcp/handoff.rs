@@ -1,6 +1,6 @@
 //! The tools that a checkpoint changes hands by.
 
-use git_handoff::git::remote::{Reach, Remotes};
+use git_handoff::git::remote::Remotes;
 use git_handoff::model::hints;
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::thread::adopt::Request;
@@ -33,7 +33,8 @@ pub(super) fn tools() -> Vec<Entry> {
             Effect::Appends,
             &["adopt"],
             adopt_checkpoint,
-        ),
+        )
+        .reaching_out(),
     ]
 }
 
@@ -91,8 +92,7 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint
         new: id(&parameters.new_thread_id)?,
         me: call.session.me.clone(),
         from: parameters.from.clone(),
-        // Nobody is there to be asked.
-        reach: Reach { prompt: false, ..repository.reach() },
+        reach: call.reach(&repository),
         options,
         accept_unknown: false,
         accept_packet: None,

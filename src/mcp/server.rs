@@ -1,5 +1,8 @@
 //! Answers the requests of a client.
 
+use std::sync::Arc;
+
+use git_handoff::git::stop::Stop;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -12,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use crate::cli::Failure;
 
-use super::tools::{Call, Entry, Run, Session, off_the_loop};
+use super::tools::{Call, Entry, Run, Session, Work, off_the_loop};
 use super::{documents, handoff, packets, pieces, registered, runs, sharing, threads, watch};
 
 /// How many calls work at the same time; the others wait for their turn.
@@ -20,6 +23,18 @@ pub(super) const AT_WORK: usize = 32;
 
 /// How many calls may be under way, those that wait for their turn included.
 const MOST_CALLS: usize = 1024;
+
+/// How many of those that work may be asking a remote, so that one that does not answer takes nobody else's turn.
+const MOST_REACHING: usize = 8;
+
+/// How many bytes the calls may have that are under way. They wait as text, of which a value in memory takes many times as much.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A call of more bytes than this is large.
+const LARGE: usize = 64 << 10;
+
+/// How many bytes the large calls may have that work; a larger one works without any other.
+const LARGE_AT_WORK: usize = 4 << 20;
 
 /// How many runs may be watched at the same time, the same one several times included.
 const MOST_WATCHES: usize = 4096;
@@ -33,9 +48,17 @@ const INSTRUCTIONS: &str = "Hands work from one agent to the next inside this gi
 pub(super) struct Server {
     session: Session,
     tools: Vec<Entry>,
-    calls: Semaphore,
-    turns: Semaphore,
+    room: Room,
     watches: Semaphore,
+}
+
+/// What calls under way share.
+struct Room {
+    calls: Semaphore,
+    bytes: Semaphore,
+    large: Semaphore,
+    reaching: Semaphore,
+    turns: Semaphore,
 }
 
 impl Server {
@@ -52,8 +75,14 @@ impl Server {
             pieces::tools(),
         ];
         let tools = groups.into_iter().flatten().collect();
-        let (calls, turns) = (Semaphore::new(MOST_CALLS), Semaphore::new(AT_WORK));
-        Self { session, tools, calls, turns, watches: Semaphore::new(MOST_WATCHES) }
+        let room = Room {
+            calls: Semaphore::new(MOST_CALLS),
+            bytes: Semaphore::new(MOST_BYTES),
+            large: Semaphore::new(LARGE_AT_WORK),
+            reaching: Semaphore::new(MOST_REACHING),
+            turns: Semaphore::new(AT_WORK),
+        };
+        Self { session, tools, room, watches: Semaphore::new(MOST_WATCHES) }
     }
 
     /// Runs a tool where it holds up nobody else.
@@ -63,10 +92,11 @@ impl Server {
         arguments: JsonObject,
         repository: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let call = Call { session: self.session.clone() };
+        let call = Call { session: self.session.clone(), given_up: self.given_up(&repository) };
         let _under_way = self.session.ending.begin();
         let answer = match tool.run.clone() {
-            Run::Work(work) => self.work(&repository, move || work(&call, arguments)).await,
+            Run::Work(work) => self.work(call, (work, arguments), false).await,
+            Run::Reach(work) => self.work(call, (work, arguments), true).await,
             Run::Wait(wait) => match self.watches.try_acquire() {
                 Ok(_watch) => tokio::select! {
                     answer = wait(call, arguments) => answer,
@@ -84,17 +114,44 @@ impl Server {
     /// Does what a call asks for when it is its turn.
     async fn work(
         &self,
-        repository: &RequestContext<RoleServer>,
-        work: impl FnOnce() -> Result<Value, Failure> + Send + 'static,
+        call: Call,
+        (work, arguments): (Arc<Work>, JsonObject),
+        reaches: bool,
     ) -> Result<Value, Failure> {
-        let Ok(_call) = self.calls.try_acquire() else { return Err(busy(MOST_CALLS, "calls are under way")) };
-        let _turn = self.turns.acquire().await.map_err(|_| Failure::bug())?;
-        // What was asked for before the session ended is done all the same.
-        if repository.ct.is_cancelled() && !self.session.ending.has_come() {
+        let text = serde_json::to_vec(&arguments).map_err(|_| Failure::bug())?;
+        drop(arguments);
+        let room = &self.room;
+        let Ok(_call) = room.calls.try_acquire() else { return Err(busy(MOST_CALLS, "calls are under way")) };
+        let Ok(_bytes) = room.bytes.try_acquire_many(permits(text.len())) else {
+            return Err(busy(MOST_BYTES, "bytes of calls are under way"));
+        };
+        let large = if text.len() > LARGE { text.len().min(LARGE_AT_WORK) } else { 0 };
+        // Whoever waits for a remote has no room that others wait for.
+        let _reaching = room.reaching.acquire_many(u32::from(reaches)).await.map_err(|_| Failure::bug())?;
+        let _large = room.large.acquire_many(permits(large)).await.map_err(|_| Failure::bug())?;
+        let _turn = room.turns.acquire().await.map_err(|_| Failure::bug())?;
+        // What was asked for before the session ended is done all the same, as long as there is time.
+        if call.given_up.is_said() {
             return Err(taken_back());
         }
-        off_the_loop(work).await
+        off_the_loop(move || {
+            let arguments = serde_json::from_slice(&text).map_err(|_| Failure::bug())?;
+            drop(text);
+            work(&call, arguments)
+        })
+        .await
     }
+
+    /// Returns when nobody waits for a call any more: its client took it back, or has had its time since it ended the session.
+    fn given_up(&self, repository: &RequestContext<RoleServer>) -> Stop {
+        let (taken_back, ending) = (repository.ct.clone(), self.session.ending.clone());
+        Stop::when(move || if ending.has_come() { ending.is_nearly_over() } else { taken_back.is_cancelled() })
+    }
+}
+
+/// Returns how many permits some bytes take.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Refuses a call beyond what the server takes on.

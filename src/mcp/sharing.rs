@@ -1,8 +1,6 @@
 //! The tools that threads go to remotes and come from them by, within what the operator allowed.
 
-use std::time::Duration;
-
-use git_handoff::git::remote::{Reach, Remote, Remotes};
+use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::share::answers::{FetchAnswer, PushAnswer};
@@ -20,9 +18,6 @@ use super::tools::{Call, Effect, Entry, answer, tool};
 /// The most refs of one answer, and the most of what was passed over.
 const MOST: usize = 1000;
 
-/// How long one question to a remote may take.
-const PATIENCE: Duration = Duration::from_secs(600);
-
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -33,7 +28,8 @@ pub(super) fn tools() -> Vec<Entry> {
             Effect::Appends,
             &["push"],
             thread_push,
-        ),
+        )
+        .reaching_out(),
         tool(
             "thread_fetch",
             "Fetch threads from a remote that the operator allowed. A fetched one is called REMOTE/THREAD: `verify` it, and go on from \
@@ -41,7 +37,8 @@ pub(super) fn tools() -> Vec<Entry> {
             Effect::Appends,
             &["fetch"],
             thread_fetch,
-        ),
+        )
+        .reaching_out(),
     ]
 }
 
@@ -90,11 +87,6 @@ fn allowed(repository: &Repository, named: Option<&str>) -> Result<Remote, Failu
     Ok(remotes.find(&name)?)
 }
 
-/// Returns how the remote is reached: nobody is there to be asked, and whoever does not answer is not waited for.
-fn reach(repository: &Repository) -> Reach {
-    Reach { prompt: false, within: Some(PATIENCE), ..repository.reach() }
-}
-
 fn space() -> Result<Space, Failure> {
     Space::new(None).ok_or_else(Failure::bug)
 }
@@ -115,7 +107,7 @@ fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
         dry_run: false,
         gate: repository.gate(),
     };
-    let reach = reach(&repository);
+    let reach = call.reach(&repository);
     let pushed = push::push(&repository.store, &reach, &request).map_err(|error| Failure::of_push(error, &request))?;
     if let Some(rival) = pushed.left_out().next() {
         return Err(push::Error::Blocked(Box::new(rival.clone())).into());
@@ -134,7 +126,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
         content: false,
         space: space()?,
     };
-    let fetched = fetch::fetch(&repository.store, &reach(&repository), &request)
+    let fetched = fetch::fetch(&repository.store, &call.reach(&repository), &request)
         .map_err(|error| Failure::from(error).hint(hints::fetch(&request.remote.given)))?;
     let named = request.names.first().map_or("", String::as_str);
     let refused = fetched

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
+use git_handoff::git::remote::Reach;
+use git_handoff::git::stop::Stop;
 use git_handoff::model::hints::Hint;
 use git_handoff::repository::{Environment, Repository};
 use rmcp::handler::server::common::schema_for_input;
@@ -23,6 +26,9 @@ use super::watched::Watches;
 /// The most bytes of a text in an answer.
 pub(super) const MOST_TEXT: usize = 1 << 20;
 
+/// How long one question to a remote may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// What all calls of a server have in common.
 #[derive(Clone)]
 pub(super) struct Session {
@@ -40,12 +46,21 @@ pub(super) struct Session {
 pub(super) struct Call {
     /// The session that it belongs to.
     pub(super) session: Session,
+    /// When nobody waits for it any more.
+    pub(super) given_up: Stop,
 }
 
 impl Call {
     /// Opens the repository as it is now.
     pub(super) fn repository(&self) -> Result<Repository, Failure> {
         Ok(Repository::open(self.session.environment.clone())?)
+    }
+
+    /// Returns how remotes are reached: nobody is there to be asked, and whoever does not answer is not waited for, nor is anybody
+    /// once the call is given up.
+    pub(super) fn reach(&self, repository: &Repository) -> Reach {
+        let unless = Some(self.given_up.clone());
+        Reach { prompt: false, within: Some(PATIENCE), unless, ..repository.reach() }
     }
 
     /// Returns where warnings go: to standard error.
@@ -56,7 +71,7 @@ impl Call {
 }
 
 /// What runs a tool that works, off the loop that reads requests.
-type Work = dyn Fn(&Call, JsonObject) -> Result<Value, Failure> + Send + Sync;
+pub(super) type Work = dyn Fn(&Call, JsonObject) -> Result<Value, Failure> + Send + Sync;
 
 /// What comes of a tool that waits.
 pub(super) type Waiting = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
@@ -66,6 +81,8 @@ pub(super) type Waiting = Pin<Box<dyn Future<Output = Result<Value, Failure>> + 
 pub(super) enum Run {
     /// It takes a thread until it is done.
     Work(Arc<Work>),
+    /// It does so, and may spend the time waiting for a remote.
+    Reach(Arc<Work>),
     /// It does nothing but wait, and takes a thread for moments only.
     Wait(fn(Call, JsonObject) -> Waiting),
 }
@@ -76,6 +93,17 @@ pub(super) struct Entry {
     pub(super) tool: Tool,
     /// What it does.
     pub(super) run: Run,
+}
+
+impl Entry {
+    /// Says that the tool asks remotes.
+    pub(super) fn reaching_out(self) -> Self {
+        let run = match self.run {
+            Run::Work(work) => Run::Reach(work),
+            other => other,
+        };
+        Self { run, ..self }
+    }
 }
 
 /// Whether a tool changes anything.

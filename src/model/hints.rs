@@ -155,6 +155,8 @@ hints! {
     retry(item) => "git handoff retry {item}";
     /// An item failed.
     retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
+    /// A word may mean a file and a run.
+    run_or_file(file, run) => "git handoff run {file}   # or the run: git handoff run {run}";
     /// There is a plan to run.
     run_plan(path) => "git handoff run {path}";
     /// The file of a plan to start from is there already.

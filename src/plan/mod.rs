@@ -19,6 +19,7 @@ pub(crate) use draft::{Draft, DraftItem, ItemPath};
 pub(crate) use rule::{DraftRule, check_ids, read_rules};
 
 use crate::model::format;
+use crate::model::hints;
 use crate::model::json::{self, JsonPath};
 use crate::model::plan::{Item, Plan};
 use crate::model::problem::{Code, Problem};
@@ -37,8 +38,13 @@ pub const MAX_PLAN_ITEMS: usize = 1 << 18;
 /// Also how the verifier reads a sealed plan: it was validated against what was registered when and
 /// where it was submitted.
 pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
+    parse_within(bytes, MAX_PLAN_ITEMS)
+}
+
+/// Reads a plan of at most so many items.
+pub fn parse_within(bytes: &[u8], most: usize) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
-    let draft = draft(bytes, &mut problems);
+    let draft = draft(bytes, most, &mut problems);
     if let Some(draft) = &draft {
         let created = draft.rules.iter().flat_map(|rule| &rule.create);
         draft.items.iter().flatten().chain(created).for_each(|item| item.check_references(&mut problems));
@@ -90,13 +96,21 @@ pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
 }
 
 /// Reads as much of a plan as there is; `None`, and every field missing in the draft, comes with a
-/// problem.
-pub(crate) fn draft(bytes: &[u8], problems: &mut Problems) -> Option<Draft> {
+/// problem. Of more items than may be, none is looked at: what is read of each takes more memory than what is written.
+pub(crate) fn draft(bytes: &[u8], most: usize, problems: &mut Problems) -> Option<Draft> {
     if bytes.len() > MAX_PLAN_BYTES {
         let message = format!("the plan has {} bytes; at most {MAX_PLAN_BYTES} are read", bytes.len());
         problems.push(Problem::new(Code::TooLarge, &JsonPath::root(), message));
         return None;
     }
     let value = json::read(bytes, problems)?;
+    let count = value.get("items").and_then(|items| items.as_array()).map_or(0, Vec::len);
+    if count > most {
+        let message = format!("{count} items; at most {most} are allowed");
+        let problem = Problem::new(Code::TooManyItems, &JsonPath::root().key("items"), message);
+        // Beyond what is ever read, no setting helps.
+        problems.push(if count <= MAX_PLAN_ITEMS { problem.hint(hints::max_items(count)) } else { problem });
+        return None;
+    }
     read::plan(&value, problems)
 }

@@ -13,7 +13,6 @@ use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{self, Fields};
-use crate::plan::MAX_PLAN_ITEMS;
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
 
@@ -180,11 +179,6 @@ pub(super) fn items(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     let Some(list) = fields.list(key, problems) else {
         return Vec::new();
     };
-    if list.len() > MAX_PLAN_ITEMS {
-        let message = format!("{} items; at most {MAX_PLAN_ITEMS} are read", list.len());
-        problems.push(Problem::new(Code::TooManyItems, &fields.at(key), message));
-        return Vec::new();
-    }
     if list.is_empty() {
         let message = "a plan has at least one item";
         problems.push(Problem::new(Code::NoItems, &fields.at(key), message));

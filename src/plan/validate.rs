@@ -26,7 +26,7 @@ use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, PIPELINE, Plan};
 use crate::model::rule::Rule;
 use crate::plan::pattern::{Compiled, compile};
-use crate::plan::{Draft, DraftItem, DraftRule, check_ids, read, read_rules};
+use crate::plan::{Draft, DraftItem, DraftRule, MAX_PLAN_ITEMS, check_ids, read, read_rules};
 
 /// A plan that was validated, with the bytes it was read from; only [`validate`] makes one.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl ValidPlan {
 /// Validates the bytes of a plan against what is registered, and reports all problems at once.
 pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> {
     let mut problems = Problems::default();
-    let Some(draft) = crate::plan::draft(bytes, &mut problems) else {
+    let Some(draft) = crate::plan::draft(bytes, most(catalog), &mut problems) else {
         return Err(problems);
     };
     check_run(&draft, catalog, &mut problems);
@@ -126,6 +126,11 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     }
 }
 
+/// Returns how many items a plan may have.
+fn most(catalog: &Catalog) -> usize {
+    catalog.max_items.min(MAX_PLAN_ITEMS)
+}
+
 /// Returns the pipelines that items name, each once; one that there is not is a problem that is told elsewhere.
 fn named_pipelines<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> BTreeMap<String, Spec> {
     let named = items.filter_map(|item| item.inputs.as_ref()?.get(PIPELINE)?.as_str());
@@ -144,7 +149,7 @@ pub fn validate_extension(
     catalog: &Catalog,
 ) -> Result<Vec<Item>, Problems> {
     let mut problems = Problems::default();
-    let Some(mut draft) = crate::plan::draft(bytes, &mut problems) else {
+    let Some(mut draft) = crate::plan::draft(bytes, most(catalog), &mut problems) else {
         return Err(problems);
     };
     if !draft.artifacts.is_empty() {

@@ -192,7 +192,14 @@ impl Repository {
         let refused =
             self.environment.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");
         let prompt = !refused && self.environment.may_ask;
-        Reach { protocols: protocols.join(":"), prompt, largest: self.config.max_fetch_size, within: None, apart: None }
+        Reach {
+            protocols: protocols.join(":"),
+            prompt,
+            largest: self.config.max_fetch_size,
+            within: None,
+            unless: None,
+            apart: None,
+        }
     }
 
     /// Returns what plans may refer to here that are to be placed on a queue.

@@ -128,7 +128,7 @@ impl Repository {
 
     /// Returns a valid plan with what it takes from elsewhere: the one way to both, so that `validate` and `submit` cannot disagree.
     fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
-        let parsed = plan::parse(bytes).ok();
+        let parsed = plan::parse_within(bytes, self.config.max_items).ok();
         let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
         let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];
         // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.

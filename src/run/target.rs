@@ -67,8 +67,12 @@ impl Target {
         }
     }
 
-    /// Finds a run that may not be there.
+    /// Finds a run that may not be there; its whole ref names it as well, where its id could be something else.
     pub fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
+        if let Some(run) = text.strip_prefix(format::RUN_REFS).and_then(RunId::decode) {
+            let target = Self::own(run);
+            return Ok(refs::read(store, &target.reference)?.map(|_| target));
+        }
         if let Ok(run) = RunId::parse(text) {
             let found = located(store, &Place::of_run(&run), None)?;
             return Ok(found.map(|(reference, _)| Self { run, reference }));

@@ -140,6 +140,59 @@ fn giving_up_goes_back_exactly_to_where_it_stood() {
 }
 
 #[test]
+fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
+    let place = Place::new();
+    place.write("gone.txt", "gone\n");
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "More"]);
+    let first = ("a-first", "echo first > first.txt; git rm -q gone.txt; mkdir in; echo x > in/x", None);
+    let edit = ("edit", "sed -i s/two/TWO/ main.txt; echo also > also.txt", None);
+    place.done("r", &[first, edit]);
+    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    let before = state(&place);
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    // A file of an item that is committed, one of the item that conflicts, one that was removed, and one in place of a folder's.
+    let by_hand: [(&str, &dyn Fn()); 5] = [
+        ("first.txt", &|| place.write("first.txt", "first\nprecious\n")),
+        ("also.txt", &|| place.write("also.txt", "precious\n")),
+        ("gone.txt", &|| place.write("gone.txt", "precious\n")),
+        ("gone.txt/y", &|| {
+            std::fs::create_dir(place.root().join("gone.txt")).unwrap();
+            place.write("gone.txt/y", "precious\n");
+        }),
+        ("in/x", &|| {
+            place.write("in/x", "precious\n");
+            place.git(&["add", "in/x"]);
+        }),
+    ];
+    let tree = |place: &Place| place.git(&["status", "--porcelain=v2", "--branch"]) + &place.git(&["ls-files", "-s"]);
+    for (file, change) in by_hand {
+        let stopped = tree(&place);
+        change();
+        let changed = tree(&place);
+        let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+        assert!(exit == 1 && stderr.contains(&format!(": {file};")), "{file}: {stderr}");
+        assert!(place.read(file).contains("precious"), "{file}");
+        assert_eq!(tree(&place), changed, "{file}");
+        if file.starts_with("gone") {
+            let path = place.root().join("gone.txt");
+            std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path)).unwrap();
+        } else if file == "also.txt" {
+            place.git(&["restore", file]);
+        } else {
+            place.git(&["restore", "--staged", "--worktree", file]);
+        }
+        assert_eq!(tree(&place), stopped, "{file}");
+    }
+    // What conflicts is what is given up, and what was taken away by hand is given back.
+    place.write("main.txt", "half resolved\n");
+    std::fs::remove_file(place.root().join("first.txt")).unwrap();
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&place), before);
+}
+
+#[test]
 fn conflicts_of_every_kind_are_undone() {
     let place = Place::new();
     for (path, text) in [("gone.txt", "g\n"), ("kept.txt", "k\n"), ("bin", "\0a"), ("sp *?.txt", "s\n")] {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Client, repository};
 use crate::common::Environment;
+use crate::common::ground::wait_for;
 
 /// A repository with a state that was saved, and a clone of it.
 fn two() -> (Environment, Client, Client) {
@@ -39,6 +40,40 @@ fn a_checkpoint_is_offered_in_one_and_adopted_in_another() {
     let text = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42"})).to_string();
     receiver.call("adopt_checkpoint", &json!({"handoff_json": text, "new_thread_id": "second", "from": "origin"}));
     env.handoff_in("other", ["thread", "verify", "--all"]).success();
+    sender.end();
+    receiver.end();
+}
+
+/// Returns how many programs a server has started that have not ended.
+fn asking(server: &Client) -> usize {
+    let parent = format!("PPid:\t{}", server.child.id());
+    let processes = std::fs::read_dir("/proc").expect("this is Linux").flatten();
+    let status = processes.filter_map(|process| std::fs::read_to_string(process.path().join("status")).ok());
+    status.filter(|status| status.lines().any(|line| line == parent)).count()
+}
+
+#[test]
+fn a_remote_that_says_nothing_holds_up_nobody_and_is_not_listened_to_for_ever() {
+    let (env, mut sender, mut receiver) = two();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let url = format!("git://{}/x", silent.local_addr().expect("it has an address"));
+    env.git_in("other", ["remote", "add", "quiet", &url]).success();
+    let descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42"}));
+    let calls = 1_000..1_040;
+    for id in calls.clone() {
+        let arguments = json!({"handoff_json": descriptor, "new_thread_id": format!("n{id}"), "from": "quiet"});
+        receiver.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "adopt_checkpoint", "arguments": arguments}}));
+    }
+    wait_for("the remote is asked", || asking(&receiver) > 0);
+    // More calls than there are turns wait for it, and others have theirs all the same.
+    assert_eq!(receiver.call("thread_list", &json!({}))["threads"], json!([]));
+    for id in calls {
+        let taken_back = json!({"requestId": id});
+        receiver.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": taken_back}));
+    }
+    wait_for("nobody asks it any more", || asking(&receiver) == 0);
+    receiver.call("adopt_checkpoint", &json!({"handoff_json": descriptor, "new_thread_id": "n", "from": "origin"}));
     sender.end();
     receiver.end();
 }

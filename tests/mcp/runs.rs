@@ -95,6 +95,31 @@ fn what_agents_may_have_run_is_for_the_operator_to_say() {
 }
 
 #[test]
+fn a_run_that_is_called_as_a_file_is_not_run_in_its_place() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    client.call("submit", &json!({"plan": plan("plan.json")}));
+    client.end();
+    env.write("repo/plan.json", &plan("mine").to_string());
+    let both = env.handoff(["--json", "run", "plan.json"]).exit(1);
+    let error: Value = serde_json::from_str(&both.stderr).expect("it is JSON");
+    let hint = "git handoff run ./plan.json   # or the run: git handoff run refs/handoff/runs/plan.json";
+    assert_eq!((&error["code"], &error["hint"]), (&"ambiguous".into(), &hint.into()), "{both}");
+    let settled = |run: &str| {
+        let status = env.handoff(["--json", "status", run]);
+        status.status == Some(0) && status.stdout.contains("\"sealed\":true")
+    };
+    assert!(!settled("plan.json") && !settled("mine"));
+    env.handoff(["run", "./plan.json"]).success();
+    assert!(!settled("plan.json") && settled("mine"));
+    env.handoff(["run", "refs/handoff/runs/plan.json"]).success();
+    assert!(settled("plan.json"));
+    // Elsewhere nothing else is called so.
+    env.handoff(["status", "plan.json"]).success();
+    env.handoff(["run", "refs/handoff/runs/none"]).ends(1);
+}
+
+#[test]
 fn what_is_allowed_is_judged_of_the_very_plan_that_is_submitted() {
     let env = repository();
     env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();

@@ -42,6 +42,7 @@ impl Outside {
             prompt: false,
             largest: 1 << 30,
             within: Some(Duration::from_secs(30)),
+            unless: None,
             apart: None,
         };
         let variables = settings(&[("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")]);

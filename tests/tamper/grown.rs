@@ -71,6 +71,7 @@ impl Growing {
             prompt: false,
             largest: 1 << 30,
             within: Some(Duration::from_secs(60)),
+            unless: None,
             apart: None,
         };
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));

@@ -31,6 +31,9 @@ impl From<Error> for Failure {
                         return Self { code: "staged", ..failure }.hint(hints::stash());
                     }
                     threeway::Error::Unmerged(_) => return Self { code: "unmerged", ..failure }.hint(hints::resolve()),
+                    threeway::Error::Since(_) => {
+                        return Self { code: "local-changes", ..failure }.hint(hints::put_aside());
+                    }
                     threeway::Error::Modified(_) => "local-changes",
                     threeway::Error::Moved => "moved",
                     threeway::Error::Nothing => return Self { code: "nothing-underway", ..failure },

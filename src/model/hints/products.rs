@@ -17,6 +17,8 @@ hints! {
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
     /// Conflicts are to be resolved before anything else is applied.
     resolve() => "edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort";
+    /// What a person changed since is in the way of giving up.
+    put_aside() => "put a copy aside, then `git restore --staged --worktree FILE` and `git handoff apply --abort`";
     /// What was begun can only be given up.
     give_up() => "git handoff apply --abort";
     /// The branch is checked out elsewhere.
