@@ -183,10 +183,10 @@ fn an_answer_is_not_many_times_its_request() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     // Every three bytes are wrong twice.
-    let items = vec![json!({}); 100_000];
+    let items = vec![json!({}); 10_000];
     let (text, error) = client.refused("submit", &json!({"plan": {"id": "r", "items": items}}), "invalid-plan");
-    assert!(text.contains("caused by: … and 199001 more problems"), "{}", &text[text.len() - 200..]);
-    assert_eq!(error["details"]["more"], 199_001);
+    assert!(text.contains("caused by: … and 19000 more problems"), "{}", &text[text.len() - 200..]);
+    assert_eq!(error["details"]["more"], 19_000);
     assert!(error.to_string().len() < 2 << 20);
     client.end();
 }
