@@ -70,7 +70,7 @@ pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) ->
         match result {
             Err(program::Error::Failed { .. }) if told.iter().any(|answer| !answer.taken) => {}
             Err(error) => return Err(Error::of_push(to, error, reach)),
-            Ok(_) => {}
+            Ok(()) => {}
         }
         answers.extend(told);
     }

@@ -127,7 +127,7 @@ impl Repository {
     pub fn runs(&self, besides: Besides) -> Result<Runs, target::Error> {
         let present: BTreeSet<RunId> = unarchived_runs(&self.store)?.into_iter().collect();
         let own = if besides.archived { own_runs(&self.store)? } else { present.iter().cloned().collect() };
-        let mut runs: Vec<RunSummary> = own.into_iter().map(|run| self.summary(Target::own(run))).collect();
+        let mut runs: Vec<RunSummary> = own.into_iter().map(|run| summary(&self.store, &Target::own(run))).collect();
         runs.iter_mut().for_each(|run| run.archived = !present.contains(&run.run));
         if besides.fetched {
             let present = Target::unarchived_fetched(&self.store)?;
@@ -135,7 +135,7 @@ impl Repository {
             for target in Target::all_fetched(&self.store)? {
                 let archived = !present.contains(&target.reference);
                 if besides.archived || !archived {
-                    runs.push(RunSummary { archived, ..self.summary(target) });
+                    runs.push(RunSummary { archived, ..summary(&self.store, &target) });
                 }
             }
         }
@@ -145,10 +145,6 @@ impl Repository {
     /// Returns how many runs of this repository are archived.
     pub fn count_archived(&self) -> Result<usize, target::Error> {
         Ok(own_runs(&self.store)?.len() - unarchived_runs(&self.store)?.len())
-    }
-
-    fn summary(&self, target: Target) -> RunSummary {
-        summary(&self.store, &target)
     }
 
     /// Says where a run stands, ours or a fetched one.
