@@ -1,4 +1,4 @@
-//! Fenced code blocks in the texts of a packet, as CommonMark has them: what a packet quotes and does not say itself.
+//! Fenced code blocks in the texts of a packet, as `CommonMark` has them: what a packet quotes and does not say itself.
 //!
 //! Every text is a document of its own, so that a fence reaches no other field.
 
@@ -70,7 +70,7 @@ pub(super) fn own_words(packet: &Packet) -> Packet {
     for (field, entries) in lists {
         let some = !entries.is_empty();
         entries.iter_mut().for_each(|entry| *entry = outside(entry));
-        if entries.iter().all(|entry| entry.is_empty()) {
+        if entries.iter().all(String::is_empty) {
             entries.clear();
         }
         if some && entries.is_empty() {

@@ -26,6 +26,7 @@ const KEPT_BASES: usize = 8;
 
 /// What all attempts on one repository share; cheap to clone and safe to share between threads.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Host {
     /// The repository.
     pub store: Store,

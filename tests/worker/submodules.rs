@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use git_handoff::model::name::FilePath;
 use git_handoff::worker::capture::{Captured, Error, capture};
 use git_handoff::worker::host::Host;
 
@@ -122,7 +123,7 @@ fn what_is_changed_in_a_submodule_is_a_patch_that_stock_git_takes() {
             let (captured, seen) = modules.captured(&host, script);
             let captured = captured.unwrap();
             assert!(captured.patch.is_none() && captured.outputs.is_empty(), "{script}");
-            assert_eq!(captured.submodules.keys().map(|name| name.as_str()).collect::<Vec<_>>(), [PATCH], "{script}");
+            assert_eq!(captured.submodules.keys().map(FilePath::as_str).collect::<Vec<_>>(), [PATCH], "{script}");
             let product = captured.submodules.values().next().unwrap();
             let patch = host.store.read_blob(product.oid).unwrap();
             assert_eq!(product.sha256, git_handoff::model::digest::Digest::of(&patch));

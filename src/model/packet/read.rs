@@ -277,8 +277,8 @@ fn says_consumed(key: &str, value: &Value) -> bool {
 
 /// Returns whether a field of this name may quote: one of ours, or one whose last word says so (`ciLog`, `build_output`).
 fn may_quote(key: &str) -> bool {
-    let parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-    let last = parts.last().unwrap_or_default();
+    let mut parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    let last = parts.next_back().unwrap_or_default();
     let word = &last[last.rfind(char::is_uppercase).unwrap_or(0)..];
     let is_word = |text: &str| QUOTING_WORDS.contains(&text.to_lowercase().as_str());
     QUOTING.contains(&key) || is_word(word) || is_word(last)
