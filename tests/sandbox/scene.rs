@@ -236,8 +236,5 @@ pub(super) fn skipped(what: &str, why: &str) {
 
 /// Returns whether a folder lies on ext4.
 pub(super) fn is_ext4(folder: &Path) -> bool {
-    const MAGIC: u64 = 0xEF53;
-    #[expect(clippy::unnecessary_cast, reason = "the number has another type elsewhere")]
-    let kind = rustix::fs::statfs(folder).unwrap().f_type as u64;
-    kind == MAGIC
+    rustix::fs::statfs(folder).unwrap().f_type == 0xEF53
 }

@@ -1,0 +1,30 @@
+//! Hints about what may go, and what is put away.
+
+use std::fmt;
+
+use super::{Hint, quoted};
+
+hints! {
+    /// A run left worktrees on the disk.
+    clean(run) => "git handoff clean --force {run}";
+    /// Transcripts take space.
+    clean_transcripts() => "git handoff clean --transcripts";
+    /// The disk is nearly full.
+    clean_all() => "git handoff clean --transcripts --salvage";
+    /// A folder belongs to no run.
+    remove_folder(path) => "rm -rf {path}   # after looking at it";
+    /// A file may belong to nobody.
+    remove_file(path) => "rm -r {path}   # if no git is at work here";
+    /// A ref is no run's.
+    remove_ref(name) => "git update-ref -d {name}   # after looking at it: git log {name}";
+    /// Something stands in for an object that is evidence.
+    remove_replacement(id) => "git replace -d {id}";
+    /// Others can read the signing key.
+    restrict(path) => "chmod 600 {path}";
+    /// Runs were archived, and a remote may have refs of theirs.
+    push_archive() => "git handoff push --all   # the archive goes, and their refs on the remote with it";
+    /// An archive of ours is not what it was.
+    look_into_archive(reference) => "git log --first-parent {reference}   # its runs, one by one: git handoff verify --all";
+    /// A run has a ref of its own.
+    archived_runs() => "git handoff runs --archived";
+}
