@@ -204,7 +204,9 @@ impl Look<'_> {
             return Ok(());
         }
         let meta = gix::index::fs::Metadata::from_path_no_follow(&file).map_err(Error::at(&file))?;
-        if is_same_content(&file, &index.entries()[at], &meta) { Ok(()) } else { Err(refused(&path)) }
+        let entry = &index.entries()[at];
+        let has_mode = meta.is_executable() == (entry.mode == Mode::FILE_EXECUTABLE) || entry.mode == Mode::SYMLINK;
+        if has_mode && is_same_content(&file, entry, &meta) { Ok(()) } else { Err(refused(&path)) }
     }
 
     /// Refuses where some of the files are gone, and not all of them.
