@@ -1,5 +1,5 @@
 //! Other repositories: which there are, what they hold, how objects travel. The only caller of `git ls-remote` and `fetch`, and, with
-//! [`super::pushing`], of `push`.
+//! `pushing`, of `push`.
 //!
 //! Whatever the user configured for a remote counts, as it does for `git fetch` and `git push`; what a remote sends does not
 //! decide anything: objects are asked for by id, and no ref of ours is moved here.
