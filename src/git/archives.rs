@@ -30,6 +30,9 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     }
     let Ok(run) = RunId::parse(&place.name) else { return Ok(None) };
     for (reference, tip) in stored::list(store, &format!("{folder}archives/"))? {
+        if folder_of(&reference).is_none() {
+            continue;
+        }
         let held = held(store, &reference, tip)?.and_then(|contents| contents.get(&run).copied());
         if let Some(oid) = held.and_then(|held| if place.kind == Kind::Run { Some(held.commit) } else { held.stamps }) {
             return Ok(Some(oid));
@@ -64,11 +67,12 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
 
 /// Returns the folder of refs, ours or a remote's, that an archive lies in; none of a ref that is no archive's.
 fn folder_of(reference: &str) -> Option<String> {
+    let is_archive = |place: &Place| place.kind == Kind::Archive;
     if reference.starts_with(ARCHIVE_REFS) {
-        return Some(REFS.to_owned());
+        return reference.strip_prefix(REFS).and_then(Place::parse).filter(is_archive).map(|_| REFS.to_owned());
     }
     let (remote, place) = Place::fetched(reference)?;
-    (place.kind == Kind::Archive).then(|| format::fetched_refs(remote))
+    is_archive(&place).then(|| format::fetched_refs(remote))
 }
 
 /// Returns what an archive holds. One of a remote's that cannot be read holds nothing, and holds nobody up; `doctor` names it.

@@ -8,6 +8,7 @@ use crate::git::store::Store;
 use crate::git::{history, refs};
 use crate::model::archive::ArchivedRun;
 use crate::model::digest::Oid;
+use crate::model::format::REFS;
 use crate::model::name::RunId;
 
 use super::push::{self, Pushed, Request, Status};
@@ -21,20 +22,43 @@ pub(super) fn added(store: &Store, old: Option<Oid>, new: Oid) -> Result<Vec<(Ru
     Ok(now.iter().filter(is_new).map(|(run, held)| (run.clone(), *held)).collect())
 }
 
-/// Returns what the archives among some refs of a remote hold, in the places that it had; of archives that are not here, or cannot be
-/// read, nothing.
-pub(super) fn held<'p>(store: &Store, shown: impl Iterator<Item = (&'p Place, Oid)>) -> BTreeMap<Place, Oid> {
-    let tips = shown.filter(|(place, tip)| place.kind == Kind::Archive && store.contains(*tip));
-    let read = tips.filter_map(|(_, tip)| archives::contents(store, tip).ok());
+/// Returns what archives hold that end at these commits, in the places that it had; of several the first counts.
+fn held(store: &Store, tips: impl Iterator<Item = Oid>) -> BTreeMap<Place, Oid> {
     let mut held = BTreeMap::new();
-    for contents in read {
+    for contents in tips.filter_map(|tip| archives::contents(store, tip).ok()) {
         for (run, archived) in contents.iter() {
             let place = Place::of_run(run);
             let stamps = place.stamps().zip(archived.stamps);
-            held.extend(stamps.into_iter().chain([(place, archived.commit)]));
+            let both = stamps.into_iter().chain([(place, archived.commit)]);
+            both.for_each(|(place, oid)| _ = held.entry(place).or_insert(oid));
         }
     }
     held
+}
+
+/// Returns what the archives hold that were fetched from a remote, and taken, and that it shows.
+pub(super) fn fetched(
+    store: &Store,
+    folder: &str,
+    shown: &BTreeSet<Place>,
+) -> Result<BTreeMap<Place, Oid>, refs::Error> {
+    let listed = refs::list(store, folder)?;
+    let is_shown = |name: &str| name.strip_prefix(folder).and_then(Place::parse).is_some_and(|it| shown.contains(&it));
+    let archives = listed.iter().filter(|(name, _)| name.contains("/archives/") && is_shown(name));
+    Ok(held(store, archives.map(|(_, tip)| *tip)))
+}
+
+/// Returns what the archives hold that lie on a remote and are known here for sound: ours, and those that were fetched from anywhere.
+pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTreeMap<Place, Oid>, refs::Error> {
+    let place =
+        |name: &str| Place::fetched(name).map(|(_, place)| place).or_else(|| Place::parse(name.strip_prefix(REFS)?));
+    let listed = refs::list(store, REFS)?;
+    let known: Vec<(Place, Oid)> = listed.iter().filter_map(|(name, tip)| Some((place(name)?, *tip))).collect();
+    let goes_on = |place: &Place, tip: Oid| {
+        store.contains(tip) && known.iter().any(|(known, ours)| known == place && is_overtaken(store, tip, *ours))
+    };
+    let tips = has.iter().filter(|(place, tip)| place.kind == Kind::Archive && goes_on(place, **tip));
+    Ok(held(store, tips.map(|(_, tip)| *tip)))
 }
 
 /// Says which run of an archive is not what was fetched under the name of that run before, from the same remote.
@@ -79,7 +103,7 @@ pub(super) fn give_way(
 /// remote will not let go stays.
 pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &mut Pushed) -> Result<(), push::Error> {
     let archives = pushed.moved.iter().filter(|moved| moved.place.kind == Kind::Archive);
-    let there = held(store, archives.map(|moved| (&moved.place, moved.new)));
+    let there = held(store, archives.map(|moved| moved.new));
     pushed.moved.retain(|moved| moved.status != Status::Archived || there.get(&moved.place) == Some(&moved.new));
     let going = pushed.moved.iter().filter(|moved| moved.status == Status::Archived);
     let refs: Vec<(String, Oid)> = going.filter_map(|moved| Some((moved.to.clone(), moved.old?))).collect();

@@ -150,10 +150,11 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     for taken in &mut fetched.taken {
         race::run(|| show(store, taken, &mut kept))?;
     }
-    let held = archived::held(store, listing.places.iter().map(|(place, tip)| (place, *tip)));
+    let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
+    // Only what was taken stands for anything.
+    let held = archived::fetched(store, &folder, &shown)?;
     let in_archives = held.iter().filter(|(place, _)| place.kind == Kind::Run);
     in_archives.for_each(|(place, tip)| _ = listing.seen.listed.entry(place.clone()).or_insert(*tip));
-    let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     fetched.archived = archived::give_way(store, &folder, &shown, &held)?;
     let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {

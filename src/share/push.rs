@@ -149,7 +149,7 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
     let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
     let (mut kept, mut batch) = (Kept::default(), store.batch());
     let named: BTreeSet<Place> = wanted.iter().map(|wanted| wanted.place.clone()).collect();
-    let in_archives = archived::held(store, there.has.iter().map(|(place, tip)| (place, *tip)));
+    let in_archives = archived::on_remote(store, &there.has)?;
     for wanted in wanted {
         let old = there.has.get(&wanted.place).copied();
         let new = wanted.united(store, old, &mut batch)?;

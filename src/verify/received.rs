@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 
 use crate::git::store::Store;
+use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{ArchivedRun, Entry, Event};
+use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::role::Keys;
@@ -77,9 +79,17 @@ fn archived(store: &Store, links: &[Link]) -> Result<(), String> {
             let why = |why| format!("run {:?}, which it holds: {why}", run.as_str());
             received(store, Chain::Run(run), None, archived.commit).map_err(why)?;
             sealed(store, archived).map_err(why)?;
+            stamped(store, run, archived, link.tree).map_err(why)?;
         }
     }
     Ok(())
+}
+
+/// Makes sure that an archive's tree has the time stamps that its entry names: nothing else keeps them.
+fn stamped(store: &Store, run: &RunId, archived: &ArchivedRun, tree: Oid) -> Result<(), String> {
+    let Some(stamps) = archived.stamps else { return Ok(()) };
+    let found = store.tree_at(tree, &format::archived_stamps_path(run)).map_err(|error| in_words(&error))?;
+    if found == Some(stamps) { Ok(()) } else { Err("its time stamps are not where they belong".to_owned()) }
 }
 
 /// Makes sure that a run ends with the seal that an archive names.

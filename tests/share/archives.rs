@@ -169,6 +169,30 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
 }
 
 #[test]
+fn an_archive_that_was_refused_takes_the_place_of_nothing() {
+    let env = archived();
+    env.handoff(["push", "--all"]).success();
+    let archive = refs(&env, "hub").lines().next().unwrap().to_owned();
+    let (tip, name) = archive.split_once(' ').unwrap();
+    // The same archive under the name of a key that did not sign it, and the run nowhere else.
+    let other = name.replace("DEO2ec9dfhoj9ux7LrEW9Oh9Uw08", "AEO2ec9dfhoj9ux7LrEW9Oh9Uw08");
+    assert_ne!(other, name);
+    env.git_in("hub", ["update-ref", &other, tip]).success();
+    env.git_in("hub", ["update-ref", "-d", name]).success();
+    let output = env.handoff_in("clone", ["fetch"]).exit(1);
+    assert!(output.stderr.contains("is not sound"), "{output}");
+    assert!(output.stderr.contains("run \"handoff-dag-1\" is gone from origin"), "{output}");
+    assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
+    env.git_in("clone", ["gc", "--quiet", "--prune=now"]).success();
+    env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+    // Nor does it keep a run from being handed over again.
+    env.git(["fetch", "--quiet", "origin", &other]).success();
+    env.handoff(["unarchive", RUN]).success();
+    let answer = json(&env.handoff(["push", "--json", "origin", RUN]).exit(0));
+    assert_eq!(statuses(&answer), ["new run", "up-to-date log"]);
+}
+
+#[test]
 fn a_run_that_goes_back_to_a_ref_goes_back_on_the_remote() {
     let env = archived();
     env.handoff(["push", "--all"]).success();
