@@ -1,6 +1,6 @@
 //! The refs that travel, by what they hold and whose they are.
 
-use super::format::FETCHED_REFS;
+use super::format::{FETCHED_REFS, REFS};
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
 
@@ -93,6 +93,11 @@ impl Place {
         Some((&rest[..at], Self::parse(&rest[at + 1..])?))
     }
 
+    /// Returns the place of what a ref of ours, or one that was fetched, holds.
+    pub fn of_ref(reference: &str) -> Option<Self> {
+        Self::fetched(reference).map(|(_, place)| place).or_else(|| Self::parse(reference.strip_prefix(REFS)?))
+    }
+
     /// Returns whether a ref is a copy of what lies here that was fetched from some remote.
     pub fn is_fetched_at(&self, reference: &str) -> bool {
         Self::fetched(reference).is_some_and(|(_, place)| place == *self)
@@ -143,7 +148,6 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::format::REFS;
 
     #[test]
     fn only_what_we_would_write_ourselves_is_a_place() {

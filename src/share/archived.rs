@@ -50,10 +50,8 @@ pub(super) fn fetched(
 
 /// Returns what the archives hold that lie on a remote and are known here for sound: ours, and those that were fetched from anywhere.
 pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTreeMap<Place, Oid>, refs::Error> {
-    let place =
-        |name: &str| Place::fetched(name).map(|(_, place)| place).or_else(|| Place::parse(name.strip_prefix(REFS)?));
     let listed = refs::list(store, REFS)?;
-    let known: Vec<(Place, Oid)> = listed.iter().filter_map(|(name, tip)| Some((place(name)?, *tip))).collect();
+    let known: Vec<(Place, Oid)> = listed.iter().filter_map(|(name, tip)| Some((Place::of_ref(name)?, *tip))).collect();
     let goes_on = |place: &Place, tip: Oid| {
         store.contains(tip) && known.iter().any(|(known, ours)| known == place && is_overtaken(store, tip, *ours))
     };

@@ -13,9 +13,7 @@ use super::{Error, Finding, Patient};
 pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     for (reference, tip) in refs::list(&patient.store, REFS)? {
-        let own = || Place::parse(reference.strip_prefix(REFS)?);
-        let place = Place::fetched(&reference).map(|(_, place)| place).or_else(own);
-        let Some(archive) = place.filter(|place| place.kind == Kind::Archive) else { continue };
+        let Some(archive) = Place::of_ref(&reference).filter(|place| place.kind == Kind::Archive) else { continue };
         let Some(name) = LogName::parse(&archive.name) else { continue };
         if let Err(why) = verify::received(&patient.store, Chain::Archive(&name), None, tip) {
             let message = format!("the archive {reference} is not sound: {why}");
