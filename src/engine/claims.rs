@@ -4,6 +4,11 @@
 //! Each is a file that the operating system locks, so that nothing is left of whoever dies. Who is refused gets a ticket and joins the line
 //! of what could not be had, before all who ask later: nobody older stands in the way of the oldest ticket anywhere, so no two wait for
 //! each other, and nobody is passed by for ever. In the line of what could be had nobody waits, so that it is free for others meanwhile.
+//!
+//! A file also says whose it is, as long as it is: what a worker goes on with whose driver and supervisor were killed ends before
+//! anybody else has what it had.
+
+mod holder;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -26,10 +31,11 @@ pub struct Claims {
     places: usize,
 }
 
-/// What an attempt holds, until it is dropped or the process dies.
+/// What an attempt holds, until it is dropped, or the process dies and nothing of the attempt is left.
 #[derive(Debug)]
 pub struct Claim {
-    _held: Vec<File>,
+    /// The files that it has locked, each with the folder of what that is a place of.
+    held: Vec<(PathBuf, File)>,
 }
 
 /// A place in the lines of what is wanted.
@@ -84,9 +90,9 @@ impl Claims {
                 let ticket = joined.map_err(|source| thing.failed(source))?;
                 return Ok(Asked::Refused { ticket, full: nth == 0 });
             };
-            held.push(file);
+            held.push((thing.dir.clone(), file));
         }
-        Ok(Asked::Taken(Claim { _held: held }))
+        Ok(Asked::Taken(Claim { held }))
     }
 
     /// A key may be any text, and stands as its digest.
@@ -96,14 +102,31 @@ impl Claims {
     }
 }
 
+impl Claim {
+    /// Notes whose it is, by the folder of the attempt; to be called before anything is started there.
+    pub fn is_for(&self, attempt_dir: &Path) -> Result<(), Error> {
+        for (dir, file) in &self.held {
+            holder::write(file, attempt_dir).map_err(|source| Error { path: dir.clone(), source })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // What stays written costs the next one a look, and is found to be over.
+        self.held.iter().for_each(|(_, file)| drop(holder::clear(file)));
+    }
+}
+
 impl Thing {
-    /// Takes a place that is free.
+    /// Takes a place that is free, and in which nobody's attempt goes on.
     fn take(&self) -> io::Result<Option<File>> {
         let places = self.dir.join("places");
         locks::make(&places)?;
         for place in 0..self.places {
             let file = open(&places.join(place.to_string()))?;
-            if locked(&file)? {
+            if locked(&file)? && holder::is_over(&file)? {
                 return Ok(Some(file));
             }
         }

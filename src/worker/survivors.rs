@@ -121,6 +121,17 @@ pub fn end(left: Left, attempt_dir: &Path) -> usize {
     }
 }
 
+/// Returns whether a process of a dead driver's attempt runs that [`end`] would end; never on a system on which it finds none.
+pub fn are_left(attempt_dir: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    return mains(|running| proc::are_left(attempt_dir, running));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = attempt_dir;
+        false
+    }
+}
+
 /// Kills a process group until nothing is left of it; its zombies that became our children are reaped.
 fn end_group(group: Pid, deadline: Instant) {
     while rustix::process::kill_process_group(group, Signal::KILL) != Err(Errno::SRCH) && Instant::now() < deadline {

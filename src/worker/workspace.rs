@@ -89,7 +89,7 @@ impl Workspace {
         let dir = run_dir(host, run);
         fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
-        let name = format!("{}.{attempt}", item.encoded());
+        let name = name_of(item, attempt);
         let path = dir.join(&name);
         if let Some((folder, pristine)) = host.pool.take(host, &prepared, &run_folder, &name) {
             let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
@@ -300,6 +300,11 @@ impl Workspace {
 /// Returns the path of the task file of an attempt's folder.
 pub(super) fn task_file(dir: &Path) -> PathBuf {
     dir.join("task.json")
+}
+
+/// Returns the name of an attempt's folder, in that of its run.
+fn name_of(item: &ItemId, attempt: u32) -> String {
+    format!("{}.{attempt}", item.encoded())
 }
 
 fn run_dir(host: &Host, run: &RunId) -> PathBuf {

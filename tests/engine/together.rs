@@ -1,6 +1,7 @@
 //! Several runs at once, in one process and in several: locks and queues hold for the whole repository.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -120,6 +121,36 @@ fn what_waits_for_a_lock_keeps_nobody_from_running() {
     assert!(status.success(), "{said}");
     ground.env.write("go", "");
     ground.env.handoff(["run", "holder"]).success();
+    ground.no_process_is_left();
+}
+
+#[test]
+fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock() {
+    let ground = Ground::new();
+    let script = "echo $PPID >$HOME/../supervisor; echo $$ >$HOME/../worker; while :; do sleep 0.05; done";
+    let long = json!({ "id": "long", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": script } });
+    ground.submit("holder", &[long]);
+    let holder = ground.start(&["run", "holder"]);
+    wait_for("the worker runs", || !ground.lines("worker").is_empty());
+    let (supervisor, worker) = (ground.lines("supervisor")[0].clone(), ground.lines("worker")[0].clone());
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args([name, &supervisor]).status().unwrap().success());
+    };
+    // It sees nothing of its driver's end, and ends nothing.
+    signal("-STOP");
+    assert!(holder.kill());
+    signal("-KILL");
+    let state = || std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
+    assert!(!matches!(state().rsplit(") ").next(), Some("") | None), "the worker lives on");
+    // Whether it does is asked where it matters; what nobody waited for may still be listed.
+    let look = format!("! test -e /proc/{worker}/stat || grep -q ') Z ' /proc/{worker}/stat");
+    let next = json!({ "id": "next", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": look } });
+    ground.drive("other", &[next]).success();
+    // Its own run goes on as from any driver that died.
+    let dir = ground.path("repo/.git/handoff/locks/resources");
+    let place = |dir: std::fs::DirEntry| std::fs::read(dir.path().join("places/0")).unwrap();
+    let left: Vec<_> = std::fs::read_dir(dir).unwrap().map(|dir| place(dir.unwrap())).collect();
+    assert_eq!(left, [b""], "it is nobody's");
     ground.no_process_is_left();
 }
 

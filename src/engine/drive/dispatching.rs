@@ -10,6 +10,7 @@ use crate::model::entry::Event;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
+use crate::worker::workspace::Workspace;
 
 use super::{Driver, Error};
 
@@ -44,6 +45,7 @@ impl Driver<'_> {
             for (at, claim) in claimed {
                 match prepare::prepare(self.run, &self.machine, at) {
                     Ok((fired, manifest, job)) => {
+                        claim.is_for(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
                         let fits = |products: &_| products::fit(&self.machine.host, &job, products);
                         let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));

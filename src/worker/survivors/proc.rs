@@ -48,6 +48,13 @@ pub(super) fn end_escaped(attempt_dir: &Path, left: Left, deadline: Instant) -> 
     }
 }
 
+/// Whether something of an attempt is alive, of whoever drove it.
+pub(super) fn are_left(attempt_dir: &Path, running: &BTreeSet<i32>) -> bool {
+    let processes = scan(attempt_dir);
+    let left = with_groups(|groups| victims(&processes, Left::Stranded, running, groups));
+    left.iter().any(|pid| !processes[pid].zombie)
+}
+
 /// Looks once and kills what is found; returns whether anything was alive.
 fn round(
     (attempt_dir, left): (&Path, Left),

@@ -1,8 +1,8 @@
 //! The attempts that a dead driver left on the disk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Error, Workspace, open_run};
+use super::{Error, Workspace, name_of, open_run, run_dir};
 use crate::model::name::{ItemId, RunId};
 use crate::worker::host::Host;
 
@@ -32,6 +32,24 @@ impl Workspace {
     pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
         list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
     }
+
+    /// Returns where the folder of an attempt is, or will be.
+    pub fn place(host: &Host, run: &RunId, item: &ItemId, attempt: u32) -> PathBuf {
+        run_dir(host, run).join(name_of(item, attempt))
+    }
+
+    /// Returns whether the folder of an attempt can be there.
+    pub fn is_place(dir: &Path) -> bool {
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let is_run = dir.parent().and_then(name).is_some_and(|run| RunId::decode(&run).is_some());
+        let attempt = name(dir).and_then(|name| parse(name.rsplit_once('.')?));
+        dir.is_absolute() && is_run && attempt.is_some()
+    }
+}
+
+/// Returns what the two parts of a folder's name say.
+fn parse((item, attempt): (&str, &str)) -> Option<(ItemId, u32)> {
+    Some((ItemId::decode(item)?, attempt.parse().ok()?))
 }
 
 /// Lists the folders of a run whose names `split` takes apart into an item and an attempt.
@@ -40,9 +58,7 @@ fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) 
     let mut found = Vec::new();
     for (name, _) in folder.entries().map_err(Error::at(&dir))? {
         let Ok(name) = std::str::from_utf8(&name) else { continue };
-        if let Some((item, attempt)) = split(name)
-            && let (Some(item), Ok(attempt)) = (ItemId::decode(item), attempt.parse())
-        {
+        if let Some((item, attempt)) = split(name).and_then(parse) {
             found.push(Leftover { item, attempt, dir: dir.join(name) });
         }
     }
