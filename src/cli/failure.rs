@@ -349,6 +349,7 @@ impl From<clean::Error> for Failure {
             clean::Error::Store(inner) => inner.into(),
             clean::Error::Ref(inner) => inner.into(),
             clean::Error::Clear(inner) => inner.into(),
+            clean::Error::Kept(inner) => inner.into(),
             clean::Error::Hold(_) | clean::Error::Workspace(_) | clean::Error::Pool(..) => Self::of("clean", &error),
         }
     }

@@ -19,6 +19,12 @@ use crate::model::place::{Kind, Place};
 /// The runs of an archive, each as the archive says last.
 pub type Contents = BTreeMap<RunId, ArchivedRun>;
 
+/// What is known of archives, by their last commits: what each holds, or that it is none.
+pub(super) type Known = HashMap<Oid, Option<Arc<Contents>>>;
+
+/// How many runs are held in memory of archives that are not being looked at.
+const MOST_KNOWN: usize = 200_000;
+
 /// Returns what stands for a ref that there is not: of a run and its time stamps what an archive of the same folder holds, of its
 /// transcripts and its salvaged work what is kept here.
 pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
@@ -77,16 +83,26 @@ fn folder_of(reference: &str) -> Option<String> {
 
 /// Returns what an archive holds. One of a remote's that cannot be read holds nothing, and holds nobody up; `doctor` names it.
 fn held(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>>, Error> {
+    let is_fetched = reference.starts_with(FETCHED_REFS);
+    if is_fetched && known(store).get(&tip) == Some(&None) {
+        return Ok(None);
+    }
     match contents(store, tip) {
         Ok(contents) => Ok(Some(contents)),
-        Err(_) if reference.starts_with(FETCHED_REFS) => Ok(None),
+        Err(why) if is_fetched => {
+            // Objects that are not here may still come; what is no archive never becomes one.
+            if !matches!(why, Fault::Store(_)) {
+                remember(store, tip, None);
+            }
+            Ok(None)
+        }
         Err(why) => Err(Error::Unreadable(reference.to_owned(), Box::new(why))),
     }
 }
 
 /// Returns the runs that the archive which ends at a commit holds.
 pub fn contents(store: &Store, tip: Oid) -> Result<Arc<Contents>, Fault> {
-    if let Some(known) = known(store).get(&tip) {
+    if let Some(Some(known)) = known(store).get(&tip) {
         return Ok(known.clone());
     }
     let (mut contents, mut meter, mut next) = (Contents::new(), Meter::default(), Some(tip));
@@ -101,13 +117,23 @@ pub fn contents(store: &Store, tip: Oid) -> Result<Arc<Contents>, Fault> {
         next = decoded.parents.first().copied().filter(|_| decoded.entry.prev.is_some());
     }
     let contents = Arc::new(contents);
-    known(store).insert(tip, contents.clone());
+    remember(store, tip, Some(contents.clone()));
     Ok(contents)
 }
 
-/// Returns what is known of archives that were read.
-fn known(store: &Store) -> MutexGuard<'_, HashMap<Oid, Arc<Contents>>> {
+/// Returns what is known of archives that were looked at.
+fn known(store: &Store) -> MutexGuard<'_, Known> {
     store.known.archives.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers what one holds, for as long as those that are known hold no more runs than [`MOST_KNOWN`] together.
+fn remember(store: &Store, tip: Oid, contents: Option<Arc<Contents>>) {
+    let mut known = known(store);
+    let runs: usize = known.values().chain([&contents]).flatten().map(|contents| contents.len()).sum();
+    if runs > MOST_KNOWN || known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(tip, contents);
 }
 
 /// Returns what is kept here of an archived run, and is no evidence.

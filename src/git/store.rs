@@ -2,7 +2,6 @@
 //!
 //! gix never syncs what it writes and never freshens what it finds; both are done here (see `docs/architecture.md`).
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use std::time::SystemTime;
 use gix::objs::Write as _;
 use gix::odb::store::init::Slots;
 
-use super::archives::Contents;
+use super::archives;
 pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
 use super::gather;
@@ -56,8 +55,8 @@ pub(super) struct Known {
     renewed: Mutex<(usize, Option<gix::ThreadSafeRepository>)>,
     /// Held by whoever merges packs here.
     gathering: Mutex<()>,
-    /// What archives hold that were read, by their last commits.
-    pub(super) archives: Mutex<HashMap<Oid, Arc<Contents>>>,
+    /// What is known of archives.
+    pub(super) archives: Mutex<archives::Known>,
 }
 
 impl Store {

@@ -10,11 +10,14 @@ use crate::engine::{drive, recover};
 use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Writer;
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::run::{self, View};
 use crate::worker::host::Host;
 use crate::worker::workspace::{self, Workspace};
+
+use super::replaced;
 
 /// What to look for, and whether to remove it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,9 +58,9 @@ pub enum What {
         /// The folder.
         path: PathBuf,
     },
-    /// The transcripts of a run, by their ref.
+    /// The transcripts of a run, by their ref, which an archived run need not have.
     Transcripts(String),
-    /// Work saved from interrupted attempts, by its ref.
+    /// Work saved from interrupted attempts, by its ref, likewise.
     Salvage(String),
 }
 
@@ -87,7 +90,7 @@ pub fn clean(writer: &Writer, host: &Host, run: &RunId, request: Request) -> Res
     let view = run::view(store, run, &format::run_ref(run))?.ok_or_else(|| run::Error::Unknown(run.clone()))?;
     // Salvage goes before worktrees: what is saved from them now was never offered for removal.
     for what in asked_for(run, request) {
-        cleaned.pieces.extend(delete(store, &view, what, request.remove)?);
+        cleaned.pieces.extend(delete(writer, &view, what, request.remove)?);
     }
     let mut left = Workspace::leftovers(host, run)?;
     if request.discard {
@@ -127,18 +130,30 @@ fn asked_for(run: &RunId, request: Request) -> Vec<What> {
     asked
 }
 
-/// Deletes a ref that a sealed run can do without.
-fn delete(store: &Store, view: &View, what: What, remove: bool) -> Result<Option<Piece>, Error> {
-    let (What::Transcripts(reference) | What::Salvage(reference)) = &what else { return Ok(None) };
-    let tree = match refs::read(store, reference)? {
-        Some(tree) if view.state.sealed => tree,
-        _ => return Ok(None),
+/// Deletes what a sealed run can do without: its ref, and what is kept in the place of that since the run was archived.
+fn delete(writer: &Writer, view: &View, what: What, remove: bool) -> Result<Option<Piece>, Error> {
+    let store = &writer.store;
+    let (reference, folder) = match &what {
+        What::Transcripts(reference) => (reference, "transcripts"),
+        What::Salvage(reference) => (reference, "salvage"),
+        What::Worktree { .. } => return Ok(None),
     };
+    let kept = format::kept_path(folder, &view.run);
+    let trees = [stored(store, reference)?, replaced::kept(store, &kept)?];
+    let Some(tree) = trees.into_iter().flatten().next().filter(|_| view.state.sealed) else { return Ok(None) };
     let bytes = store.tree_size(tree)?;
-    if remove {
+    if let ([Some(tree), _], true) = (trees, remove) {
         refs::delete(store, reference, tree)?;
     }
+    if let ([_, Some(_)], true) = (trees, remove) {
+        replaced::forget(writer, &kept)?;
+    }
     Ok(Some(Piece { run: view.run.clone(), what, bytes, removed: remove }))
+}
+
+/// Returns what a ref points at, if there is one of that name.
+fn stored(store: &Store, reference: &str) -> Result<Option<Oid>, Error> {
+    Ok(if refs::is_stored(store, reference)? { refs::read(store, reference)? } else { None })
 }
 
 /// Tells of work that could not be saved, which is for a person to look at.
@@ -160,6 +175,9 @@ pub enum Error {
     /// A ref could not be deleted.
     #[error(transparent)]
     Ref(#[from] refs::Error),
+    /// What is kept of archived runs could not be read or written.
+    #[error(transparent)]
+    Kept(#[from] super::archive::Error),
     /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),

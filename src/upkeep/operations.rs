@@ -9,7 +9,7 @@ use crate::git::{kept, store};
 use crate::model::name::{ItemId, RunId};
 use crate::repository::{self, Repository};
 use crate::run::Target;
-use crate::run::target::{self, unarchived_runs};
+use crate::run::target::{self, own_runs, unarchived_runs};
 use crate::worker::workspace;
 
 use super::clean::{self, Piece, Request, What};
@@ -153,7 +153,9 @@ impl Repository {
         }
         let all = runs.is_empty();
         if all {
-            runs = unarchived_runs(&self.store)?;
+            // Of archived runs nothing else is left here than what is asked for by name.
+            let archived = request.transcripts || request.salvage;
+            runs = if archived { own_runs(&self.store)? } else { unarchived_runs(&self.store)? };
         }
         let (mut pieces, mut notes) = (Vec::new(), self.forsaken(request.remove)?);
         if !runs.is_empty() {

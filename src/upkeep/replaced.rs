@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gix::objs::{Commit, Kind, WriteTo as _};
 
-use crate::git::refs;
 use crate::git::store::{Edit, Store};
+use crate::git::{race, refs};
 use crate::ledger::chain::{self, Writer};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
@@ -13,6 +13,9 @@ use crate::model::format::{self, COMMITTER, EMAIL, KEPT_REF, REFS};
 use crate::model::name::RunId;
 
 use super::archive::Error;
+
+/// What the commits at [`KEPT_REF`] say.
+const MESSAGE: &str = "What is kept of archived runs\n";
 
 /// A ref of a run that is put away.
 pub(super) struct Replaced {
@@ -84,6 +87,48 @@ pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> 
     Ok(())
 }
 
+/// Returns what is kept in the place of a ref of an archived run's transcripts or salvaged work.
+pub(super) fn kept(store: &Store, path: &str) -> Result<Option<Oid>, Error> {
+    let Some(commit) = refs::read(store, KEPT_REF)? else { return Ok(None) };
+    Ok(store.tree_at(store.commit(commit)?.0, path)?)
+}
+
+/// Forgets what is kept below a path: no commit from which that could be reached is reached any more.
+pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
+    let store = &writer.store;
+    race::run(|| {
+        let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
+        let mut batch = store.batch();
+        let tree = batch.edit_tree(Some(store.commit(old)?.0), &[(path.to_owned(), Edit::Remove)])?;
+        let new = batch.write(Kind::Commit, &commit(writer, tree, bases(store, old)?.into_iter()))?;
+        let _kept = batch.keep()?;
+        Ok(refs::advance(store, KEPT_REF, old, new)?)
+    })
+}
+
+/// Returns what the commits of [`KEPT_REF`] keep besides their trees and each other.
+fn bases(store: &Store, tip: Oid) -> Result<BTreeSet<Oid>, Error> {
+    let (mut bases, mut next) = (BTreeSet::new(), Some(tip));
+    while let Some(commit) = next.take() {
+        let mut parents = store.commit(commit)?.1.into_iter().peekable();
+        if let Some(first) = parents.peek()
+            && is_kept(&store.read(*first)?.1)
+        {
+            next = parents.next();
+        }
+        bases.extend(parents);
+    }
+    Ok(bases)
+}
+
+/// Returns whether a commit is one of those that [`commit`] makes.
+fn is_kept(bytes: &[u8]) -> bool {
+    let author = format!("author {COMMITTER} <{EMAIL}> ");
+    let text = String::from_utf8_lossy(bytes);
+    let Some((head, message)) = text.split_once("\n\n") else { return false };
+    message == MESSAGE && head.lines().any(|line| line.starts_with(&author))
+}
+
 /// Gives a run refs of its own again, which stand for just what they stood for without being there.
 pub(super) fn restore(store: &Store, run: &RunId) -> Result<(), Error> {
     let names = [format::stamps_ref(run), format::transcripts_ref(run), format::salvage_ref(run), format::run_ref(run)];
@@ -118,7 +163,7 @@ fn commit(writer: &Writer, tree: Oid, parents: impl Iterator<Item = Oid>) -> Vec
         author: by.clone(),
         committer: by,
         encoding: None,
-        message: "What is kept of archived runs\n".into(),
+        message: MESSAGE.into(),
         extra_headers: Vec::new(),
     };
     let mut bytes = Vec::new();

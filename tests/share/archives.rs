@@ -143,6 +143,30 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     assert!(output.stderr.contains("does not go on from what was fetched before"), "{output}");
     assert!(refs(&env, "clone").contains(&format!("{} {FETCHED}", tip.trim())));
     assert!(!names(&env, "clone").iter().any(|name| name.contains("archives")));
+    // Whoever brings in the other archive by plain git has two, each sound, that say different things.
+    env.handoff(["doctor"]).success();
+    env.handoff_in("liar", ["archive", RUN]).success();
+    env.git(["fetch", "--quiet", "../liar", "refs/handoff/archives/*:refs/handoff/archives/*"]).success();
+    let answer = json(&env.handoff(["doctor", "--json"]).exit(3));
+    let differs: Vec<_> =
+        answer["findings"].as_array().unwrap().iter().filter(|found| found["code"] == "archive-differs").collect();
+    assert_eq!(differs.len(), 1, "{answer}");
+    assert!(
+        differs[0]["message"].as_str().unwrap().contains("of the run \"handoff-dag-1\", and refs/handoff/archives/")
+    );
+}
+
+#[test]
+fn a_ref_that_is_another_run_than_the_archive_holds_is_said() {
+    let env = archived();
+    env.write(
+        "other.json",
+        r#"{"id": "other", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,
+    );
+    env.handoff(["run", "../other.json"]).success();
+    env.git(["update-ref", RUN_REF, "refs/handoff/runs/other"]).success();
+    let found = env.handoff(["doctor"]).exit(3);
+    assert!(found.stdout.contains(&format!("and {RUN_REF} is at ")), "{found}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::common::place::Place;
@@ -150,6 +152,41 @@ fn what_died_between_archive_and_refs_is_taken_from_there() {
     assert!(!refs(&place).contains(&"refs/handoff/runs/a".to_owned()));
     let (code, answer) = archive(&place, &["a"]);
     assert_eq!((code, &answer["runs"][0]["already"]), (0, &json!(true)));
+}
+
+#[test]
+fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
+    let place = Place::new();
+    place.done("a", &[("edit", "echo what only this one says; sed -i s/two/TWO/ main.txt", None)]);
+    ["b", "c"].iter().for_each(|run| place.done(run, &[EDIT]));
+    let transcript = place.git(&["rev-parse", "refs/handoff/transcripts/a"]).trim().to_owned();
+    archive(&place, &["a", "b"]);
+    // Archived once more, so that more than one commit keeps what was kept first.
+    archive(&place, &["c"]);
+    let before = place.handoff(&["cat", "b/edit:transcript"]).1;
+    // One has a ref of its own again, and what was kept of it.
+    assert_eq!(place.handoff(&["unarchive", "b"]).0, 0);
+    let (_, answer) = place.answer(&["clean", "--transcripts"]);
+    let listed: Vec<_> = answer["pieces"].as_array().unwrap().iter().map(|piece| piece["run"].clone()).collect();
+    assert_eq!(json!(listed), json!(["a", "b", "c"]));
+    assert_eq!(place.handoff(&["cat", "a/edit:transcript"]).0, 0, "it was only listed");
+    assert_eq!(place.handoff(&["clean", "a", "--transcripts", "--force"]).0, 0);
+    assert_ne!(place.handoff(&["cat", "a/edit:transcript"]).0, 0);
+    assert_eq!(place.handoff(&["cat", "b/edit:transcript"]).1, before);
+    assert_eq!(place.handoff(&["clean", "b", "--transcripts", "--force"]).0, 0);
+    assert_ne!(place.handoff(&["cat", "b/edit:transcript"]).0, 0, "what was kept went with the ref");
+    place.git(&["reflog", "expire", "--expire=now", "--all"]);
+    place.git(&["gc", "--quiet", "--prune=now"]);
+    let has = Command::new("git").args(["cat-file", "-e", &transcript]).current_dir(place.root()).status().unwrap();
+    assert!(!has.success(), "nothing reaches it any more");
+    // What the runs start from is kept, and they verify.
+    for run in ["a", "b", "c"] {
+        assert_eq!(place.handoff(&["verify", run]).0, 0, "{run}");
+    }
+    assert_eq!(place.handoff(&["cat", "c/edit:transcript"]).0, 0);
+    place.git(&["fsck", "--strict"]);
+    let (_, answer) = place.answer(&["clean", "a", "--transcripts"]);
+    assert_eq!(answer["pieces"], json!([]), "there is nothing of it any more");
 }
 
 #[test]
