@@ -6,8 +6,8 @@ find_program() {
 	program=${HANDOFF_BIN:-}
 	if [ -z "$program" ]; then
 		root=$(cd "$examples/.." && pwd)
-		(cd "$root" && cargo build --release --locked)
-		program=${CARGO_TARGET_DIR:-$root/target}/release/git-handoff
+		(cd "$root" && cargo build --locked)
+		program=${CARGO_TARGET_DIR:-$root/target}/debug/git-handoff
 	fi
 	PATH=$(cd "$(dirname "$program")" && pwd):$PATH
 	export PATH
