@@ -34,7 +34,7 @@ const MOST_BYTES: usize = 64 << 20;
 const LARGE: usize = 64 << 10;
 
 /// How many bytes the large calls may have that work; a larger one works without any other.
-const LARGE_AT_WORK: usize = 4 << 20;
+const LARGE_AT_WORK: usize = 2 << 20;
 
 /// How many runs may be watched at the same time, the same one several times included.
 const MOST_WATCHES: usize = 4096;

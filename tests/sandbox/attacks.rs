@@ -136,6 +136,24 @@ const ATTACKS: &[Attack] = &[
         "python3 -c 'import fcntl,os,struct,time\nwas=os.stat(\"a.txt\")\nd=os.open(\"a.txt\", os.O_RDWR)\no=os.open(os.environ[\"TMPDIR\"] + \"/other\", os.O_RDWR | os.O_CREAT)\nos.write(o, b\"x\" * 4096)\nos.fsync(o); os.fsync(d)\nfor i in range(50):\n try: fcntl.ioctl(o, 0xC028660F, struct.pack(\"IIQQQQ\", 0, d, 0, 0, 1, 0)); break\n except BlockingIOError: time.sleep(0.01)\n except OSError as e:\n  if e.errno != 16: raise\n  time.sleep(0.01)\nassert os.stat(\"a.txt\").st_ctime_ns == was.st_ctime_ns'",
         Yes,
     ),
+    attack(
+        "change-flags",
+        "change the flags of a file that may be read",
+        "python3 -c 'import fcntl,glob,os,struct; d=os.open(glob.glob(\"{repo}/.git/objects/[0-9a-p][0-9a-p]*/*\")[0], 0); fcntl.ioctl(d, 0x40086602, struct.pack(\"l\", 0x40 | struct.unpack(\"l\", fcntl.ioctl(d, 0x80086601, bytes(8)))[0]))'",
+        Yes,
+    ),
+    attack(
+        "lease",
+        "keep others from opening a file that may be read",
+        "python3 -c 'import fcntl,glob,os; fcntl.fcntl(os.open(glob.glob(\"{repo}/.git/objects/[0-9a-p][0-9a-p]*/*\")[0], 0), 1024, 0)'",
+        Yes,
+    ),
+    attack(
+        "secret-memory",
+        "take memory that no figure of a process shows",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); sys.exit(0 if l.syscall(447,0)>=0 or ctypes.get_errno() not in (1,38) else 1)'",
+        Either,
+    ),
     attack("kill", "end another process", "kill -0 {victim}", Yes),
     attack("stop", "stop another process", "kill -STOP {victim} && kill -CONT {victim}", Yes),
     attack(
@@ -154,6 +172,12 @@ const ATTACKS: &[Attack] = &[
         "limits",
         "change how much another process may use",
         "python3 -c 'import resource; resource.prlimit({victim}, resource.RLIMIT_CORE, (0, 0))'",
+        Yes,
+    ),
+    attack(
+        "limits-by-address",
+        "change them by an address whose lower half is empty",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); v=ctypes.c_void_p; l.mmap.restype=v; l.mmap.argtypes=[v,ctypes.c_size_t]+[ctypes.c_int]*3+[ctypes.c_long]; p=l.mmap(0x200000000,4096,3,0x32,-1,0); assert p==0x200000000; sys.exit(l.prlimit({victim},4,v(p),None)!=0)'",
         Yes,
     ),
     attack(
@@ -320,7 +344,7 @@ fn the_document_shows_every_attack() {
 
 /// Says loudly what this file system does not know.
 fn can_be_tried(attack: &Attack) -> bool {
-    let is_there = attack.name != "keep-times" || is_ext4(Path::new("/tmp"));
+    let is_there = !matches!(attack.name, "keep-times" | "change-flags") || is_ext4(Path::new("/tmp"));
     if !is_there {
         skipped(attack.what, "/tmp lies on another file system");
     }

@@ -30,6 +30,11 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
         "git-elsewhere",
         "cd $TMPDIR && git init -q other && cd other && git commit -q --allow-empty -m first && git clone -q . ../third && git -C ../third log -1 --format=%an | grep -q Ada",
     ),
+    (
+        "python3",
+        "rename",
+        "python3 -c 'import os\nfor top in (\".\", os.environ[\"TMPDIR\"]):\n os.chdir(top); os.makedirs(\"p/d\"); os.mkdir(\"q\"); open(\"p/f\", \"w\").close(); os.rename(\"p/f\", \"q/f\"); os.rename(\"p/d\", \"q/d\"); os.link(\"q/f\", \"p/g\")'",
+    ),
     ("make", "make", "printf 'all: a b c d\\n%%:\\n\\techo $@ >$@\\n' >Makefile && make -j4 && test -e d"),
     ("gcc", "gcc", "echo 'int main(void){return 0;}' >x.c && gcc -pipe -o x x.c && ./x"),
     (

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -30,6 +31,11 @@ pub(super) const STORIES: &[Story] = &[
         name: "plant-program",
         what: "put another program in the place of one in `PATH`, or of this one",
         works: plant,
+    },
+    Story {
+        name: "by-number",
+        what: "remove a segment of memory or a queue of the user's, or leave one, by its number or name",
+        works: by_number,
     },
 ];
 
@@ -121,6 +127,34 @@ fn library(scene: &Scene) -> Option<bool> {
     let is_linked = |name: &str| name.starts_with("linked");
     let mut entries = fs::read_dir(scene.ground.path("beside")).unwrap().flatten();
     Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
+}
+
+/// Makes a segment of memory and a queue as the user has them, or says whether they are there and another is.
+const OURS: &str = "import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+name, left = sys.argv[2].encode(), sys.argv[3].encode()
+if sys.argv[1] == 'make':
+    print(libc.shmget(0, 4096, 0o1600))
+    assert libc.mq_open(name, 0o102, 0o600, None) >= 0
+else:
+    segment = libc.shmctl(int(sys.argv[4]), 0, None) == 0
+    print(segment and libc.mq_unlink(name) == 0 and libc.mq_unlink(left) != 0)
+";
+
+#[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]
+fn by_number(scene: &Scene) -> Option<bool> {
+    let (own, left) = (format!("/own-{}", scene.victim()), format!("/left-{}", scene.victim()));
+    let ours = |words: &[&str]| {
+        let output = Command::new("python3").args(["-c", OURS]).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let segment = ours(&["make", &own, &left]);
+    let takes = format!(
+        "python3 -c 'import ctypes\nl=ctypes.CDLL(None)\nl.shmctl({segment}, 0, None)\nl.mq_unlink(b\"{own}\")\nl.mq_open(b\"{left}\", 0o102, 0o600, None)'"
+    );
+    scene.says("numbers", &takes);
+    Some(ours(&["look", &own, &left, &segment]) != "True")
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]

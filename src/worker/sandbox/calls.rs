@@ -24,8 +24,14 @@ const ARCH: TargetArch = TargetArch::riscv64;
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
+/// The calls that have a number of their own there as well, which the other interface's differs from by more than [`X32`].
+#[cfg(target_arch = "x86_64")]
+const X32_OWN: [(c_long, i64); 3] = [(libc::SYS_ioctl, 514), (libc::SYS_kexec_load, 528), (libc::SYS_move_pages, 533)];
+
 /// Numbers that the crate of numbers lacks; they are the same on all architectures.
 const OPEN_TREE_ATTR: c_long = 467;
+const QUOTACTL_FD: c_long = 443;
+const MEMFD_SECRET: c_long = 447;
 
 /// Calls that are refused whatever is asked of them.
 const REFUSED: &[c_long] = &[
@@ -58,6 +64,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_setns,
     libc::SYS_open_by_handle_at,
     libc::SYS_quotactl,
+    QUOTACTL_FD,
+    // Memory that no figure of a process shows.
+    MEMFD_SECRET,
     // The machine as a whole.
     libc::SYS_reboot,
     libc::SYS_kexec_load,
@@ -116,6 +125,24 @@ const BY_NUMBER: [(c_long, u8, u64); 10] = [
 const SYSTEM_V: [(c_long, SeccompCmpArgLen, u64); 2] =
     [(libc::SYS_shmget, SeccompCmpArgLen::Qword, 4096), (libc::SYS_semget, SeccompCmpArgLen::Dword, 32)];
 
+/// What belongs to all processes of a user by its number or its name: where no other layer gives the worker its own, what the user has
+/// there could be read, taken or deleted, and what is made there outlives whoever made it.
+const OF_THE_USER: [c_long; 10] = [
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semctl,
+    libc::SYS_semtimedop,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Keeping others from opening a file for as long as the kernel lets one, which takes no more than to read it.
+const LEASE: u64 = 1024;
+
 /// Typing into a terminal for whoever reads from it, and the old way to do so on a console.
 const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 
@@ -123,11 +150,11 @@ const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 /// XFS, btrfs and F2FS. Among them are some that give a file other blocks and leave its times alone, by which we tell what was touched.
 const OF_FILES: [u64; 5] = [0x66, 0x76, 0x58, 0x94, 0xF5];
 
-/// What of these types is let through: what only tells something, and what leaves a new time of change.
-const ON_FILES: [u64; 7] = [
-    // FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_IOC_FIEMAP.
+/// What of these types is let through: what only tells something, and what leaves a new time of change and takes a handle to write. A
+/// file's flags are set through one to read, of whatever file may be read.
+const ON_FILES: [u64; 6] = [
+    // FS_IOC_GETFLAGS, FS_IOC_FIEMAP.
     0x8008_6601,
-    0x4008_6602,
     0xC020_660B,
     // FS_IOC_GETVERSION, FS_IOC_FSGETXATTR.
     0x8008_7601,
@@ -160,10 +187,16 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
     #[cfg(target_arch = "x86_64")]
-    let rules: Rules =
-        rules.into_iter().flat_map(|(call, rules)| [(call, rules.clone()), (call | X32, rules)]).collect();
+    let rules: Rules = rules.into_iter().flat_map(by_all_numbers).collect();
     let errno = SeccompAction::Errno(errno.unsigned_abs());
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)?.try_into()?)
+}
+
+/// Gives a call's rules to all numbers that it has.
+#[cfg(target_arch = "x86_64")]
+fn by_all_numbers((call, rules): (i64, Vec<SeccompRule>)) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
+    let own = X32_OWN.into_iter().filter(move |(other, _)| *other == call).map(|(_, own)| own | X32);
+    [call, call | X32].into_iter().chain(own).map(move |number| (number, rules.clone()))
 }
 
 fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
@@ -187,18 +220,23 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         SeccompRule::new(netlink.collect::<Result<_, _>>()?)?,
     ];
     rules.insert(libc::SYS_socket, sockets);
+    rules.insert(libc::SYS_socketpair, vec![one(0, SeccompCmpOp::Ne, libc::AF_UNIX.unsigned_abs().into())?]);
+    rules.insert(libc::SYS_fcntl, vec![one(1, SeccompCmpOp::Eq, LEASE)?]);
     for (call, length, most) in SYSTEM_V {
         let above = SeccompCondition::new(1, length, SeccompCmpOp::Gt, most)?;
         rules.insert(call, if alone { Vec::new() } else { vec![SeccompRule::new(vec![above])?] });
     }
     if alone {
-        rules.insert(libc::SYS_msgget, Vec::new());
+        rules.extend(OF_THE_USER.into_iter().map(|call| (call, Vec::new())));
+        // Where the kernel has it besides, the same by an older number.
+        #[cfg(not(target_arch = "riscv64"))]
+        rules.insert(libc::SYS_semop, Vec::new());
         for (call, argument, own) in BY_NUMBER {
             rules.entry(call).or_default().push(one(argument, SeccompCmpOp::Ne, own)?);
         }
         let another = condition(0, SeccompCmpOp::Ne, 0)?;
-        // To look at the limits of another does nothing to it.
-        let sets = condition(2, SeccompCmpOp::Ne, 0)?;
+        // To look at the limits of another does nothing to it; an address counts whole, and one with an empty lower half is one.
+        let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![another, sets])?]);
     }
     Ok(rules)
@@ -220,7 +258,7 @@ fn one(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, 
     Ok(SeccompRule::new(vec![condition(argument, operator, value)?])?)
 }
 
-/// Compares the lower half of an argument: the kernel looks at no more of those that are looked at here.
+/// Compares the lower half of an argument: the kernel looks at no more of those that are looked at by this, which no address is.
 fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, Error> {
     Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?)
 }

@@ -4,7 +4,10 @@
 //! sends a signal to all of them while none can be made; below bubblewrap it does so with their namespace. Elsewhere, Landlock (from
 //! version 6 of its interface on) keeps this process from signalling anybody who is not its own, and "everybody" then is just those.
 
-use landlock::{CompatLevel, Compatible as _, LandlockStatus, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
+use landlock::{
+    AccessFs, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd, RestrictionStatus, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
@@ -21,8 +24,7 @@ impl Domain {
     pub(in crate::worker) fn enter() -> Option<Self> {
         let outside = rustix::process::getppid()?;
         rustix::process::test_kill_process(outside).ok()?;
-        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal).ok()?;
-        let status = ruleset.create().ok()?.restrict_self().ok()?;
+        let status = restrict().ok()?;
         let is_enforced = status.ruleset == RulesetStatus::FullyEnforced
             && matches!(status.landlock, LandlockStatus::Available { .. })
             && rustix::process::test_kill_process(outside) == Err(Errno::PERM);
@@ -38,4 +40,12 @@ impl Domain {
         }
         holds
     }
+}
+
+/// Lets this process and all that it starts signal nobody else.
+fn restrict() -> Result<RestrictionStatus, Box<dyn std::error::Error>> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal)?;
+    // A layer that says nothing of it lets no file go from one folder to another once there is a layer about files above it.
+    let ruleset = ruleset.handle_access(AccessFs::Refer)?.create()?;
+    Ok(ruleset.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::Refer))?.restrict_self()?)
 }

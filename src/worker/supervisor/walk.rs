@@ -67,7 +67,11 @@ impl Walk {
             if let Some(name) = here.left.pop() {
                 let inner = match with_room(&mut above, || open(dir, name.as_c_str())) {
                     Ok(Some(inner)) => self.enter(&mut above, inner),
-                    Ok(None) => continue,
+                    // Another's, or not where it was listed: it may have gone where it was not looked for.
+                    Ok(None) => {
+                        self.is_whole &= !is_gone(dir, &name);
+                        continue;
+                    }
                     Err(error) => Err(error.into()),
                 };
                 let Ok(inner) = inner else {
@@ -124,12 +128,9 @@ impl Walk {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => stat,
-                Err(error) => {
-                    self.is_whole &= error == Errno::NOENT;
-                    continue;
-                }
+            let Ok(stat) = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                self.is_whole = false;
+                continue;
             };
             let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             if is_folder || stat.st_nlink < 2 || self.seen.insert(id(&stat)) {
@@ -181,6 +182,11 @@ fn open<P: Arg + Copy>(at: BorrowedFd<'_>, name: P) -> rustix::io::Result<Option
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether what was listed in a folder is not there any more.
+fn is_gone(dir: BorrowedFd<'_>, name: &CString) -> bool {
+    rustix::fs::statat(dir, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).is_err()
 }
 
 fn id(stat: &Stat) -> (u64, u64) {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 use super::cgroup::Cgroup;
 use super::walk;
 use crate::model::limits::{Exceeded, Limits};
@@ -22,12 +24,15 @@ const SELDOM: Duration = Duration::from_secs(1);
 /// How often the disk is looked at, at most.
 const DISK: Duration = Duration::from_secs(1);
 
+/// How long it is not looked at, at most: a worker can make a look long, and fill the disk in the rest that follows.
+const LONGEST_REST: Duration = Duration::from_secs(3);
+
 /// So many times as long as a look took, nothing is looked at.
 const REST: u32 = 10;
 
 /// So often in a row the disk may not be looked at whole: what changes under us is looked at the next time, and somebody who sees to it
-/// that there is always something may be taking what they like.
-const BLIND: u32 = 10;
+/// that there is always something may be taking what they like. Then it is looked at while all of them stand still.
+const BLIND: u32 = 5;
 
 /// So often processes that came meanwhile are looked for.
 const PASSES: usize = 20;
@@ -121,7 +126,7 @@ impl Watch {
         }
         if let Some(walk) = self.walking.take_if(|walk| walk.is_finished()) {
             let Measured { size, is_whole, took } = walk.join().unwrap_or_default();
-            self.disk = Instant::now() + DISK.max(took * REST);
+            self.disk = Instant::now() + (took * REST).clamp(DISK, LONGEST_REST);
             return if size > most { Some(Exceeded::Disk(most)) } else { self.seen(is_whole, most) };
         }
         if self.walking.is_some() {
@@ -138,7 +143,12 @@ impl Watch {
     /// Notes whether all that lies on the disk was seen; whoever keeps it from us is ended as who takes too much.
     fn seen(&mut self, is_whole: bool, most: u64) -> Option<Exceeded> {
         self.blind = if is_whole { 0 } else { self.blind + 1 };
-        (self.blind >= BLIND).then_some(Exceeded::Hidden(most))
+        if self.blind < BLIND {
+            return None;
+        }
+        let Measured { size, is_whole, .. } = at_rest(|| measure(&self.folders, most));
+        self.blind = 0;
+        if size > most { Some(Exceeded::Disk(most)) } else { (!is_whole).then_some(Exceeded::Hidden(most)) }
     }
 }
 
@@ -154,6 +164,28 @@ struct Measured {
 
 fn all_below_us() -> BTreeSet<i32> {
     survivors::all_below(rustix::process::getpid())
+}
+
+/// Has none of the attempt's processes run meanwhile.
+fn at_rest<T>(look: impl FnOnce() -> T) -> T {
+    let (mut known, mut stopped) = (BTreeSet::new(), Vec::new());
+    let signal = |pid: i32, signal| Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, signal));
+    for _ in 0..PASSES {
+        let new: Vec<i32> = all_below_us().into_iter().filter(|pid| known.insert(*pid)).collect();
+        if new.is_empty() {
+            break;
+        }
+        // What stands still already is not to go on because of this.
+        for pid in new.into_iter().filter(|pid| !survivors::is_stopped(*pid)) {
+            signal(pid, Signal::STOP);
+            stopped.push(pid);
+        }
+    }
+    let seen = look();
+    for pid in stopped {
+        signal(pid, Signal::CONT);
+    }
+    seen
 }
 
 /// Puts an attempt's processes into its control group, and those that they start meanwhile.
@@ -195,7 +227,8 @@ fn memory(pid: i32, shared: bool) -> u64 {
     } else {
         kilobytes(&status, &["RssAnon:", "RssShmem:"])
     };
-    (tables + pages) << 10
+    let swapped = kilobytes(&status, &["VmSwap:"]);
+    (tables + pages + swapped) << 10
 }
 
 /// Returns what files without a name take that processes hold open, in bytes, of those that are looked for.

@@ -50,7 +50,7 @@ pub(super) fn end_escaped(attempt_dir: &Path, left: Left, deadline: Instant) -> 
 
 /// Whether something of an attempt is alive, of whoever drove it.
 pub(super) fn are_left(attempt_dir: &Path, running: &BTreeSet<i32>) -> bool {
-    let processes = scan(attempt_dir);
+    let Ok(processes) = scan(attempt_dir) else { return true };
     let left = with_groups(|groups| victims(&processes, Left::Stranded, running, groups));
     left.iter().any(|pid| !processes[pid].zombie)
 }
@@ -61,7 +61,8 @@ fn round(
     (running, groups): (&BTreeSet<i32>, &BTreeSet<i32>),
     killed: &mut BTreeSet<i32>,
 ) -> bool {
-    let processes = scan(attempt_dir);
+    // Who cannot be looked for may be there.
+    let Ok(processes) = scan(attempt_dir) else { return true };
     let mut alive = false;
     for pid in victims(&processes, left, running, groups) {
         let Some(id) = Pid::from_raw(pid) else { continue };
@@ -109,7 +110,7 @@ fn below(top: i32) -> BTreeSet<i32> {
         }
         return found;
     }
-    let processes = scan(Path::new("/proc/self"));
+    let processes = scan(Path::new("/proc/self")).unwrap_or_default();
     while let Some(at) = next.pop() {
         let new = processes.iter().filter(|(_, process)| process.parent == at).map(|(pid, _)| *pid);
         next.extend(new.filter(|pid| found.insert(*pid)));
@@ -134,12 +135,12 @@ fn children_of(process: &str) -> Option<BTreeSet<i32>> {
     Some(pids)
 }
 
-/// Reads all processes.
-fn scan(attempt_dir: &Path) -> BTreeMap<i32, Process> {
+/// Reads all processes; an error where they cannot be listed, which says nothing of what there is.
+fn scan(attempt_dir: &Path) -> io::Result<BTreeMap<i32, Process>> {
     let mark = [MARK, task_file(attempt_dir).as_os_str().as_bytes()].concat();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| Some((pid, read(pid, &mark, attempt_dir)?))).collect()
+    let entries = fs::read_dir("/proc")?.collect::<io::Result<Vec<_>>>()?;
+    let pids = entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    Ok(pids.filter_map(|pid| Some((pid, read(pid, &mark, attempt_dir)?))).collect())
 }
 
 fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
@@ -171,6 +172,11 @@ fn is_over(state: &str) -> bool {
 pub(in crate::worker) fn threads(pid: i32) -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     tasks.filter_map(|task| task.file_name().to_str()?.parse().ok())
+}
+
+/// Returns whether somebody stopped a process.
+pub(in crate::worker) fn is_stopped(pid: i32) -> bool {
+    state(pid, pid).is_some_and(|state| matches!(state.as_str(), "T" | "t"))
 }
 
 fn state(pid: i32, thread: i32) -> Option<String> {
