@@ -86,7 +86,9 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let mut tree = scratch.write()?;
     let mut without = take_out(host, &scratch, base.tree, &mut tree)?;
     let nothing = converted.iter().filter(|(_, made)| made.is_none());
-    without.extend(nothing.map(|(path, _)| format!("{}, of which its filter made nothing to be saved", shown(path))));
+    without.extend(
+        nothing.map(|(path, _)| format!("{}, whose filter failed, or kept a secret of it elsewhere", shown(path))),
+    );
     if tree == base.tree && without.is_empty() {
         return Ok(None);
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::filters;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
 use crate::common::ground::after;
 
@@ -30,6 +31,16 @@ pub(super) const STORIES: &[Story] = &[
         name: "plant-program",
         what: "put another program in the place of one in `PATH`, or of this one",
         works: plant,
+    },
+    Story {
+        name: "filter",
+        what: "leave a file by which a filter of the repository runs code when products are taken",
+        works: |scene| Some(filters::works(scene, "true", 0)),
+    },
+    Story {
+        name: "filter-salvaged",
+        what: "the same where the work of a failed attempt is saved",
+        works: |scene| Some(filters::works(scene, "false", 4)),
     },
 ];
 

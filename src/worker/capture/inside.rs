@@ -40,8 +40,9 @@ pub(in crate::worker) const FOLDER: &str = "filter";
 /// The most bytes of what all filters of one capture made together.
 const MOST: u64 = 1 << 30;
 
-/// The most of what git says that is repeated.
+/// The most of what git says that is repeated, and of its lines.
 const SAID: usize = 2 << 10;
+const LINES: usize = 5;
 
 /// The longest line before the bytes of a blob, the longest path that git knows in it.
 const LONGEST: u64 = 16 << 10;
@@ -225,7 +226,9 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         (Cause::Exited, _) if failing == Failing::LeavesOut => Ok(()),
         (Cause::Exited, _) => {
             let said = String::from_utf8_lossy(said);
-            refused(format!("failed: {}", said.trim()))
+            let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            // What git says last of it comes last.
+            refused(format!("failed: {}", lines[lines.len().saturating_sub(LINES)..].join(" | ")))
         }
     }
 }
