@@ -100,25 +100,20 @@ impl Scratch {
     /// Adds paths of the worktree to the index: `add` is what git's command is given besides the paths.
     pub(in crate::worker) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
         let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-        self.filtering().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
+        self.git().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
     }
 
     /// Puts paths of the worktree into the index as they are, ignored or not.
     pub(super) fn update(&self, paths: &BTreeSet<&BStr>) -> Result<(), program::Error> {
         let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
         let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
-        self.filtering().arg("update-index").args(options).input(input).run().map(drop)
+        self.git().arg("update-index").args(options).input(input).run().map(drop)
     }
 
     /// Writes the index as a tree.
     pub(in crate::worker) fn write(&self) -> Result<Oid, Error> {
         let line = self.git().arg("write-tree").line().map_err(Error::git)?;
         line.parse().map_err(|_| Error::Io(self.index(), std::io::Error::other("git wrote a tree without a name")))
-    }
-
-    /// Returns a call of git that runs the filters of the repository, where these run with our rights.
-    fn filtering(&self) -> Git {
-        if self.outside { self.git().env("GIT_CONFIG_GLOBAL", self.file(FILTERS)) } else { self.git() }
     }
 
     /// Returns what git is to be told of attributes: where they are taken from.
@@ -136,7 +131,8 @@ impl Scratch {
             .map_err(|e| Error::Io(self.index(), io::Error::other(e)))
     }
 
-    /// Returns a call of git that sees the worktree, and of all configuration only ours: it knows of no program to run.
+    /// Returns a call of git that sees the worktree, and of all configuration only ours: it knows of no program to
+    /// run, unless filters run with our rights.
     ///
     /// Whatever the worktree holds, it ends: when the time of the capture is up, or soon after the driver was told to end.
     pub(in crate::worker) fn git(&self) -> Git {
@@ -145,7 +141,9 @@ impl Scratch {
             .within(Some(self.host.time_left()))
             .unless(self.stop.clone())
             .env("GIT_INDEX_FILE", self.index())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            // Every call is to know of the filters that one knows of: where there are none, git takes a file's bytes for what it took
+            // of them.
+            .env("GIT_CONFIG_GLOBAL", if self.outside { self.file(FILTERS) } else { "/dev/null".into() })
             .env("GIT_CONFIG_NOSYSTEM", "1")
             // Filters run in the worktree, where no module of Python's is to be looked for.
             .env("PYTHONSAFEPATH", "1");
