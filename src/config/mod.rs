@@ -139,6 +139,8 @@ pub struct Config {
     pub limits: Limits,
     /// `handoff.maxCrashes`: how many attempts of an item a crash of the driver may take before the item fails.
     pub max_crashes: u32,
+    /// The seconds that it may take to take what one attempt left.
+    pub capture_timeout: u64,
     /// `handoff.maxItems`
     pub max_items: usize,
     /// `handoff.maxProductSize`, in bytes.
@@ -212,6 +214,7 @@ impl Default for Config {
             max_items: 10_000,
             max_product_size: 100 << 20,
             max_crashes: 10,
+            capture_timeout: 300,
             max_fetch_size: 2 << 30,
             workspace_root: None,
             keep: false,

@@ -204,6 +204,9 @@ settings! {
         /// `outputs/submodules/<path>.patch`, which `git -C <path> apply --index` takes.
         "handoff.submodules": Either("refuse", "capture"), "`refuse`"
             => |config, _, capture| config.capture_submodules = capture;
+        /// How long it may take to take what an attempt left, once that has ended, and as long again to save the work of one that failed.
+        "handoff.captureTimeout": Seconds, "`300`"
+            => |config, _, seconds| config.capture_timeout = seconds;
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;

@@ -26,6 +26,7 @@ use crate::plan::schemas::Schemas;
 use crate::worker::agent::Stdin;
 use crate::worker::attendant::Attendant;
 use crate::worker::capture::Captured;
+use crate::worker::filters::{Filters, Inside};
 use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
@@ -76,6 +77,16 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// Returns the host as it takes what this attempt left: nothing of its secrets, and by filters that run as its commands did.
+    fn host(&self, host: &Host) -> Host {
+        let inside = |by: &Arc<Confinement>| {
+            let (by, env) = (by.clone(), self.env.clone());
+            Filters::Inside(Arc::new(Inside { by, env, supervisor: self.supervisor.clone(), limits: self.limits }))
+        };
+        let filters = self.confinement.as_ref().map_or(Filters::Outside, inside);
+        host.guarding(&self.secret_values()).filtering(filters)
+    }
+
     /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
@@ -302,7 +313,7 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    let host = &host.guarding(&job.secret_values());
+    let host = &job.host(host);
     match keep_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(why) => finished.verdict = Verdict::failed(why),

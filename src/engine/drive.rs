@@ -100,7 +100,8 @@ pub async fn drive(
     let stop = Stop::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
     machine.host.prepare()?;
-    recover::clear(run.id(), &run.state, &machine.host)?.into_iter().for_each(|note| tell(Progress::Note(note)));
+    let left = recover::clear(run.id(), &run.state, &machine.host, &|item| machine.filters(item))?;
+    left.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
         run.mend_seal()?;
         return Ok(Settled { interrupted: false, sealed: None, short: Vec::new() });

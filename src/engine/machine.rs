@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::Config;
 use crate::model::catalog::Shape;
 use crate::model::digest::Digest;
+use crate::model::plan::Item;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
 use crate::worker::attendant::Attendant;
+use crate::worker::filters::{Filters, Inside};
 use crate::worker::host::Host;
 use crate::worker::live::Lives;
 use crate::worker::sandbox::Sandbox;
 
-use super::ground;
+use super::{command, ground};
 
 use super::secrets::Secrets;
 
@@ -79,6 +82,24 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// Returns where filters run over what an attempt at an item left that another driver began, as far as the configuration still
+    /// says what confines it.
+    pub fn filters(&self, item: &Item) -> Filters {
+        let Ok(resolved) = command::resolve(item, &self.config) else { return Filters::Nowhere };
+        match ground::confine(self, &resolved.settings) {
+            Ok(Some(by)) => Filters::Inside(Arc::new(Inside {
+                by: Arc::new(by),
+                env: command::environment(&self.ambient, &resolved.settings),
+                supervisor: self.supervisor.clone(),
+                limits: ground::limits(self, &resolved.settings),
+            })),
+            Ok(None) => Filters::Outside,
+            Err(_) => Filters::Nowhere,
+        }
+    }
+}
+
 /// Returns where worktrees are made: outside the repository, under the user's cache.
 pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     let (config, environment) = (&repository.config, &repository.environment);
@@ -97,6 +118,9 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.link.clone_from(&config.workspace_link);
     (host.lfs, host.sparse) = (config.workspace_lfs, config.workspace_sparse);
     (host.submodules, host.capture_submodules) = (config.workspace_submodules, config.capture_submodules);
+    host.capture_time = Duration::from_secs(config.capture_timeout);
+    // What confined an attempt is known to whoever has it run.
+    host.filters = Filters::Nowhere;
     host.gate = config.gate();
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);

@@ -9,7 +9,7 @@ use crate::model::name::{FilePath, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
-use crate::worker::capture::{self, Captured};
+use crate::worker::capture::{self, Captured, large};
 use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
 
@@ -41,6 +41,7 @@ pub(super) fn take(
         }
     }
     expect_promised(host, job, &products)?;
+    large::take_over(workspace, &captured.large).map_err(|error| not_taken(&error))?;
     Ok((products, captured.kept))
 }
 

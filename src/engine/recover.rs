@@ -8,7 +8,9 @@ use crate::model::causes::{self, in_words};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
+use crate::model::plan::Item;
 use crate::model::state::{Phase, RunState};
+use crate::worker::filters::Filters;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
 use crate::worker::{host::Host, survivors};
@@ -17,8 +19,13 @@ use super::retain;
 
 /// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
 ///
-/// To be called while holding the run. Work that cannot be saved stays where it is, and the note says where.
-pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<String>, super::drive::Error> {
+/// To be called while holding the run. `filters` says where those run that a file of an item's may go through. Work that cannot be saved stays where it is, and the note says where.
+pub fn clear(
+    run: &RunId,
+    run_state: &RunState,
+    host: &Host,
+    filters: &dyn Fn(&Item) -> Filters,
+) -> Result<Vec<String>, super::drive::Error> {
     let mut notes = Vec::new();
     for leftover in Workspace::leftovers(host, run)? {
         let ended = survivors::end(survivors::Left::Stranded, &leftover.dir);
@@ -30,7 +37,8 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
             notes.push(format!("{item}: what stood in the place of attempt {attempt}'s worktree was removed"));
             continue;
         };
-        let state = run_state.graph.position(&item).map(|at| &run_state.items[at]);
+        let at = run_state.graph.position(&item);
+        let state = at.map(|at| &run_state.items[at]);
         let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
         if done || !workspace.was_started() {
             // Its products are recorded, and the driver died before it could tidy up; or nothing ever ran in it.
@@ -39,7 +47,8 @@ pub fn clear(run: &RunId, run_state: &RunState, host: &Host) -> Result<Vec<Strin
         }
         // Nothing of it is saved, and room may be short.
         workspace.remove_private()?;
-        match salvage::salvage(&workspace, host) {
+        let filters = at.map_or(Filters::Nowhere, |at| filters(run_state.graph.item(at)));
+        match salvage::salvage(&workspace, &host.filtering(filters)) {
             Ok(Some(saved)) => {
                 notes.extend(saved.told(&item, attempt));
                 let Salvaged { tree, kept: _kept, .. } = saved;

@@ -13,7 +13,9 @@ use crate::ledger::chain::Writer;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
+use crate::model::plan::Item;
 use crate::run::{self, View};
+use crate::worker::filters::Filters;
 use crate::worker::host::Host;
 use crate::worker::workspace::{self, Workspace};
 
@@ -75,8 +77,15 @@ pub struct Cleaned {
 
 /// Looks at one run and removes what was asked for; a run that somebody drives is left alone.
 ///
-/// After an error, everything that is not gone is as it was.
-pub fn clean(writer: &Writer, host: &Host, run: &RunId, request: Request) -> Result<Cleaned, Error> {
+/// After an error, everything that is not gone is as it was. `filters` says where those run that a saved file of an item's may go
+/// through.
+pub fn clean(
+    writer: &Writer,
+    host: &Host,
+    run: &RunId,
+    request: Request,
+    filters: &dyn Fn(&Item) -> Filters,
+) -> Result<Cleaned, Error> {
     let store = &writer.store;
     let mut cleaned = Cleaned::default();
     let _hold = match Hold::take(&store.common_dir(), run) {
@@ -107,7 +116,7 @@ pub fn clean(writer: &Writer, host: &Host, run: &RunId, request: Request) -> Res
         if request.discard {
             cleaned.notes.extend(recover::discard(host, run, left, view.state.submitted.base)?);
         } else {
-            cleaned.notes.extend(recover::clear(run, &view.state, host)?);
+            cleaned.notes.extend(recover::clear(run, &view.state, host, filters)?);
         }
         host.leave(run)?;
         for piece in &mut worktrees {

@@ -1,15 +1,18 @@
 //! What is done to look after a repository.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::engine::machine::{NoCache, host};
+use crate::engine::machine::{Machine, NoCache, host};
 use crate::git::{kept, store};
 use crate::model::name::{ItemId, RunId};
+use crate::model::plan::Item;
 use crate::repository::{self, Repository};
 use crate::run::Target;
 use crate::run::target::{self, own_runs, unarchived_runs};
+use crate::worker::filters::Filters;
 use crate::worker::workspace;
 
 use super::clean::{self, Piece, Request, What};
@@ -160,8 +163,14 @@ impl Repository {
         let (mut pieces, mut notes) = (Vec::new(), self.forsaken(request.remove)?);
         if !runs.is_empty() {
             let (writer, host) = (self.writer()?, host(self)?);
+            let machine = OnceCell::new();
+            let filters = |item: &Item| {
+                // What confines workers takes a while to be found out, and is seldom needed.
+                let machine: &Option<Machine> = machine.get_or_init(|| Machine::of(self, false).ok());
+                machine.as_ref().map_or(Filters::Nowhere, |machine| machine.filters(item))
+            };
             for run in &runs {
-                match clean::clean(&writer, &host, run, request) {
+                match clean::clean(&writer, &host, run, request, &filters) {
                     Ok(cleaned) => {
                         pieces.extend(cleaned.pieces.into_iter().map(PieceShown::of));
                         notes.extend(cleaned.notes);

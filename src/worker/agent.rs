@@ -73,6 +73,8 @@ pub struct Confined {
     pub readable: Vec<PathBuf>,
     /// What links in its worktree lead to.
     pub linked: Vec<PathBuf>,
+    /// Whether it may write nothing but that and its working directory, whatever others of its executor may write.
+    pub frozen: bool,
 }
 
 /// What a command reads.
@@ -227,10 +229,11 @@ async fn attend(
 impl Invocation {
     /// Returns what is to be told to what stands between the driver and the command.
     fn told(&self) -> Vec<u8> {
-        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked }| {
+        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked, frozen }| {
             let [writable, readable, linked]: [Vec<&Path>; 3] =
                 [writable, readable, linked].map(|paths| paths.iter().map(PathBuf::as_path).collect());
-            let own = Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked };
+            let own =
+                Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, frozen: *frozen };
             by.told(&own, self.limits.memory)
         });
         let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();

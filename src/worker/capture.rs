@@ -6,6 +6,9 @@
 
 pub(super) mod ahead;
 mod changed;
+pub(super) mod filtered;
+mod inside;
+pub mod large;
 mod outputs;
 pub(super) mod part;
 mod patch;
@@ -18,7 +21,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
+use large::Large;
 use part::Part;
 
 use super::host::Host;
@@ -40,6 +45,8 @@ pub struct Captured {
     pub submodules: BTreeMap<FilePath, Product>,
     /// The files below `outputs/`.
     pub outputs: BTreeMap<FilePath, Product>,
+    /// What git-lfs would keep of it, to be taken over once the rest is known to be wanted.
+    pub large: Vec<Large>,
     /// Keeps their bytes until a ref reaches them.
     pub kept: Kept,
 }
@@ -50,24 +57,32 @@ pub struct Captured {
 /// anything else is ours. [`Error::Secret`] comes before a byte of what has a secret is written into the repository. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
 pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
+    let host = &host.taking();
     let mut batch = host.store.batch();
     let changes = changes(workspace, host)?;
     let outputs = outputs::capture(workspace, host, &mut batch)?;
-    let captured = Captured { outputs, ..changes.store(&mut batch)? };
+    let captured = Captured { outputs, large: large_of(host), ..changes.store(&mut batch)? };
     Ok(Captured { kept: batch.keep().map_err(Error::Store)?, ..captured })
 }
 
 /// Captures the patch alone, with the changes to submodules, or the outputs alone, like [`capture`]; may be asked again when the worktree has changed.
 pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
+    let host = &host.taking();
     let mut batch = host.store.batch();
     let mut captured = Captured::default();
     match what {
         What::Patch => captured = changes(workspace, host)?.store(&mut batch)?,
         What::Outputs => captured.outputs = outputs::capture(workspace, host, &mut batch)?,
     }
+    captured.large = large_of(host);
     captured.kept = batch.keep().map_err(Error::Store)?;
     Ok(captured)
+}
+
+/// Returns what git-lfs would keep of what was taken.
+pub(super) fn large_of(host: &Host) -> Vec<Large> {
+    std::mem::take(&mut host.taking.large.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Refuses a worktree that somebody may still write to.
@@ -126,6 +141,15 @@ pub enum Error {
     /// A file of ours, or one that the worker did not spoil, could not be read or written.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
+    /// It took too long.
+    #[error("it takes longer than `handoff.captureTimeout` allows to take what the item left")]
+    Late,
+    /// Filters could not be run as they are to be.
+    #[error("the filters of the repository could not be run in the item's sandbox: {0}")]
+    Filter(String),
+    /// A filter is for a file, and it is not known what would confine it.
+    #[error("a filter of the repository is for {0}, and it cannot be told any more what confined the attempt")]
+    Unfiltered(String),
     /// git failed for a reason that the worktree does not explain.
     #[error("the worktree could not be captured")]
     Git(#[source] Box<program::Error>),
@@ -149,6 +173,9 @@ impl Error {
     }
 
     pub(super) fn git(error: program::Error) -> Self {
-        Self::Git(Box::new(error))
+        match error {
+            program::Error::Late(_) => Self::Late,
+            error => Self::Git(Box::new(error)),
+        }
     }
 }

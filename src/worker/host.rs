@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::git::stop::Stop;
 use crate::git::store::Store;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 
+use super::capture::large::Large;
+use super::filters::Filters;
 use super::workspace::{Base, Error, Pool, sweep};
 
 /// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
@@ -20,6 +23,9 @@ pub const MAX_SALVAGE: u64 = 256 << 20;
 
 /// The most that worktrees take before spent ones are not kept any more, unless configured otherwise.
 pub const CAP: u64 = 10 << 30;
+
+/// How long it may take to take what one attempt left unless configured otherwise.
+pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// How many bases are kept prepared; a driver works on few commits at a time.
 const KEPT_BASES: usize = 8;
@@ -56,6 +62,10 @@ pub struct Host {
     pub submodules: bool,
     /// Whether what becomes of their files is taken; otherwise it fails the item.
     pub capture_submodules: bool,
+    /// Where filters run over what a worker left.
+    pub filters: Filters,
+    /// How long it may take to take what one attempt left, or to save it.
+    pub capture_time: Duration,
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
@@ -66,6 +76,8 @@ pub struct Host {
     /// What may not be stored of what workers leave.
     pub gate: Gate,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
+    /// What goes on just now.
+    pub(super) taking: Taking,
     /// The worktrees that are used again.
     pub(super) pool: Pool,
 }
@@ -88,11 +100,14 @@ impl Host {
             sparse: true,
             submodules: false,
             capture_submodules: false,
+            filters: Filters::default(),
+            capture_time: CAPTURE_TIME,
             path: None,
             stop: Stop::never(),
             user: None,
             gate: Gate::default(),
             bases: Arc::default(),
+            taking: Taking::default(),
             pool: Pool::default(),
         }
     }
@@ -107,6 +122,23 @@ impl Host {
     #[must_use]
     pub fn guarding(&self, secrets: &[Vec<u8>]) -> Self {
         Self { gate: self.gate.with(secrets), ..self.clone() }
+    }
+
+    /// Returns it with another place for filters.
+    #[must_use]
+    pub fn filtering(&self, filters: Filters) -> Self {
+        Self { filters, ..self.clone() }
+    }
+
+    /// Returns it for one look at what an attempt left, whose time runs from now on.
+    pub(super) fn taking(&self) -> Self {
+        let until = Instant::now().checked_add(self.capture_time);
+        Self { taking: Taking { until, large: Arc::default() }, ..self.clone() }
+    }
+
+    /// Returns how much time is left for that.
+    pub(super) fn time_left(&self) -> Duration {
+        self.taking.until.map_or(self.capture_time, |until| until.saturating_duration_since(Instant::now()))
     }
 
     /// Makes the folder of the attempts, and sees that worktrees can be made in it: before an attempt is spent on finding out.
@@ -133,4 +165,13 @@ impl Host {
         bases.insert(commit, Arc::clone(&base));
         Ok(base)
     }
+}
+
+/// One look at what an attempt left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Taking {
+    /// When its time is up.
+    until: Option<Instant>,
+    /// What filters made to be kept beside the repository, as far as it was looked at.
+    pub(super) large: Arc<Mutex<Vec<Large>>>,
 }

@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BString, ByteSlice as _};
 
+use super::capture::filtered::{self, Converted, Failing};
+use super::capture::large_of;
 use super::capture::part::Part;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
-use super::capture::walk::{self, Walked};
-use super::capture::{Error, ahead, traps};
+use super::capture::walk::{self, Walked, shown};
+use super::capture::{Error, ahead, large, traps};
 use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
@@ -52,6 +54,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         // Not all was in place, so nothing ever ran here.
         return Ok(None);
     }
+    let host = &host.taking();
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = match walk::walk(workspace, host, &base) {
         // Nothing is left.
@@ -71,20 +74,51 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let room = host.max_salvage.saturating_sub(taken);
     let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
-    ahead::write(&Part::of(workspace, host, &base), &scratch, &walked, &skip)?;
+    let part = Part::of(workspace, host, &base);
+    ahead::write(&part, &scratch, &walked, &skip)?;
+    let (before, converted) = (scratch.read_index(&part)?, converted(&part, &scratch, &walked, &skip)?);
     add(&scratch, &["-A", "--sparse", "--ignore-errors"], &without(all))?;
+    filtered::put(&part, &scratch, &converted, &before)?;
     if let Some(skip) = outputs_left_out(workspace, host, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
         add(&scratch, &["-A", "-f", "--sparse", "--ignore-errors"], &paths)?;
     }
     let mut tree = scratch.write()?;
-    let without = take_out(host, &scratch, base.tree, &mut tree)?;
+    let mut without = take_out(host, &scratch, base.tree, &mut tree)?;
+    let nothing = converted.iter().filter(|(_, made)| made.is_none());
+    without.extend(
+        nothing.map(|(path, _)| format!("{}, whose filter failed, or kept a secret of it elsewhere", shown(path))),
+    );
     if tree == base.tree && without.is_empty() {
         return Ok(None);
     }
     // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
     let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
+    large::take_over(workspace, &large_of(host))?;
     Ok(Some(Salvaged { tree, kept, without }))
+}
+
+/// Has filters make something of the changed files that they are for, where they do not run with our rights: then git has them run
+/// when it adds these.
+fn converted(
+    part: &Part<'_>,
+    scratch: &Scratch,
+    walked: &Walked,
+    skip: &BTreeSet<BString>,
+) -> Result<Converted, Error> {
+    let small = walked.sizes.iter().map(|(_, path)| path).filter(|path| !ahead::is_left_out(path, skip));
+    let small: Vec<BString> = small.cloned().collect();
+    let found = filtered::which(part, scratch, &small.iter().map(|path| path.as_bstr()).collect())?;
+    if found.is_empty() {
+        return Ok(Converted::new());
+    }
+    let ignored = ignored(scratch, &found.iter().cloned().collect::<Vec<_>>())?;
+    let taken: BTreeSet<BString> = found.into_iter().filter(|path| !ignored.contains(path)).collect();
+    match filtered::convert(part, scratch, &taken, Failing::LeavesOut) {
+        // All else is saved.
+        Err(Error::Refused(_)) => Ok(taken.into_iter().map(|path| (path, None)).collect()),
+        other => other,
+    }
 }
 
 /// Takes the files with secrets in them, or in their names, out of what is to be saved, before any of it is in the repository;

@@ -105,6 +105,8 @@ pub struct Own<'a> {
     pub readable: &'a [&'a Path],
     /// What links in its worktree lead to.
     pub linked: &'a [&'a Path],
+    /// Whether it may only read what all of its executor's workers may write.
+    pub frozen: bool,
 }
 
 /// What the processes between the driver and a command are told.
@@ -252,6 +254,13 @@ impl Confinement {
         let mut map = self.reach.map.clone();
         // What bubblewrap hides comes to light where somebody outside puts another file in its place; Landlock gives neither.
         let mut given = self.reach.given.clone();
+        if own.frozen {
+            map.freeze();
+            let shared = |path: &OsString| path == places::SHARED_MEMORY;
+            for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
+                *access = (*access).min(Access::Read);
+            }
+        }
         let readable = own.readable.iter().map(|path| (path, Access::Read));
         let writable = own.writable.iter().chain([&own.tree]).map(|path| (path, Access::Write));
         for (path, access) in readable.chain(writable) {

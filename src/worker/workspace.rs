@@ -31,6 +31,7 @@ pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
 pub use pool::{PoolPlace, pools, size, sweep};
 use private::Private;
+pub(super) use private::make_home;
 use reset::Pristine;
 pub(super) use submodules::Submodule;
 

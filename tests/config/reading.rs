@@ -81,6 +81,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.queue.<name>.pattern", "line", |c| queue(c).pattern.as_deref() == Some("line")),
     ("handoff.queue.<name>.rules", "rules.json", |c| queue(c).rules.as_deref() == Some(Path::new("rules.json"))),
     ("handoff.queue.<name>.maxAttempts", "5", |c| queue(c).max_attempts == Some(5)),
+    ("handoff.captureTimeout", "7", |c| c.capture_timeout == 7),
     ("handoff.maxCrashes", "0", |c| c.max_crashes == 0),
     ("handoff.maxItems", "1m", |c| c.max_items == 1 << 20),
     ("handoff.durability", "relaxed", |c| c.durability == Durability::Relaxed),

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::filters;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
 use crate::common::ground::after;
 
@@ -36,6 +37,16 @@ pub(super) const STORIES: &[Story] = &[
         name: "by-number",
         what: "remove a segment of memory or a queue of the user's, or leave one, by its number or name",
         works: by_number,
+    },
+    Story {
+        name: "filter",
+        what: "leave a file by which a filter of the repository runs code when products are taken",
+        works: |scene| Some(filters::works(scene, "true", 0)),
+    },
+    Story {
+        name: "filter-salvaged",
+        what: "the same where the work of a failed attempt is saved",
+        works: |scene| Some(filters::works(scene, "false", 4)),
     },
 ];
 

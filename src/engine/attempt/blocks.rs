@@ -165,7 +165,7 @@ impl Under<'_> {
     async fn capture(&mut self, workspace: Workspace, what: What) -> (Workspace, Result<(), Verdict>) {
         let (host, job) = (self.work.host.clone(), self.work.job.clone());
         let (workspace, taken) = blocking(move || {
-            let taken = capture::capture_part(&workspace, &host.guarding(&job.secret_values()), what);
+            let taken = capture::capture_part(&workspace, &job.host(&host), what);
             (workspace, taken)
         })
         .await;
@@ -177,6 +177,7 @@ impl Under<'_> {
             What::Patch => (self.captured.patch, self.captured.submodules) = (taken.patch, taken.submodules),
             What::Outputs => self.captured.outputs = taken.outputs,
         }
+        self.captured.large.extend(taken.large);
         self.captured.kept.join(taken.kept);
         (workspace, Ok(()))
     }

@@ -45,7 +45,10 @@ pub(super) async fn step(
         writable.push(workspace.home());
     }
     let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
-    let confined = |by: &Arc<Confinement>| Confined { by: by.clone(), writable: writable.clone(), readable, linked };
+    let confined = |by: &Arc<Confinement>| {
+        let (by, writable) = (by.clone(), writable.clone());
+        Confined { by, writable, readable, linked, frozen: false }
+    };
     let invocation = Invocation {
         argv: argv.to_vec(),
         cwd: workspace.tree(),

@@ -26,11 +26,7 @@ pub(in crate::worker) fn write(
     walked: &Walked,
     left_out: &BTreeSet<BString>,
 ) -> Result<(), Error> {
-    let is_left_out = |path: &BString| {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        ends.chain([path.len()]).any(|end| left_out.contains(path[..end].as_bstr()))
-    };
-    let small = walked.sizes.iter().filter(|(size, path)| *size <= SMALL && !is_left_out(path));
+    let small = walked.sizes.iter().filter(|(size, path)| *size <= SMALL && !is_left_out(path, left_out));
     let small: Vec<BString> = small.map(|(_, path)| path.clone()).collect();
     if small.len() < MANY {
         return Ok(());
@@ -40,4 +36,10 @@ pub(in crate::worker) fn write(
     let taken = small.iter().filter(|path| !ignored.contains(*path));
     let blobs = taken.filter_map(|path| tree.read(path.to_str().ok()?, SMALL).ok());
     ahead::write(&scratch.objects(), part.store, blobs).map_err(Error::at(&scratch.objects()))
+}
+
+/// Returns whether a path lies at or below one that is left out.
+pub(in crate::worker) fn is_left_out(path: &BString, left_out: &BTreeSet<BString>) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    ends.chain([path.len()]).any(|end| left_out.contains(path[..end].as_bstr()))
 }

@@ -12,6 +12,7 @@ use gix::index::entry::Mode;
 use gix::objs::tree::{Editor, EntryKind};
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
+use super::filtered::{self, Failing};
 use super::part::Part;
 use super::tree::{Scratch, ignored, refusal};
 use super::walk::{Walked, shown};
@@ -37,11 +38,14 @@ pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Resu
     if !taken.is_empty() {
         ahead::write(part, scratch, walked, &ignored)?;
         let theirs = |said: &str| Error::refused(format!("the worktree cannot be captured: {said}"));
-        scratch.update(&taken).map_err(|error| refusal(error, theirs))?;
+        let filtered = filtered::which(part, scratch, &taken)?;
+        let converted = filtered::convert(part, scratch, &filtered, Failing::Refuses)?;
+        let plain = taken.iter().copied().filter(|path| !converted.contains_key(*path)).collect();
+        scratch.update(&plain).map_err(|error| refusal(error, theirs))?;
+        filtered::modes(scratch, &filtered).map_err(|error| refusal(error, theirs))?;
+        filtered::put(part, scratch, &converted, walked.index())?;
     }
-    let options = gix::index::decode::Options::default();
-    let now = gix::index::File::at(scratch.index(), part.tree.0.kind(), false, options)
-        .map_err(|e| Error::Io(scratch.index(), std::io::Error::other(e)))?;
+    let now = scratch.read_index(part)?;
     // git only says of a path that it cannot keep that it is left out.
     if let Some(path) = taken.iter().find(|path| now.entry_by_path(path).is_none()) {
         return Err(Error::refused(format!("git cannot keep {}", shown(path))));

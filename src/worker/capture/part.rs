@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use gix::bstr::{BStr, ByteSlice as _};
 
@@ -23,7 +24,7 @@ pub(in crate::worker) struct Part<'a> {
     /// The tree that was checked out.
     pub(super) tree: Oid,
     /// The git directory that they are captured with.
-    pub(super) git_dir: &'a GitDir,
+    pub(super) git_dir: &'a Arc<GitDir>,
     /// Where they are in the worktree; empty for its top.
     top: &'a BStr,
 }
@@ -38,6 +39,11 @@ impl<'a> Part<'a> {
     pub(super) fn of_submodule(workspace: &'a Workspace, host: &'a Host, submodule: &'a Submodule) -> Self {
         let (store, tree, git_dir) = (&submodule.store, submodule.tree(), &submodule.capture);
         Self { workspace, host, store, tree, git_dir, top: submodule.path.as_bstr() }
+    }
+
+    /// Returns whether they are a submodule's.
+    pub(super) fn is_submodule(&self) -> bool {
+        !self.top.is_empty()
     }
 
     /// Returns where they are on the disk.

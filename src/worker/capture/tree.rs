@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::{Flags, Stat};
@@ -17,6 +16,7 @@ use super::{Error, walk};
 use crate::git::program::{self, Git};
 use crate::git::stop::Stop;
 use crate::model::digest::Oid;
+use crate::worker::filters::Filters;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 use crate::worker::workspace::{Base, Workspace};
@@ -24,8 +24,8 @@ use crate::worker::workspace::{Base, Workspace};
 /// The name of that directory in the attempt's folder.
 const CAPTURE: &str = "capture";
 
-/// How long one git process on a worktree may take: adding a hundred thousand files takes a minute on a slow disk.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// The file in it of the settings by which filters run with our rights, where they do.
+const FILTERS: &str = "filters";
 
 /// A git directory of ours beside a worktree, with a copy of the index that we made at checkout; removed when dropped.
 pub(in crate::worker) struct Scratch {
@@ -34,6 +34,10 @@ pub(in crate::worker) struct Scratch {
     tree: PathBuf,
     attributes: Oid,
     stop: Stop,
+    /// What time there is left.
+    host: Host,
+    /// Whether filters run with our rights.
+    outside: bool,
     /// Where filters are looked for.
     path: Option<OsString>,
 }
@@ -72,9 +76,14 @@ impl Scratch {
         let dir = part.workspace.dir.join(CAPTURE);
         let folder = Arc::clone(part.workspace.folder());
         let (tree, stop, path) = (part.dir(), part.host.stop.clone(), part.host.path.clone());
-        let scratch = Self { folder, dir, tree, attributes: part.tree, stop, path };
+        let outside = matches!(part.host.filters, Filters::Outside) && part.git_dir.has_filters();
+        let scratch = Self { folder, dir, tree, attributes: part.tree, stop, host: part.host.clone(), outside, path };
         scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
         part.git_dir.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
+        if outside {
+            let file = scratch.file(FILTERS);
+            fs::write(&file, part.git_dir.filters_outside()).map_err(Error::at(&file))?;
+        }
         Ok(scratch)
     }
 
@@ -107,16 +116,34 @@ impl Scratch {
         line.parse().map_err(|_| Error::Io(self.index(), std::io::Error::other("git wrote a tree without a name")))
     }
 
-    /// Returns a call of git that sees the worktree, and of all configuration only ours.
+    /// Returns what git is to be told of attributes: where they are taken from.
     ///
-    /// Whatever the worktree holds, it ends: when its time is up, or soon after the driver was told to end.
+    /// An older git reads the files of the worktree: a capture is refused where those are not the base's.
+    pub(super) fn attributes(&self) -> Option<String> {
+        // As a flag and not as a variable, which a git that does not know it would ignore.
+        program::takes_attributes_from_trees().then(|| format!("--attr-source={}", self.attributes))
+    }
+
+    /// Reads the index as it stands.
+    pub(in crate::worker) fn read_index(&self, part: &Part<'_>) -> Result<File, Error> {
+        let options = gix::index::decode::Options::default();
+        File::at(self.index(), part.tree.0.kind(), false, options)
+            .map_err(|e| Error::Io(self.index(), io::Error::other(e)))
+    }
+
+    /// Returns a call of git that sees the worktree, and of all configuration only ours: it knows of no program to
+    /// run, unless filters run with our rights.
+    ///
+    /// Whatever the worktree holds, it ends: when the time of the capture is up, or soon after the driver was told to end.
     pub(in crate::worker) fn git(&self) -> Git {
         let git = Git::new(&self.dir)
             .work_tree(&self.tree)
-            .within(Some(PATIENCE))
+            .within(Some(self.host.time_left()))
             .unless(self.stop.clone())
             .env("GIT_INDEX_FILE", self.index())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            // Every call is to know of the filters that one knows of: where there are none, git takes a file's bytes for what it took
+            // of them.
+            .env("GIT_CONFIG_GLOBAL", if self.outside { self.file(FILTERS) } else { "/dev/null".into() })
             .env("GIT_CONFIG_NOSYSTEM", "1")
             // Filters run in the worktree, where no module of Python's is to be looked for.
             .env("PYTHONSAFEPATH", "1");
@@ -124,13 +151,7 @@ impl Scratch {
             Some(path) => git.env("PATH", path),
             None => git,
         };
-        // An older git reads the files of the worktree: a capture is refused where those are not the base's.
-        if program::takes_attributes_from_trees() {
-            // As a flag and not as a variable, which a git that does not know it would ignore.
-            git.arg(format!("--attr-source={}", self.attributes))
-        } else {
-            git
-        }
+        git.args(self.attributes())
     }
 
     pub(super) fn index(&self) -> PathBuf {

@@ -84,6 +84,11 @@ impl Map {
         }
     }
 
+    /// Says that nothing may be written any more.
+    pub(super) fn freeze(&mut self) {
+        self.places.values_mut().for_each(|access| *access = (*access).min(Access::Read));
+    }
+
     /// Says that a link may not be replaced: nothing new can be made directly in its folder.
     pub(super) fn pin(&mut self, link: &Path) {
         self.pinned.insert(link.to_owned());

@@ -27,7 +27,7 @@ pub(in crate::worker) struct Base {
     /// The private git directory of a worker.
     pub(super) worker: GitDir,
     /// The git directory that we capture with.
-    pub(in crate::worker) capture: GitDir,
+    pub(in crate::worker) capture: Arc<GitDir>,
     /// What a worktree holds besides.
     pub(in crate::worker) extras: Extras,
     /// Where submodules would be.
@@ -96,7 +96,7 @@ impl Base {
         Ok(Self {
             tree: files.tree,
             worker: GitDir::for_worker(host, commit, &extras, sparse)?,
-            capture: GitDir::for_capture(host, commit, &extras)?,
+            capture: Arc::new(GitDir::for_capture(host, commit, &extras)?),
             extras,
             submodules: Submodule::find(host, commit, &gitlinks)?,
             gitlinks: gitlinks.into_iter().map(|(path, _)| path).collect(),

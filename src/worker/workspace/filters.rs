@@ -1,7 +1,9 @@
 //! Which of the repository's filters may run over what a worker left.
 //!
 //! git runs a filter in the folder of the worktree. One whose command is found there, such as `sh tools/clean.sh`, would run
-//! what a worker made of it, with our rights and outside the worker's bounds.
+//! what a worker made of it. This is for where nothing confines the worker, who could do the same itself: it spares people a
+//! surprise and keeps nobody out, for many programs take from that folder what they do, whatever words call them. Where something
+//! confines it, filters run confined by the same ([`Filters`](crate::worker::filters::Filters)), and nothing depends on this.
 
 /// Programs that run a file, or another program, which their arguments name.
 const INTERPRETERS: [&str; 19] = [
@@ -40,7 +42,7 @@ pub(super) fn from_worktree(command: &str) -> Option<&str> {
             }
             expected = match word {
                 "-c" if shell => Expected::Program,
-                // What follows is a program, or the name of a module; modules are not looked for in the worktree.
+                // What follows is a program, or the name of a module, which old Pythons look for in the worktree as well.
                 "-c" | "-e" | "-m" => Expected::Nothing,
                 "-f" => Expected::File,
                 _ if word.starts_with('-') || (word.contains('=') && expected != Expected::Nothing) => expected,

@@ -5,11 +5,10 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::config::Source;
-use gix::config::file::SectionRef;
 
 use super::extras::Extras;
 use super::sparse::Sparse;
@@ -35,13 +34,25 @@ const CONVERSIONS: [&str; 10] = [
 /// The content of a git directory, but for objects, refs and index.
 pub(in crate::worker) struct GitDir {
     files: Vec<(&'static str, Vec<u8>)>,
+    /// The filters that what is captured goes through. They stand in none of its files: git knows of them only where it is told to.
+    filters: Vec<Filter>,
+    /// Where the repository has what git-lfs keeps.
+    lfs: PathBuf,
+}
+
+/// One section of filters, as it is configured.
+struct Filter {
+    name: BString,
+    settings: Vec<(&'static str, BString)>,
 }
 
 impl GitDir {
     /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
     pub(super) fn for_worker(host: &Host, head: Oid, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
         let mut config = Config::new(&host.store);
-        config.copy((host, &host.store), |source| matches!(source, Source::Local | Source::Worktree), filter_settings);
+        let own = |source| matches!(source, Source::Local | Source::Worktree);
+        config.conversions(&host.store, own);
+        filters(host, &host.store, own).iter().for_each(|filter| config.filter(&filter.name, &filter.settings));
         config.identity(host);
         if let Some(sparse) = &sparse {
             config.section("core", None);
@@ -73,14 +84,11 @@ impl GitDir {
         left_out: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Self, Error> {
         let mut config = Config::new(store);
-        config.copy((host, store), |_| true, |section| harmless(section, filter_settings(section)));
+        config.conversions(store, |_| true);
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
-        // Objects of git-lfs that the clean filter makes must outlive this directory.
-        config.section("lfs", None);
-        config.value("storage", store.common_dir().join("lfs").as_os_str().as_encoded_bytes());
-        Self::new(store, head, config, left_out)
+        Ok(Self { filters: filters(host, store, |_| true), ..Self::new(store, head, config, left_out)? })
     }
 
     fn new<'a>(
@@ -101,7 +109,41 @@ impl GitDir {
                 files.push((name, bytes));
             }
         }
-        Ok(Self { files })
+        Ok(Self { files, filters: Vec::new(), lfs: common.join("lfs") })
+    }
+
+    /// Returns whether there are filters that something of what is captured may go through.
+    pub(in crate::worker) fn has_filters(&self) -> bool {
+        self.filters.iter().any(Filter::is_for_capture)
+    }
+
+    /// Returns whether there is such a filter of this name.
+    pub(in crate::worker) fn has_filter(&self, name: &[u8]) -> bool {
+        self.filters.iter().any(|filter| filter.name == name && filter.is_for_capture())
+    }
+
+    /// Returns the settings by which git runs the filters with our rights, but for those that would be found in the worktree.
+    pub(in crate::worker) fn filters_outside(&self) -> Vec<u8> {
+        // Objects of git-lfs that the clean filter makes must outlive what they are captured with.
+        self.filters_at(&self.lfs, Filter::harmless)
+    }
+
+    /// Returns the settings by which git runs them all, wherever their programs come from; what git-lfs keeps goes to `lfs`.
+    pub(in crate::worker) fn filters_inside(&self, lfs: &Path) -> Vec<u8> {
+        self.filters_at(lfs, |filter| filter.settings.clone())
+    }
+
+    fn filters_at(&self, lfs: &Path, settings: impl Fn(&Filter) -> Vec<(&'static str, BString)>) -> Vec<u8> {
+        let mut config = Config { text: Vec::new() };
+        self.filters.iter().for_each(|filter| config.filter(&filter.name, &settings(filter)));
+        config.section("lfs", None);
+        config.value("storage", lfs.as_os_str().as_encoded_bytes());
+        config.text
+    }
+
+    /// Returns where the repository has what git-lfs keeps.
+    pub(in crate::worker) fn lfs(&self) -> &Path {
+        &self.lfs
     }
 
     /// Returns the content of one of its files.
@@ -209,32 +251,23 @@ impl Config {
         }
     }
 
-    /// Copies conversions and filters from the scopes that `wanted` picks.
-    fn copy(
-        &mut self,
-        (host, store): (&Host, &Store),
-        wanted: impl Fn(Source) -> bool,
-        filter: impl Fn(&SectionRef<'_>) -> Vec<(&'static str, BString)>,
-    ) {
+    /// Copies conversions from the scopes that `wanted` picks.
+    fn conversions(&mut self, store: &Store, wanted: impl Fn(Source) -> bool) {
         let repo = store.local();
         let snapshot = repo.config_snapshot();
-        let file = snapshot.plumbing();
         self.section("core", None);
         for name in CONVERSIONS {
-            if let Some(value) = file.string_filter(format!("core.{name}").as_str(), |meta| wanted(meta.source)) {
+            let key = format!("core.{name}");
+            if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| wanted(meta.source)) {
                 self.value(name, &value);
             }
         }
-        let filters = file.sections_by_name("filter").into_iter().flatten().filter(|s| wanted(s.meta().source));
-        for section in filters {
-            if !host.lfs && section.header().subsection_name().is_some_and(|name| name == "lfs") {
-                continue;
-            }
-            self.section("filter", section.header().subsection_name());
-            for (name, value) in filter(&section) {
-                self.value(name, &value);
-            }
-        }
+    }
+
+    /// Adds a section of filters.
+    fn filter(&mut self, name: &BString, settings: &[(&'static str, BString)]) {
+        self.section("filter", Some(name.as_bstr()));
+        settings.iter().for_each(|(name, value)| self.value(name, value));
     }
 
     fn section(&mut self, name: &str, sub: Option<&BStr>) {
@@ -255,21 +288,42 @@ impl Config {
     }
 }
 
-/// Puts a filter that fails, and says why, in the place of one that would run what the worktree holds.
-fn harmless(section: &SectionRef<'_>, settings: Vec<(&'static str, BString)>) -> Vec<(&'static str, BString)> {
-    let commands = settings.iter().filter(|(name, _)| matches!(*name, "clean" | "process"));
-    let commands: Vec<String> = commands.map(|(_, command)| command.to_str_lossy().into_owned()).collect();
-    let Some(found) = commands.iter().find_map(|command| filters::from_worktree(command)) else { return settings };
-    let named = section.header().subsection_name().map(|name| name.to_str_lossy().into_owned()).unwrap_or_default();
-    let why =
-        format!("filter.{named} would run {found} from the worktree that an item left; name it by an absolute path");
-    let plain: String = why.chars().filter(|c| c.is_ascii() && *c != '\'' && !c.is_ascii_control()).collect();
-    vec![("clean", format!("echo '{plain}' >&2; exit 1").into()), ("required", "true".into())]
+impl Filter {
+    /// Returns whether it has a say in what git takes in.
+    fn is_for_capture(&self) -> bool {
+        self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process" | "required"))
+    }
+
+    /// Returns its settings, or those of a filter that fails, and says why, in the place of one that would run what the worktree
+    /// holds.
+    fn harmless(&self) -> Vec<(&'static str, BString)> {
+        let commands = self.settings.iter().filter(|(name, _)| matches!(*name, "clean" | "process"));
+        let commands: Vec<String> = commands.map(|(_, command)| command.to_str_lossy().into_owned()).collect();
+        let Some(found) = commands.iter().find_map(|command| filters::from_worktree(command)) else {
+            return self.settings.clone();
+        };
+        let named = self.name.to_str_lossy();
+        let why = format!(
+            "filter.{named} would run {found} from the worktree that an item left; name it by an absolute path"
+        );
+        let plain: String = why.chars().filter(|c| c.is_ascii() && *c != '\'' && !c.is_ascii_control()).collect();
+        vec![("clean", format!("echo '{plain}' >&2; exit 1").into()), ("required", "true".into())]
+    }
 }
 
-fn filter_settings(section: &SectionRef<'_>) -> Vec<(&'static str, BString)> {
-    let known = ["clean", "smudge", "process", "required"];
-    known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned()))).collect()
+/// Returns the filters of the scopes that `wanted` picks, but for that of git-lfs where it is not to run.
+fn filters(host: &Host, store: &Store, wanted: impl Fn(Source) -> bool) -> Vec<Filter> {
+    let repo = store.local();
+    let snapshot = repo.config_snapshot();
+    let sections = snapshot.plumbing().sections_by_name("filter").into_iter().flatten();
+    let sections = sections.filter(|section| wanted(section.meta().source));
+    let named = sections.filter_map(|section| {
+        let name = section.header().subsection_name().filter(|name| host.lfs || *name != "lfs")?.to_owned();
+        let known = ["clean", "smudge", "process", "required"];
+        let settings = known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned())));
+        Some(Filter { name, settings: settings.collect() })
+    });
+    named.collect()
 }
 
 /// Quotes as git's configuration and alternates files take it.

@@ -57,20 +57,7 @@ impl Private {
     /// Makes the home directory, with git's settings for who commits and what else `at_home` says: places below it, and what each
     /// leads to.
     pub(super) fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
-        let home = self.home();
-        DirBuilder::new().mode(0o700).create(&home).map_err(Error::at(&home))?;
-        let settings = home.join(".gitconfig");
-        fs::write(&settings, identity(host)).map_err(Error::at(&settings))?;
-        for (below, real) in at_home {
-            let link = home.join(below);
-            let folder = link.parent().unwrap_or(&home);
-            fs::create_dir_all(folder).map_err(Error::at(folder))?;
-            match fs::remove_file(&link) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::io(&link, error)),
-                _ => symlink(real, &link).map_err(Error::at(&link))?,
-            }
-        }
-        Ok(())
+        make_home(&self.home(), host, at_home)
     }
 
     /// Removes both, with all that is in them; succeeds where they are not there.
@@ -103,6 +90,23 @@ impl Workspace {
     pub fn remove_private(&self) -> Result<(), Error> {
         self.private.remove()
     }
+}
+
+/// Makes a home directory, as [`Private::make_home`] does.
+pub(in crate::worker) fn make_home(home: &Path, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
+    DirBuilder::new().mode(0o700).create(home).map_err(Error::at(home))?;
+    let settings = home.join(".gitconfig");
+    fs::write(&settings, identity(host)).map_err(Error::at(&settings))?;
+    for (below, real) in at_home {
+        let link = home.join(below);
+        let folder = link.parent().unwrap_or(home);
+        fs::create_dir_all(folder).map_err(Error::at(folder))?;
+        match fs::remove_file(&link) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::io(&link, error)),
+            _ => symlink(real, &link).map_err(Error::at(&link))?,
+        }
+    }
+    Ok(())
 }
 
 /// Makes a folder that nobody else may enter, or sees that it is one: it may lie where everybody makes folders.

@@ -1,6 +1,7 @@
 //! Submodules in worktrees, from what is on this machine: nothing is ever fetched.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::bstr::{BString, ByteSlice as _};
 
@@ -19,7 +20,7 @@ pub(in crate::worker) struct Submodule {
     /// Its own repository.
     pub(in crate::worker) store: Store,
     /// The git directory that we capture it with.
-    pub(in crate::worker) capture: GitDir,
+    pub(in crate::worker) capture: Arc<GitDir>,
     checkout: Checkout,
 }
 
@@ -36,7 +37,7 @@ impl Submodule {
             let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
             let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
             let checkout = Checkout::read(&store, *at, host.lfs).map_err(|_| missing())?;
-            let capture = GitDir::for_submodule(host, &store, *at)?;
+            let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
             Ok(Self { path: path.clone(), store, capture, checkout })
         };
         links.iter().map(find).collect()

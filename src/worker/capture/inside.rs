@@ -1,0 +1,312 @@
+//! git with the filters of the repository, confined as the commands of the attempt are.
+//!
+//! What it writes is one folder, made for this, in which it has a git directory of its own; all else it may read at most. Whatever
+//! runs there can be the worker's. So nothing of that git directory is ever used by us: what is read are the bytes that it
+//! printed for each path, within bounds, and, of what git-lfs kept, files whose content is what their name says.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufRead, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::objs::{Kind, Write as _};
+use tokio::sync::watch;
+
+use super::Error;
+use super::filtered::{Converted, Failing};
+use super::large::{self, Kept};
+use super::part::Part;
+use super::tree::Scratch;
+use super::walk::shown;
+use crate::git::program;
+use crate::git::stop::Stop;
+use crate::model::causes::in_words;
+use crate::model::digest::Oid;
+use crate::model::entry::Exit;
+use crate::model::limits::Limits;
+use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
+use crate::worker::attendant::Attendant;
+use crate::worker::filters::Inside;
+use crate::worker::survivors;
+use crate::worker::transcript::TranscriptWriter;
+use crate::worker::workspace::make_home;
+
+/// The name of that folder in the attempt's.
+pub(in crate::worker) const FOLDER: &str = "filter";
+
+/// The most bytes of what all filters of one capture made together.
+const MOST: u64 = 1 << 30;
+
+/// The most of what git says that is repeated, and of its lines.
+const SAID: usize = 2 << 10;
+const LINES: usize = 5;
+
+/// The longest line before the bytes of a blob, the longest path that git knows in it.
+const LONGEST: u64 = 16 << 10;
+
+/// How often it is asked whether it is time to end, and how long it goes on then.
+const LOOK: Duration = Duration::from_millis(50);
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs git in that folder, on the worktree, and prints what it made of each path; what is said of a path that it made nothing of is
+/// that it is missing.
+const SCRIPT: &str = r#"dir=$1 failing=$2; shift 2
+git -C "$GIT_WORK_TREE" "$@" <"$dir/paths" || [ "$failing" = LeavesOut ] || exit 1
+exec git cat-file --batch -z <"$dir/names" >"$dir/blobs""#;
+
+/// Has the filters of some paths run, and returns what they made of them.
+pub(super) fn run(
+    part: &Part<'_>,
+    scratch: &Scratch,
+    inside: &Inside,
+    paths: &BTreeSet<BString>,
+    failing: Failing,
+) -> Result<Converted, Error> {
+    let workspace = part.workspace;
+    let dir = workspace.dir.join(FOLDER);
+    workspace.folder().remove(FOLDER).map_err(Error::at(&dir))?;
+    let _gone = Gone(part);
+    prepare(part, scratch, inside, &dir).map_err(Error::at(&dir))??;
+    write_paths(&dir, paths, failing).map_err(Error::at(&dir))?;
+    let invocation = invocation(part, scratch, inside, &dir, failing);
+    let mut transcript =
+        TranscriptWriter::create(&workspace.dir, &[], SAID as u64).map_err(|e| Error::Filter(in_words(&e)))?;
+    transcript.follow();
+    let ended = confined(&invocation, &mut transcript, &part.host.stop);
+    if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
+        workspace.doubt();
+    }
+    let ended = ended.map_err(|error| Error::Filter(in_words(&error)))?;
+    judge(&ended, &transcript.followed(), failing)?;
+    read(part, scratch, paths, failing)
+}
+
+/// Removes the folder again; what cannot be removed now goes with the attempt's folder, or before the next capture.
+struct Gone<'a>(&'a Part<'a>);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.workspace.folder().remove(FOLDER);
+    }
+}
+
+/// Makes the folder, with a git directory in it that knows of the filters, and a home directory where the attempt had its own.
+fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> io::Result<Result<(), Error>> {
+    part.git_dir.write(dir)?;
+    let mut config = File::options().append(true).open(dir.join("config"))?;
+    config.write_all(&part.git_dir.filters_inside(&dir.join("lfs")))?;
+    fs::copy(scratch.index(), dir.join("index"))?;
+    fs::create_dir(dir.join("tmp"))?;
+    if inside.by.has_own_home() {
+        return Ok(make_home(&dir.join("home"), part.host, inside.by.at_home()).map_err(Error::Workspace));
+    }
+    Ok(Ok(()))
+}
+
+/// Writes down what git is to take, and what it is to print.
+fn write_paths(dir: &Path, paths: &BTreeSet<BString>, failing: Failing) -> io::Result<()> {
+    let (mut asked, mut names) = (Vec::new(), Vec::new());
+    for path in paths {
+        if failing == Failing::LeavesOut {
+            asked.extend_from_slice(b":(top,literal)");
+        }
+        asked.extend(path.iter().copied().chain([0]));
+        names.extend(name(path.as_bstr()).into_iter().chain([0]));
+    }
+    fs::write(dir.join("paths"), asked)?;
+    fs::write(dir.join("names"), names)
+}
+
+/// Returns what a path's entry in the index is called.
+fn name(path: &BStr) -> Vec<u8> {
+    [b":0:", path.as_bytes()].concat()
+}
+
+fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, failing: Failing) -> Invocation {
+    let words = ["sh", "-c", SCRIPT, "sh", &dir.to_string_lossy(), &format!("{failing:?}")].map(str::to_owned);
+    let take: &[&str] = match failing {
+        Failing::Refuses => &["update-index", "--add", "--remove", "--replace", "-z", "--stdin"],
+        Failing::LeavesOut => {
+            &["add", "-f", "--sparse", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"]
+        }
+    };
+    let take = scratch.attributes().into_iter().chain(take.iter().map(|word| (*word).to_owned()));
+    let limits = inside.limits;
+    let file_size = [limits.file_size, Some(MOST)].into_iter().flatten().min();
+    let mut readable = vec![part.workspace.tree()];
+    if part.is_submodule() {
+        // By which attributes it is captured says a tree of its own repository.
+        readable.push(part.store.objects_dir());
+    }
+    Invocation {
+        argv: words.into_iter().chain(take).collect(),
+        cwd: dir.to_owned(),
+        attempt_dir: part.workspace.dir.clone(),
+        env: environment(part, inside, dir),
+        stdin: Stdin::Null,
+        timeout: part.host.time_left(),
+        supervisor: inside.supervisor.as_ref().map(Attendant::start),
+        confinement: Some(Confined {
+            by: inside.by.clone(),
+            writable: Vec::new(),
+            readable,
+            linked: part.workspace.linked().to_vec(),
+            frozen: true,
+        }),
+        limits: Limits { file_size, ..limits },
+        folders: vec![dir.to_owned()],
+    }
+}
+
+/// Returns the environment of the attempt's commands, with what makes git work in that folder.
+fn environment(part: &Part<'_>, inside: &Inside, dir: &Path) -> std::collections::BTreeMap<String, OsString> {
+    let mut env = inside.env.clone();
+    env.retain(|name, _| !name.starts_with("GIT_"));
+    let own: [(&str, PathBuf); 8] = [
+        ("GIT_DIR", dir.to_owned()),
+        ("GIT_WORK_TREE", part.dir()),
+        ("GIT_INDEX_FILE", dir.join("index")),
+        ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
+        ("GIT_CONFIG_NOSYSTEM", "1".into()),
+        ("GIT_TERMINAL_PROMPT", "0".into()),
+        ("TMPDIR", dir.join("tmp")),
+        (survivors::VARIABLE, part.workspace.task()),
+    ];
+    let home = inside.by.has_own_home().then(|| ("HOME", dir.join("home")));
+    let own = own.into_iter().chain(home).map(|(name, value)| (name.to_owned(), value.into_os_string()));
+    env.extend(own);
+    env.insert("LC_ALL".to_owned(), "C".into());
+    if let Some(path) = &part.host.path {
+        env.insert("PATH".to_owned(), path.clone());
+    }
+    env
+}
+
+/// Runs it to its end, or until it is time to end.
+fn confined(invocation: &Invocation, transcript: &mut TranscriptWriter, stop: &Stop) -> Result<Ended, agent::Error> {
+    let (cancel, cancelled) = watch::channel(false);
+    let work = async {
+        let stopped = async {
+            while !stop.is_said() {
+                tokio::time::sleep(LOOK).await;
+            }
+            tokio::time::sleep(GRACE).await;
+            let _ = cancel.send(true);
+            std::future::pending().await
+        };
+        tokio::select! {
+            ended = agent::run(invocation, transcript, cancelled) => ended,
+            () = stopped => unreachable!("it waits for ever"),
+        }
+    };
+    // A thread that waits for nothing else: who calls us may be one of a runtime's own.
+    std::thread::scope(|scope| {
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(agent::Error::Socket)?.block_on(work)
+        };
+        let thread = std::thread::Builder::new().spawn_scoped(scope, run).map_err(agent::Error::Socket)?;
+        thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+    })
+}
+
+/// Says what its end means.
+fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
+    let refused =
+        |why: String| Err(Error::refused(format!("a filter of the repository, run in the item's sandbox, {why}")));
+    match (ended.cause, ended.exit) {
+        (Cause::Cancelled, _) => Err(Error::git(program::Error::Stopped)),
+        (Cause::TimedOut, _) => Err(Error::Late),
+        (Cause::Exceeded(exceeded), _) => refused(exceeded.to_string()),
+        (Cause::Left, _) => refused("left processes that could not be ended".to_owned()),
+        (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
+        (Cause::Exited, _) if failing == Failing::LeavesOut => Ok(()),
+        (Cause::Exited, _) => {
+            let said = String::from_utf8_lossy(said);
+            let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            // What git says last of it comes last.
+            refused(format!("failed: {}", lines[lines.len().saturating_sub(LINES)..].join(" | ")))
+        }
+    }
+}
+
+/// Reads what was printed for each path, and writes it to the objects of the scratch.
+fn read(part: &Part<'_>, scratch: &Scratch, paths: &BTreeSet<BString>, failing: Failing) -> Result<Converted, Error> {
+    let workspace = part.workspace;
+    let spoilt = || Error::refused("a filter of the repository spoilt what git printed in the item's sandbox");
+    let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt())?;
+    let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt())?);
+    let objects = gix::odb::loose::Store::at(scratch.objects(), part.tree.0.kind());
+    let (mut converted, mut left) = (Converted::new(), MOST);
+    for path in paths {
+        let blob = next(&mut printed, path.as_bstr(), part.host.max_product.min(left)).map_err(|_| spoilt())?;
+        let blob = match blob {
+            Printed::Blob(bytes) => Some(bytes),
+            Printed::Large(size) => {
+                return Err(Error::refused(format!(
+                    "filters made {size} bytes of {}, and no more than {} are taken",
+                    shown(path),
+                    part.host.max_product.min(left)
+                )));
+            }
+            Printed::Missing if failing == Failing::Refuses => return Err(spoilt()),
+            Printed::Missing => None,
+        };
+        let Some(bytes) = blob else {
+            converted.insert(path.clone(), None);
+            continue;
+        };
+        left = left.saturating_sub(bytes.len() as u64);
+        let kept = large::keep(part, &folder, path.as_bstr(), &bytes)?;
+        match kept {
+            Kept::Secret(secret) if failing == Failing::Refuses => return Err(Error::Secret(secret)),
+            Kept::Secret(_) => {
+                converted.insert(path.clone(), None);
+                continue;
+            }
+            Kept::Nothing | Kept::Kept => {}
+        }
+        let written = objects.write_buf(Kind::Blob, &bytes).map(Oid);
+        let written = written.map_err(|e| Error::Io(scratch.objects(), io::Error::other(e)))?;
+        converted.insert(path.clone(), Some(written));
+    }
+    Ok(converted)
+}
+
+/// What was printed for a path.
+enum Printed {
+    Blob(Vec<u8>),
+    /// One of more bytes than may be.
+    Large(u64),
+    Missing,
+}
+
+/// Reads the next of what `git cat-file --batch` prints: a line with name, kind and size, the bytes, and a line end.
+fn next(printed: &mut impl BufRead, path: &BStr, most: u64) -> io::Result<Printed> {
+    let missing = [&name(path)[..], b" missing\n"].concat();
+    let mut line = Vec::new();
+    // A path may have line ends in it.
+    while printed.take(LONGEST).read_until(b'\n', &mut line)? > 0 && line != missing && missing.starts_with(&line) {}
+    if line == missing {
+        return Ok(Printed::Missing);
+    }
+    let line = line.to_str().map_err(io::Error::other)?;
+    let size = match line.trim_end().split(' ').collect::<Vec<_>>()[..] {
+        [_, "blob", size] => size.parse::<u64>().map_err(io::Error::other)?,
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    if size > most {
+        return Ok(Printed::Large(size));
+    }
+    let mut bytes = Vec::new();
+    let mut end = [0];
+    let count = printed.take(size).read_to_end(&mut bytes)?;
+    printed.read_exact(&mut end)?;
+    if count as u64 != size || end != *b"\n" {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Printed::Blob(bytes))
+}

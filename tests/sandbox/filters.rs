@@ -1,0 +1,186 @@
+//! Filters of the repository that take what they do from the folder that they run in, and what becomes of what they make.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene, has_bubblewrap};
+use crate::common::Output;
+use crate::common::ground::item;
+
+/// A filter that looks for its settings where it runs, as many do; they are a program.
+const TIDY: &str = "#!/bin/sh\nif [ -f tidy.conf ]; then . ./tidy.conf; fi\ntr a-z A-Z\n";
+
+/// What git-lfs does with a file: its content goes to the storage, and a pointer comes out.
+const LFS: &str = "#!/bin/sh
+set -e
+storage=$(git config lfs.storage) content=$(mktemp)
+cat >$content
+name=$(sha256sum $content | cut -c1-64)
+folder=$storage/objects/$(echo $name | cut -c1-2)/$(echo $name | cut -c3-4)
+mkdir -p $folder
+cp $content $folder/$name
+printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $name $(stat -c %s $content)
+";
+
+/// Tries to have a filter run what a worker left; `then` ends the item, with which the command ends with `status`. Returns whether it
+/// worked.
+pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
+    set_up(scene);
+    let (home, taken) = (scene.ground.path("home"), scene.ground.path("beside/taken"));
+    let planted = format!("cp {}/signing_key {}", home.display(), taken.display());
+    let output = run(scene, "filtered", &format!("echo '{planted}' >tidy.conf; echo text >a.tidy; {then}"));
+    assert_eq!(output.status, Some(status), "{output}");
+    let made = match status {
+        0 => scene.handoff(&["cat", "filtered/a:patch"]).success(),
+        _ => scene.ground.env.git(["grep", "-h", ".", "refs/handoff/salvage/filtered", "--", "*.tidy"]).success(),
+    };
+    assert!(made.contains("TEXT"), "{made}{output}");
+    taken.exists()
+}
+
+/// Puts the filters where programs are found, and has the repository use them.
+fn set_up(scene: &Scene) {
+    for (name, program) in [("tidy", TIDY), ("lfs-like", LFS)] {
+        let path = format!("tools/bin/{name}");
+        scene.ground.env.write(&path, program);
+        fs::set_permissions(scene.ground.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+        scene.ground.config(&format!("filter.{name}.clean"), name);
+        scene.ground.config(&format!("filter.{name}.required"), "true");
+    }
+    scene.ground.env.write("repo/.gitattributes", "*.tidy filter=tidy\n*.large filter=lfs-like\n");
+    scene.ground.env.git(["add", "."]).success();
+    scene.ground.env.git(["commit", "-qm", "filters"]).success();
+}
+
+/// Runs one line of shell, once.
+fn run(scene: &Scene, run: &str, script: &str) -> Output {
+    let mut item = item("a", script);
+    item["maxAttempts"] = json!(1);
+    let plan = scene.ground.plan(run, &[item]);
+    let path = format!("{}:{}", scene.ground.path("tools/bin").display(), scene.path());
+    scene.handoff_where(&["run", &plan], &[("PATH", &path)])
+}
+
+fn layers() -> Vec<Layers> {
+    let all = has_bubblewrap("filters on all layers").then_some(Layers::All);
+    [Layers::Inner].into_iter().chain(all).collect()
+}
+
+#[test]
+fn what_filters_make_is_taken_with_its_mode_beside_what_none_is_for() {
+    for layers in layers() {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        let script = "echo one >'a b.tidy'; chmod +x 'a b.tidy'; echo two >'c\nd.tidy'; ln -s x.tidy l.tidy; echo three >plain; \
+                      mkdir -p outputs; echo four >outputs/o.tidy";
+        run(&scene, "made", script).ends(0);
+        let patch = scene.handoff(&["cat", "made/a:patch"]).success();
+        for expected in ["new file mode 100755", "+ONE\n", "+TWO\n", "new file mode 120000", "+x.tidy\n", "+three\n"] {
+            assert!(patch.contains(expected), "{expected}: {patch}");
+        }
+        // Outputs are what they are.
+        assert_eq!(scene.handoff(&["cat", "made/a:outputs/o.tidy"]).success(), "four\n");
+    }
+}
+
+#[test]
+fn nothing_that_a_filter_leaves_is_used_but_bytes() {
+    for layers in layers() {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        let (key, taken) = (scene.ground.path("home/signing_key"), scene.ground.path("beside/taken"));
+        for (name, conf) in [
+            ("link", format!("ln -s {} $GIT_DIR/blobs", key.display())),
+            ("pipe", "mkfifo $GIT_DIR/blobs".to_owned()),
+            (
+                "noise",
+                "sleep 0.1 && echo 0 blob 9999999999 >$GIT_DIR/blobs & echo '[core' >>$GIT_DIR/config".to_owned(),
+            ),
+            ("moved", "mv $GIT_DIR $GIT_DIR.away; ln -s / $GIT_DIR".to_owned()),
+        ] {
+            scene.ground.env.write("conf", &conf);
+            scene.ground.config("handoff.captureTimeout", "10");
+            let quoted = conf.replace('\'', "'\\''");
+            let output = run(&scene, name, &format!("echo '{quoted}' >tidy.conf; echo text >a.tidy"));
+            assert_eq!(output.status, Some(4), "{name}: {output}");
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert!(said.contains("filter") || said.contains("captureTimeout"), "{name}: {said}");
+            assert!(!said.contains("PRIVATE"), "{name}: {said}");
+        }
+        // A configuration of its making runs nothing of ours.
+        let conf =
+            format!("git config core.fsmonitor 'touch {0}; false'; git config core.hooksPath . ", taken.display());
+        let hook =
+            format!("printf '#!/bin/sh\\ntouch {}\\n' >post-index-change; chmod +x post-index-change", taken.display());
+        let quoted = conf.replace('\'', "'\\''");
+        run(&scene, "config", &format!("{hook}; echo '{quoted}' >tidy.conf; echo text >a.tidy"));
+        assert!(!taken.exists());
+    }
+}
+
+#[test]
+fn more_than_may_be_is_taken_from_no_filter() {
+    let scene = Scene::new(Layers::Inner);
+    set_up(&scene);
+    scene.ground.config("handoff.maxProductSize", "100k");
+    let output = run(&scene, "flood", "echo 'yes | head -c 200000' >tidy.conf; echo text >a.tidy");
+    assert_eq!(output.status, Some(4), "{output}");
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(said.contains("filters made 200005 bytes of \"a.tidy\""), "{said}");
+}
+
+#[test]
+fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
+    for layers in layers() {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        let kept = || {
+            let lfs = scene.ground.path("repo/.git/lfs/objects");
+            let mut folders = vec![lfs];
+            let mut files = Vec::new();
+            while let Some(folder) = folders.pop() {
+                for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                    if entry.path().is_dir() { folders.push(entry.path()) } else { files.push(entry.path()) }
+                }
+            }
+            files
+        };
+        let key = "BEGIN OPENSSH PRIVATE KEY-----";
+        let secret = format!(
+            "printf -- '-----{key}\\n{0}\\n{0}\\n-----END{1}\\n' >k.large",
+            "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW",
+            &key[5..]
+        );
+        let output = run(&scene, "secret", &secret);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(output.status == Some(4) && said.contains("secret-found: k.large"), "{output}");
+        assert_eq!(kept(), Vec::<std::path::PathBuf>::new());
+        run(&scene, "done", "echo content >b.large").ends(0);
+        let patch = scene.handoff(&["cat", "done/a:patch"]).success();
+        let name = "434728a410a78f56fc1b5899c3593436e61ab0c731e9072d95e96db290205e53";
+        assert!(patch.contains(&format!("+oid sha256:{name}\n")), "{patch}");
+        let kept = kept();
+        assert!(kept.len() == 1 && kept[0].ends_with(format!("43/47/{name}")), "{kept:?}");
+        assert_eq!(fs::read(&kept[0]).unwrap(), b"content\n");
+    }
+}
+
+#[test]
+fn a_capture_ends_when_its_time_is_up() {
+    let scene = Scene::new(Layers::Inner);
+    set_up(&scene);
+    scene.ground.config("handoff.captureTimeout", "2");
+    let started = std::time::Instant::now();
+    let slow = run(&scene, "slow", "echo 'sleep 60' >tidy.conf; echo text >a.tidy");
+    // Patterns that are tried in very many ways on each of very many names.
+    let ignoring = "for i in $(seq 3000); do echo \"*a*[b]*$i?x\"; done >.gitignore; mkdir m; \
+                    for i in $(seq 3000); do : >m/aab_$i$(printf 'ab%.0s' $(seq 90)); done";
+    let ignored = run(&scene, "ignored", ignoring);
+    for output in [slow, ignored] {
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(output.status == Some(4) && said.contains("handoff.captureTimeout"), "{output}");
+    }
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
