@@ -196,6 +196,32 @@ fn nothing_that_a_worker_leaves_in_a_submodule_is_run_or_believed() {
 }
 
 #[test]
+fn nothing_is_looked_at_where_a_link_above_leads() {
+    let modules = Modules::new("sha1");
+    let beside = modules.repo.dir.path().join("beside");
+    fs::create_dir_all(beside.join("sub/inner")).unwrap();
+    fs::write(beside.join("sub/private-name"), "").unwrap();
+    fs::write(beside.join("sub/inner/private-name"), "").unwrap();
+    let (bare, mut checked_out, whole) = (modules.repo.host(), modules.repo.host(), modules.host());
+    checked_out.submodules = true;
+    for host in [&bare, &checked_out, &whole] {
+        for script in ["ln -s \"$OUT\" libs", "echo x >libs", "mkdir libs; ln -s \"$OUT/sub\" libs/sub"] {
+            let script = format!("OUT='{}'; rm -r libs; {script}", beside.display());
+            let refused = match modules.captured(host, &script).0 {
+                Err(Error::Refused(sentence)) => sentence,
+                other => panic!("{script}: {other:?}"),
+            };
+            assert!(refused.contains("\"libs/sub\"") && !refused.contains("private"), "{script}: {refused}");
+        }
+        // What is gone has lost nothing, unless it was to be taken.
+        let workspace = modules.repo.workspace(host);
+        modules.repo.script(&workspace, "rm -r libs");
+        assert_eq!(capture(&workspace, host).is_ok(), !host.capture_submodules);
+        workspace.remove().unwrap();
+    }
+}
+
+#[test]
 fn limits_and_secrets_are_those_of_every_product() {
     let modules = Modules::new("sha1");
     let secret = "printf 'one\\n%s%s\\n' ghp_ Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4 >libs/sub/config.toml";

@@ -103,6 +103,10 @@ fn check<'a>(
     let mut new = Vec::new();
     for (path, index) in submodules {
         let tree = workspace.tree();
+        // What a link above leads to is not the worker's, and not even its names are to be told.
+        if !is_reached(&tree, &path)? {
+            continue;
+        }
         let mut look = Look { tree: &tree, top: &path, index, seen: BTreeSet::new(), new: Vec::new() };
         look.at(&path, find(workspace.recorded(), &path))?;
         look.missing()?;
@@ -123,6 +127,21 @@ fn check<'a>(
         Some(path) => Err(refused(path)),
         None => Ok(()),
     }
+}
+
+/// Returns whether there is anything at a path of the worktree to look at; refuses it where something above is no folder, as a link that
+/// leads elsewhere.
+fn is_reached(tree: &Path, path: &BString) -> Result<bool, Error> {
+    for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+        let above = tree.join(OsStr::from_bytes(&path[..at]));
+        match fs::symlink_metadata(&above) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(refused(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::Io(above, error)),
+        }
+    }
+    Ok(true)
 }
 
 fn refused(path: &BString) -> Error {
@@ -211,7 +230,7 @@ impl Look<'_> {
 
     /// Refuses where some of the files are gone, and not all of them.
     fn missing(&self) -> Result<(), Error> {
-        let Some(index) = self.index.filter(|_| self.tree.join(OsStr::from_bytes(self.top)).exists()) else {
+        let Some(index) = self.index.filter(|_| is_folder(self.tree, self.top)) else {
             return Ok(());
         };
         let gone = index
