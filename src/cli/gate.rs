@@ -39,7 +39,7 @@ pub(crate) fn around<T>(
     output: &mut Output,
     pass: impl FnOnce(Option<&Gate<'_>>, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    if environment.store().is_none() {
+    if environment.store()?.is_none() {
         return pass(None, output);
     }
     let repository = Repository::open(environment.clone())?;

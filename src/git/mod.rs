@@ -20,6 +20,7 @@ pub mod marks;
 pub mod merge;
 pub mod midx;
 pub mod outgoing;
+mod ownership;
 mod pack;
 pub mod packed;
 pub mod porcelain;

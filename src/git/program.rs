@@ -74,14 +74,20 @@ pub struct Git {
 impl Git {
     /// Starts a call with `--git-dir`.
     pub fn new(git_dir: &Path) -> Self {
-        let mut command = Command::new("git");
+        let mut git = Self::searching();
         for variable in REPOSITORY_VARIABLES {
-            command.env_remove(variable);
+            git.command.env_remove(variable);
         }
+        git.command.env("GIT_DIR", git_dir);
+        git
+    }
+
+    /// Starts a call that finds its repository by itself, as the variables of our own environment say.
+    pub(super) fn searching() -> Self {
+        let mut command = Command::new("git");
         command
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_DIR", git_dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

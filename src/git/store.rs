@@ -18,6 +18,7 @@ use super::gather;
 use super::kept;
 pub use super::kept::Kept;
 use super::midx;
+use super::ownership;
 use super::program::{self, Git};
 use super::whole::{self, Whole};
 use crate::model::bounds;
@@ -61,6 +62,8 @@ pub(super) struct Known {
 
 impl Store {
     /// Opens the repository that contains `dir`, as git's own environment variables and discovery rules say.
+    ///
+    /// Nothing that its settings name runs as us if it is somebody else's: it is refused where git refuses it.
     pub fn discover(dir: &Path) -> Result<Self, Error> {
         // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
         let options = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
@@ -68,6 +71,7 @@ impl Store {
         let trust = gix::sec::trust::Mapping { full: bounded(trust.full), reduced: bounded(trust.reduced) };
         let repo = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(dir, options, trust)
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
+        ownership::check(&repo.to_thread_local(), dir)?;
         Self::accept(repo)
     }
 
@@ -338,7 +342,7 @@ fn write_error(error: gix::Error) -> Error {
     Error::Object(Box::new(error))
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -348,6 +352,9 @@ pub enum Error {
     /// No repository could be opened.
     #[error("not in a git repository: {}", .0.display())]
     Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It is somebody else's, and git would not open it.
+    #[error("{} belongs to somebody else, and what its settings name would run as you; it is not opened", .0.display())]
+    Foreign(PathBuf),
     /// The ref store is one that would be written past.
     #[error("the repository keeps its refs in `{0}`, which is not supported yet; only `files` is")]
     RefStorage(String),

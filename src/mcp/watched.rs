@@ -124,7 +124,7 @@ impl Watched {
             Some(known) => Ok(known),
             None => self
                 .target
-                .view(&watches.environment.store().unwrap_or_else(|| watches.store.clone()))
+                .view(&watches.environment.store()?.unwrap_or_else(|| watches.store.clone()))
                 .map(Arc::new)
                 .map_err(Failure::from),
         }

@@ -82,9 +82,13 @@ impl Environment {
         Self { actor: Some(actor), ..self }
     }
 
-    /// Returns the repository around the directory; none where there is none, for what can do without.
-    pub fn store(&self) -> Option<Store> {
-        Store::discover(&self.directory).ok()
+    /// Returns the repository around the directory; none where none can be opened, for what can do without. One of somebody else's is
+    /// an error.
+    pub fn store(&self) -> Result<Option<Store>, store::Error> {
+        match Store::discover(&self.directory) {
+            Err(foreign @ store::Error::Foreign(_)) => Err(foreign),
+            found => Ok(found.ok()),
+        }
     }
 
     /// Returns a path with `~/` resolved, as git does for settings that are paths.

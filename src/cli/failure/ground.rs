@@ -14,6 +14,10 @@ impl From<store::Error> for Failure {
         let failure = Self::of("store", &error);
         match error {
             store::Error::Open(..) => Self { code: "no-repository", ..failure }.hint(hints::init()),
+            store::Error::Foreign(ref place) => {
+                let hint = hints::safe_directory(place.display());
+                Self { code: "foreign-repository", ..failure }.hint(hint)
+            }
             store::Error::RefStorage(_) => Self { code: "ref-storage", ..failure }.hint(hints::ref_format()),
             _ => failure,
         }

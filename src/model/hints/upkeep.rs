@@ -19,6 +19,8 @@ hints! {
     remove_ref(name) => "git update-ref -d {name}   # after looking at it: git log {name}";
     /// Something stands in for an object that is evidence.
     remove_replacement(id) => "git replace -d {id}";
+    /// A repository belongs to another user.
+    safe_directory(path) => "git config --global --add safe.directory {path}   # if you trust its owner with all that you may do";
     /// Others can read the signing key.
     restrict(path) => "chmod 600 {path}";
     /// Runs were archived, and a remote may have refs of theirs.

@@ -1,0 +1,135 @@
+//! Repositories that belong to somebody else: opened where git opens them, and nowhere else.
+
+use std::os::unix::fs::lchown;
+use std::path::Path;
+
+use crate::common::{Environment, Output, assert_output};
+
+/// The user whom such repositories belong to.
+const OTHER: u32 = 65534;
+
+/// Gives a path, and all below it, to the other user.
+fn give_away(path: &Path) {
+    lchown(path, Some(OTHER), Some(OTHER)).unwrap();
+    if path.is_dir() && !path.is_symlink() {
+        for entry in path.read_dir().unwrap() {
+            give_away(&entry.unwrap().path());
+        }
+    }
+}
+
+/// Returns a repository with a folder in it, all of it our own; none to who is not root, and can give nothing away.
+#[expect(clippy::print_stderr, reason = "what is not tested is said aloud")]
+fn scene() -> Option<Environment> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: repositories of somebody else, which root alone can make");
+        return None;
+    }
+    let env = Environment::empty();
+    env.git_in(".", ["init", "--quiet", "repo"]).success();
+    env.write("repo/mine/notes.txt", "notes\n");
+    env.git(["add", "."]).success();
+    env.git(["commit", "--quiet", "--message", "Start"]).success();
+    Some(env)
+}
+
+/// Runs a program with more variables.
+fn with(env: &Environment, program: &str, dir: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = env.command(program, dir);
+    command.args(arguments).envs(variables.iter().copied());
+    env.ended(command)
+}
+
+/// Fails unless git and the program open what is in a folder, or unless neither does; returns whether they do.
+#[track_caller]
+fn both(env: &Environment, dir: &str, variables: &[(&str, &str)]) -> bool {
+    let git = with(env, "git", dir, &["rev-parse", "HEAD"], variables);
+    let ours = with(env, "git-handoff", dir, &["runs"], variables);
+    assert_eq!(git.status == Some(0), ours.status == Some(0), "{dir} {variables:?}\n{git}{ours}");
+    git.status == Some(0)
+}
+
+#[test]
+fn a_repository_of_somebody_else_is_not_opened() {
+    let Some(env) = scene() else { return };
+    give_away(&env.repo().join(".git"));
+    assert_output!(env.handoff_in("repo/mine", ["runs"]), @r"
+    ------- stderr -------
+    error: $TEST/repo belongs to somebody else, and what its settings name would run as you; it is not opened
+    hint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do
+    [exit status: 1]
+    ");
+    let output = env.handoff_in("repo/mine", ["check", "notes.txt", "--json"]);
+    assert!(output.stdout.is_empty() && output.stderr.contains(r#""code":"foreign-repository""#), "{output}");
+    for arguments in
+        [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["mcp"], &["apply", "r"], &["check", "r"]]
+    {
+        let output = env.handoff_in("repo/mine", arguments);
+        assert!(output.stderr.contains("$TEST/repo belongs to somebody else"), "{arguments:?}\n{output}");
+    }
+    // What needs none does without it.
+    env.handoff_in("repo/mine", ["plan", "new", "p.json"]).success();
+}
+
+#[test]
+fn git_decides_whether_one_of_somebody_else_is_opened() {
+    let Some(env) = scene() else { return };
+    let repo = env.repo();
+    let path = repo.to_str().unwrap().to_owned();
+    env.git(["worktree", "add", "--quiet", "../linked"]).success();
+    env.git_in(".", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
+    env.git_in(".", ["init", "--quiet", "--separate-git-dir=apart.git", "apart"]).success();
+    env.git_in("apart", ["commit", "--quiet", "--allow-empty", "--message", "Start"]).success();
+    env.git_in(".", ["clone", "--quiet", "repo", "tree"]).success();
+    for dir in ["repo", "repo/mine", "linked", "bare", "apart", "tree"] {
+        assert!(both(&env, dir, &[]), "{dir}");
+    }
+    give_away(&env.path().join("bare"));
+    give_away(&env.path().join("apart/.git"));
+    lchown(env.path().join("tree"), Some(OTHER), None).unwrap();
+    give_away(&repo.join(".git"));
+    for dir in ["repo", "repo/mine", "linked", "bare", "apart", "tree"] {
+        assert!(!both(&env, dir, &[]), "{dir}");
+    }
+    let other = OTHER.to_string();
+    assert!(both(&env, "repo/mine", &[("SUDO_UID", &other)]));
+    assert!(both(&env, "repo/mine", &[("GIT_DIR", "../.git")]));
+    assert!(both(&env, "bare", &[("GIT_DIR", ".")]));
+    // What the repository says of itself counts for nothing.
+    env.shell(".", "git config --file repo/.git/config safe.directory '*'").success();
+    assert!(!both(&env, "repo", &[]));
+    let below = format!("{}/*", env.path().display());
+    for (values, opened) in [
+        (vec![path.as_str()], true),
+        (vec!["*"], true),
+        (vec!["*", ""], false),
+        (vec!["", path.as_str()], true),
+        (vec!["/elsewhere", "repo"], false),
+        (vec!["~/../repo"], true),
+    ] {
+        set(&env, &values);
+        assert_eq!(both(&env, "repo/mine", &[]), opened, "{values:?}");
+    }
+    // Older versions of git do not know this, and it is theirs to say.
+    set(&env, &[&below]);
+    both(&env, "repo/mine", &[]);
+    // One that is said on the command line counts as it does for git.
+    set(&env, &[]);
+    let said =
+        [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "safe.directory"), ("GIT_CONFIG_VALUE_0", path.as_str())];
+    both(&env, "repo/mine", &said);
+}
+
+/// Sets the user's own `safe.directory` to these values.
+fn set(env: &Environment, values: &[&str]) {
+    let global = env.path().join("home/gitconfig");
+    let call = |arguments: &[&str]| {
+        let mut command = env.command("git", ".");
+        command.args(["config", "--file"]).arg(&global).args(arguments);
+        env.ended(command)
+    };
+    call(&["--unset-all", "safe.directory"]).status.unwrap();
+    for value in values {
+        call(&["--add", "safe.directory", value]).success();
+    }
+}
