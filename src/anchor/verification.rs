@@ -87,8 +87,7 @@ impl<'r> Verification<'r> {
         let (mut missed, mut cautions) = (held.missed, Vec::new());
         let vanished = shown::vanished(&self.repository.store, &logs)?.into_iter();
         for vanished in vanished.filter(|vanished| vanished.place.kind != Kind::Thread) {
-            let copied = targets.iter().any(|target| Place::of_run(&target.run) == vanished.place);
-            if vanished.is_missed() && !copied {
+            if vanished.is_missed() {
                 missed.push(Missed::Deleted(vanished.sentence()));
             } else {
                 cautions.push(vanished.sentence());

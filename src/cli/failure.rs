@@ -365,7 +365,6 @@ impl From<doctor::Error> for Failure {
             doctor::Error::Ref(inner) => inner.into(),
             doctor::Error::Git(inner) => inner.into(),
             doctor::Error::Logs(inner) => inner.into(),
-            doctor::Error::Shown(inner) => inner.into(),
             doctor::Error::Log(_) | doctor::Error::Hold(_) | doctor::Error::Workspace(_) => Self::of("doctor", &error),
         }
     }

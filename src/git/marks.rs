@@ -1,9 +1,11 @@
 //! Small files that this program keeps for itself below `handoff` of the git directory, where neither a commit nor a remote can put
 //! one: in each folder one a name, whole or not there.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::folder::entries;
 use super::store::Store;
@@ -22,12 +24,26 @@ pub fn path(store: &Store, folder: &str, name: &str) -> PathBuf {
     below(store, folder).join(name)
 }
 
+/// Reads a file, of which more than `limit` bytes are not looked at.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    // Nobody makes us wait for the other end of a pipe.
+    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Writes a file in the place of the one that has its name.
 pub fn put(store: &Store, folder: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
     let folder_path = below(store, folder);
     fs::create_dir_all(&folder_path)?;
     let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder_path)?;
     file.write_all(bytes)?;
+    // A name that comes to disk before its bytes is that of an empty file.
+    file.as_file().sync_data()?;
     file.persist(path(store, folder, name))?;
     Ok(())
 }

@@ -265,7 +265,7 @@ hints! {
     /// What was fetched before is kept, and the remote says something else now.
     forget(reference) => "git update-ref -d {reference}   # forgets what was seen there before; then fetch again";
     /// What a remote showed is not known any more, or is not to be missed.
-    forget_seen(path) => "rm {path}   # forgets what that remote has shown; nothing that was fetched goes";
+    forget_seen(path) => "rm -r {path}   # forgets what that remote has shown; nothing that was fetched goes";
     /// What cannot go to a remote, or to a terminal, goes into a file.
     bundle() => "git handoff bundle --all --output runs.bundle";
 }

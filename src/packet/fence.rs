@@ -9,13 +9,18 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::model::packet::{Fault, Packet};
 
+/// How many lists and quotations may stand in each other. What a parser does for a line, it does for each that the line may go on.
+const MOST_DEEP: usize = 100;
+
 /// One block.
 struct Block {
     /// All of it, with its fences.
     whole: Range<usize>,
+    /// The opening fence, with what stands behind it.
+    first: Range<usize>,
     /// What stands between the fences, piece by piece: what a list or a quotation puts before a line is no part of it.
     content: Vec<Range<usize>>,
-    /// Whether a fence ends it, and not the end of what it stands in.
+    /// Whether a fence ends it, and not the end of what it stands in, and no reader sees that fence elsewhere.
     closed: bool,
 }
 
@@ -30,7 +35,7 @@ pub(super) fn unquoted(text: &str) -> (Cow<'_, str>, usize) {
     }
     let mut bytes = text.as_bytes().to_vec();
     for block in &closed {
-        let line = first_line(text, block);
+        let line = block.first.clone();
         let info = line.end - text[line.clone()].trim_start().trim_start_matches(['`', '~']).len();
         blank(&mut bytes, line.start..info);
         blank(&mut bytes, line.end..block.whole.end);
@@ -107,11 +112,72 @@ fn blocks(text: &str) -> Vec<Block> {
     if !text.contains("```") && !text.contains("~~~") {
         return Vec::new();
     }
+    if depth(text) > MOST_DEEP {
+        let all = 0..text.len();
+        return Vec::from([Block { whole: all.clone(), first: 0..0, content: Vec::from([all]), closed: false }]);
+    }
+    let (lines, joined) = (with_ends(text, b'\n'), with_ends(text, b' '));
+    let mut blocks = parsed(&lines);
+    // Whoever sees one more fence, or one less, takes what follows for the opposite.
+    let places = |blocks: &[Block]| blocks.iter().map(|block| block.whole.clone()).collect::<Vec<_>>();
+    let is_read_otherwise = || lines != joined && places(&parsed(&joined)) != places(&blocks);
+    if blocks.iter().any(|block| holds_fence(&lines, block)) || is_read_otherwise() {
+        blocks.iter_mut().for_each(|block| block.closed = false);
+    }
+    blocks
+}
+
+/// Returns how many lists and quotations stand in each other at most: no line opens one but behind what those take that it is in.
+fn depth(text: &str) -> usize {
+    text.split(['\n', '\r']).fold(0, |deepest, line| {
+        let (mut rest, mut marks, mut columns) = (line, 0, 0);
+        loop {
+            let behind = rest.trim_start_matches([' ', '\t']);
+            let room = &rest[..rest.len() - behind.len()];
+            columns += room.bytes().map(|byte| if byte == b'\t' { 4 } else { 1 }).sum::<usize>();
+            let Some(after) = behind_mark(behind) else { break };
+            (rest, marks) = (after, marks + 1);
+        }
+        // An entry of a list takes two columns or more of each line.
+        if marks == 0 { deepest } else { deepest.max(marks + deepest.min(columns / 2)) }
+    })
+}
+
+/// Returns what follows the sign of a quotation or of an entry of a list, and the space that is part of it.
+fn behind_mark(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix('>') {
+        return Some(rest.strip_prefix(' ').unwrap_or(rest));
+    }
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let signs: &[char] = if number.len() == line.len() { &['-', '+', '*'] } else { &['.', ')'] };
+    let rest = number.strip_prefix(signs).filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// Returns the text, each character in its place, with what the parser does not take as `CommonMark` does written as it takes it: a
+/// lone carriage return, which ends a line, and tabs at the end of one, which are room.
+fn with_ends(text: &str, lone: u8) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut is_end = true;
+    for at in (0..bytes.len()).rev() {
+        match bytes[at] {
+            b'\r' if bytes.get(at + 1) != Some(&b'\n') => (bytes[at], is_end) = (lone, true),
+            b'\n' | b'\r' => is_end = true,
+            b'\t' if is_end => bytes[at] = b' ',
+            b' ' => {}
+            _ => is_end = false,
+        }
+    }
+    String::from_utf8(bytes).expect("one byte characters were put in the place of others")
+}
+
+fn parsed(text: &str) -> Vec<Block> {
     let (mut blocks, mut open) = (Vec::new(), None::<Block>);
     for (event, range) in Parser::new_ext(text, Options::empty()).into_offset_iter() {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
-                open = Some(Block { whole: range, content: Vec::new(), closed: false });
+                let first = first_line(text, &range);
+                open = Some(Block { whole: range, first, content: Vec::new(), closed: false });
             }
             Event::Text(_) => {
                 if let Some(block) = &mut open {
@@ -129,13 +195,27 @@ fn blocks(text: &str) -> Vec<Block> {
 
 /// Returns whether anything but room and the signs of a quotation follows what a block holds: only its closing fence can.
 fn is_closed(text: &str, block: &Block) -> bool {
-    let first = first_line(text, block);
+    let first = &block.first;
     let from = block.content.last().map_or(first.end, |piece| piece.end.max(first.end));
-    let fence = text[first].trim_start().chars().next();
-    text[from..block.whole.end].chars().any(|c| Some(c) == fence)
+    let (sign, _) = fence(&text[first.clone()]);
+    text[from..block.whole.end].chars().any(|c| Some(c) == sign)
 }
 
-fn first_line(text: &str, block: &Block) -> Range<usize> {
-    let Range { start, end } = block.whole;
+/// Returns whether a line of what a block holds is a fence as the closing one is, however far it is indented.
+fn holds_fence(text: &str, block: &Block) -> bool {
+    let (sign, length) = fence(&text[block.first.clone()]);
+    let content: String = block.content.iter().map(|piece| &text[piece.clone()]).collect();
+    content.lines().map(str::trim).any(|line| fence(line) == (sign, line.len()) && line.len() >= length)
+}
+
+/// Returns the sign of a fence, and how often it stands there.
+fn fence(line: &str) -> (Option<char>, usize) {
+    let line = line.trim_start();
+    let sign = line.chars().next();
+    (sign, line.chars().take_while(|c| Some(*c) == sign).count())
+}
+
+fn first_line(text: &str, block: &Range<usize>) -> Range<usize> {
+    let Range { start, end } = *block;
     start..text[start..end].find('\n').map_or(end, |line| start + line)
 }

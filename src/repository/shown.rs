@@ -3,9 +3,9 @@
 //! There is a mark of ours for each remote. It proves nothing to others, and no ref is made or deleted by it. What two fetches of one
 //! remote see at once, the next one sees again. A name alone says nothing: what counts as seen was fetched, and sound, or a sound log names it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +14,10 @@ use crate::git::marks;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::model::format::{self, REFS};
+use crate::model::format::{self, FETCHED_REFS, REFS};
 use crate::model::name::encode_segment;
 use crate::model::place::{MOST_REFS, Place};
 use crate::verify::Logs;
-
-use super::read_up_to;
 
 /// A file that is larger than this is none of ours: 50,000 names are a tenth of it.
 const LARGEST: u64 = 256 << 20;
@@ -47,7 +45,7 @@ pub struct Vanished {
     pub place: Place,
     /// Whether the remote showed it before. Otherwise it may never have been pushed.
     pub seen: bool,
-    /// The ref here that holds it: what was fetched from there, else ours.
+    /// The ref here that holds it, as far as it is known to have gone: what was fetched from there, else ours, else what another has.
     pub kept: Option<String>,
     /// Our ref for it, whether it is there or not.
     pub reference: String,
@@ -87,31 +85,38 @@ impl Shown {
         if path.exists() { parse(path) } else { Ok(Self { remote: remote.to_owned(), ..Self::default() }) }
     }
 
-    /// Reads what was seen on all remotes, in order of their names.
-    pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
+    /// Reads what was seen on all remotes, in order of their names; one that cannot be read hides no other.
+    pub fn all(store: &Store) -> Vec<Result<Self, Error>> {
         marks::all(store, marks::REMOTES).into_iter().map(parse).collect()
     }
 
-    /// Takes in what the remote shows now, what was fetched from it before, and what its logs name.
+    /// Takes in what the remote shows now, what was fetched from it, and what its logs name.
+    ///
+    /// What is known to have been there is forgotten for nothing that comes before it, and what is gone from there only comes back with
+    /// what goes on from it: another thing of its name, or one of which nothing is taken, takes no place of its.
     pub fn look(&mut self, store: &Store, seen: &Seen, named: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
         let here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
-        let mut known = std::mem::take(&mut self.there);
-        known.append(&mut self.gone);
-        known.extend(here.clone());
-        let goes_on = |from: Oid, to: Oid| from == to || history::continues(store, from, to).unwrap_or(false);
+        let was_there: BTreeSet<String> = self.there.keys().cloned().collect();
+        let mut known = self.known(store, &here);
         for (place, oid) in &seen.listed {
-            let below = below(place);
+            let (below, is_refused) = (below(place), seen.refused.contains(place));
+            let is_of_another = || is_refused || store.contains(*oid);
             match known.get(&below).copied() {
-                Some(before) => drop(self.there.insert(below, if goes_on(before, *oid) { *oid } else { before })),
-                None if named.contains_key(place) => drop(self.there.insert(below, *oid)),
-                None => {}
+                Some(before) if goes_on(store, before, *oid) => _ = self.there.insert(below, *oid),
+                Some(before) if here.get(&below).is_some_and(|ours| goes_on(store, before, *ours)) => {
+                    self.there.insert(below, before);
+                }
+                // It was not asked for, so it may well go on.
+                Some(before) if was_there.contains(&below) && !is_of_another() => _ = self.there.insert(below, before),
+                None if named.contains_key(place) && !is_refused => _ = self.there.insert(below, *oid),
+                _ => {}
             }
         }
         // A branch stands for what was pushed as one, and is named as anybody likes: only one that holds just that does.
         for (place, oid) in &seen.branches {
             let below = below(place);
-            if let Some(before) = known.get(&below).copied().filter(|before| goes_on(*before, *oid)) {
+            if let Some(before) = known.get(&below).copied().filter(|before| goes_on(store, *before, *oid)) {
                 self.there.entry(below).or_insert(before);
             }
         }
@@ -125,6 +130,22 @@ impl Shown {
         self.named = unseen.take(MOST_REFS).collect();
     }
 
+    /// Takes out what is known to have been there, each as far as it is known to have gone.
+    fn known(&mut self, store: &Store, here: &BTreeMap<String, Oid>) -> BTreeMap<String, Oid> {
+        let (mut there, mut gone) = (std::mem::take(&mut self.there), std::mem::take(&mut self.gone));
+        for (below, oid) in here {
+            if let Some(before) = gone.get_mut(below) {
+                *before = if goes_on(store, *before, *oid) { *oid } else { *before };
+            } else {
+                // Whoever deleted what was fetched, and fetched what the remote has in its place, took that.
+                let known = there.entry(below.clone()).or_insert(*oid);
+                *known = if goes_on(store, *oid, *known) { *known } else { *oid };
+            }
+        }
+        there.append(&mut gone);
+        there
+    }
+
     /// Writes it down.
     pub fn keep(&self, store: &Store) -> Result<(), Error> {
         marks::put(store, marks::REMOTES, &encode_segment(&self.remote), &format::canonical(self))
@@ -134,18 +155,22 @@ impl Shown {
     /// Returns what the remote does not show. What it never did, and is ours, was not pushed, and is left out.
     pub fn vanished(&self, store: &Store, logs: &BTreeMap<Place, String>) -> Result<Vec<Vanished>, refs::Error> {
         let folder = format::fetched_refs(&self.remote);
-        let gone = self.gone.keys().map(|below| (below, true));
-        let named = self.named.keys().map(|below| (below, false));
+        let gone = self.gone.iter().map(|(below, oid)| (below, Some(*oid)));
+        let named = self.named.keys().map(|below| (below, None));
+        let elsewhere = if self.gone.is_empty() { BTreeMap::new() } else { copies(store)? };
         let mut vanished = Vec::new();
-        for (below, seen) in gone.chain(named) {
+        for (below, was) in gone.chain(named) {
             let Some(place) = Place::parse(below) else { continue };
-            let (reference, own) = (place.below(&folder), place.below(REFS));
-            let is_here = |name: &String| refs::read(store, name).map(|found| found.is_some());
-            let kept = match (is_here(&reference)?, is_here(&own)?) {
-                (true, _) => Some(reference.clone()),
-                (false, true) => Some(own),
-                (false, false) => None,
-            };
+            let (reference, seen) = (place.below(&folder), was.is_some());
+            let mut kept = None;
+            for name in [&reference, &place.below(REFS)].into_iter().chain(elsewhere.get(&place).into_iter().flatten())
+            {
+                // What only has its name is another.
+                let is_it = |held: &Oid| was.is_none_or(|was| goes_on(store, was, *held));
+                if kept.is_none() && refs::read(store, name)?.as_ref().is_some_and(is_it) {
+                    kept = Some(name.clone());
+                }
+            }
             let log = logs.get(&place).or_else(|| self.named.get(below)).cloned();
             if seen || kept.is_none() {
                 vanished.push(Vanished { remote: self.remote.clone(), place, seen, kept, reference, log });
@@ -162,8 +187,26 @@ pub struct Seen {
     pub listed: BTreeMap<Place, Oid>,
     /// Its branches that are called as if they held such a one.
     pub branches: Vec<(Place, Oid)>,
-    /// What was fetched from it before, and is here.
+    /// What was fetched from it, and is here.
     pub fetched: BTreeMap<Place, Oid>,
+    /// What it lists, and what was not taken for what it is.
+    pub refused: BTreeSet<Place>,
+}
+
+/// Returns whether what a ref holds is what was known, or goes on from it; not, where that cannot be told.
+fn goes_on(store: &Store, from: Oid, to: Oid) -> bool {
+    from == to || history::continues(store, from, to).unwrap_or(false)
+}
+
+/// Returns the refs of what was fetched, by what it is.
+fn copies(store: &Store) -> Result<BTreeMap<Place, Vec<String>>, refs::Error> {
+    let mut copies = BTreeMap::<Place, Vec<String>>::new();
+    for (name, _) in refs::list_with_archived(store, FETCHED_REFS)? {
+        if let Some((_, place)) = Place::fetched(&name) {
+            copies.entry(place).or_default().push(name);
+        }
+    }
+    Ok(copies)
 }
 
 /// Keeps no more than may be written down: what is here first.
@@ -178,12 +221,17 @@ fn bound(some: &mut BTreeMap<String, Oid>, here: &BTreeMap<String, Oid>) {
 
 /// Returns what the remotes do not show, as it was when each was last looked at.
 pub fn vanished(store: &Store, logs: &Logs) -> Result<Vec<Vanished>, Error> {
-    let mut vanished = Vec::new();
-    for shown in Shown::all(store)? {
+    let all: Vec<Vec<Vanished>> = vanished_by_remote(store, logs).into_iter().collect::<Result<_, _>>()?;
+    Ok(all.concat())
+}
+
+/// Returns the same for each remote, or why it is not known.
+pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished>, Error>> {
+    let of = |shown: Shown| {
         let named = logs.named(&format::fetched_refs(&shown.remote));
-        vanished.extend(shown.vanished(store, &named)?);
-    }
-    Ok(vanished)
+        Ok(shown.vanished(store, &named)?)
+    };
+    Shown::all(store).into_iter().map(|shown| shown.and_then(of)).collect()
 }
 
 /// Returns the file that keeps what was seen on a remote.
@@ -192,8 +240,13 @@ fn path(store: &Store, remote: &str) -> PathBuf {
 }
 
 fn parse(path: PathBuf) -> Result<Shown, Error> {
-    let bytes = read_up_to(&path, LARGEST).map_err(|e| Error::Read(path.clone(), e))?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::Bad(path, e))
+    let bytes = marks::read(&path, LARGEST).map_err(|e| Error::Read(path.clone(), e))?;
+    let shown: Shown = serde_json::from_slice(&bytes).map_err(|e| Error::Bad(path.clone(), e))?;
+    if path.file_name() == Some(encode_segment(&shown.remote).as_ref()) {
+        return Ok(shown);
+    }
+    let another = serde::de::Error::custom(format!("it is about {:?}", shown.remote));
+    Err(Error::Bad(path, another))
 }
 
 /// Why it is not known what a remote has shown.
@@ -211,4 +264,14 @@ pub enum Error {
     /// The file could not be written. What was fetched is here.
     #[error("what the remote shows could not be written to {0}; what was fetched is here")]
     Write(PathBuf, #[source] io::Error),
+}
+
+impl Error {
+    /// Returns the file that it is about.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Read(path, _) | Self::Bad(path, _) | Self::Write(path, _) => Some(path),
+            Self::Ref(_) => None,
+        }
+    }
 }

@@ -19,6 +19,9 @@ use crate::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable_on};
 
 use super::{Error, OpenRun};
 
+/// A file that is larger than this is none of ours.
+const LARGEST: u64 = 64 << 10;
+
 /// A mark as it is written down.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,7 +108,7 @@ fn path(store: &Store, run: &RunId) -> PathBuf {
 
 /// Returns the mark of a run; none where there is none of ours.
 fn read(store: &Store, run: &RunId) -> Option<Mark> {
-    let kept: Kept = serde_json::from_slice(&fs::read(path(store, run)).ok()?).ok()?;
+    let kept: Kept = serde_json::from_slice(&marks::read(&path(store, run), LARGEST).ok()?).ok()?;
     (kept.tool == format::TOOL).then_some(Mark { commit: kept.commit, key: kept.key })
 }
 

@@ -160,6 +160,10 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     if let Some(name) = unknown(&request.names, &known) {
         return Err(missed(store, (request, name), &listing, &have)?);
     }
+    let chains = fetched.taken.iter().filter(|taken| taken.place.kind.is_chain());
+    let (refused, taken): (Vec<_>, Vec<_>) = chains.partition(|taken| taken.status.is_refused());
+    listing.seen.refused = refused.into_iter().map(|taken| taken.place.clone()).collect();
+    let have = have.into_iter().chain(taken.into_iter().map(|taken| (taken.reference.clone(), taken.new))).collect();
     let (seen, named) = look(store, request, &listing, &have)?;
     seen.keep(store)?;
     fetched.vanished = seen.vanished(store, &named)?;

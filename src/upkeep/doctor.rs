@@ -22,7 +22,6 @@ use crate::model::hints::Hint;
 use crate::model::pipeline::Spec;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
-use crate::repository::shown;
 use crate::run;
 use crate::verify;
 use crate::worker::{host::Host, workspace};
@@ -166,9 +165,6 @@ pub enum Error {
     /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// It is not known what remotes have shown.
-    #[error(transparent)]
-    Shown(#[from] shown::Error),
     /// A run could not be held.
     #[error(transparent)]
     Hold(#[from] hold::Error),

@@ -86,6 +86,107 @@ fn what_is_gone_there_and_here_is_missed() {
     assert!(said.stderr.contains("there is no run"), "{said}");
 }
 
+/// Returns what vanished as the last fetch, which is told of something else, says.
+fn vanished_beside(env: &Environment, code: i32) -> Vec<String> {
+    let answer = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(code));
+    let names = answer["vanished"].as_array().into_iter().flatten();
+    names.map(|one| format!("{} {}", one["name"].as_str().unwrap(), one["ref"].as_str().unwrap_or("-"))).collect()
+}
+
+/// Says that both are missed, to everybody who asks.
+fn assert_missed(env: &Environment) {
+    assert_eq!(vanished(env, &[]), [format!("run {RUN} true -"), "thread research true -".to_owned()]);
+    for what in [&["verify", "--all"][..], &["thread", "verify", "--all"]] {
+        env.handoff_in("clone", what).ends(3);
+    }
+    assert_eq!(vanished_findings(env, 3), ["problem", "problem"]);
+}
+
+/// Deletes what was fetched; returns the tip of the run.
+fn pruned(env: &Environment) -> String {
+    let tip = env.git_in("clone", ["rev-parse", FETCHED]).success();
+    for reference in [FETCHED, "refs/handoff/remotes/origin/threads/research"] {
+        let _ = env.git_in("clone", ["update-ref", "-d", reference]);
+    }
+    tip.trim().to_owned()
+}
+
+/// Makes another run and another thread of the same names in a clone.
+fn another(env: &Environment, clone: &str) {
+    let item = r#"{"id": "a", "executor": "command", "inputs": {"command": "true"}}"#;
+    env.write(&format!("{clone}.json"), &format!(r#"{{"id": "{RUN}", "items": [{item}]}}"#));
+    env.handoff_in(clone, ["run", &format!("../{clone}.json")]).success();
+    env.write("state", "of another");
+    env.handoff_in(clone, ["checkpoint", "research", "--state", "../state"]).success();
+}
+
+#[test]
+fn another_of_its_name_does_not_keep_what_is_gone() {
+    let env = deleted();
+    let tip = pruned(&env);
+    another(&env, "clone");
+    assert_missed(&env);
+    // What another remote showed is it.
+    let elsewhere = "refs/handoff/remotes/second/runs/handoff-dag-1";
+    env.git_in("clone", ["update-ref", elsewhere, &tip]).success();
+    assert!(vanished(&env, &[]).contains(&format!("run {RUN} true {elsewhere}")));
+    assert_eq!(vanished_findings(&env, 3), ["note", "problem"]);
+}
+
+#[test]
+fn what_was_set_back_is_not_what_is_gone() {
+    let env = deleted();
+    let tip = pruned(&env);
+    env.git_in("clone", ["update-ref", FETCHED, &format!("{tip}~1")]).success();
+    for _ in 0..2 {
+        assert_missed(&env);
+    }
+    env.git_in("clone", ["update-ref", FETCHED, &tip]).success();
+    assert_eq!(vanished(&env, &[])[0], format!("run {RUN} true {FETCHED}"));
+}
+
+#[test]
+fn what_is_replaced_is_as_gone_as_what_is_deleted() {
+    let env = deleted();
+    let tip = pruned(&env);
+    assert_missed(&env);
+    let main = env.git_in("hub", ["rev-parse", "main"]).success();
+    let new = env.git_in("hub", ["-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x", "main^{tree}"]);
+    // One is in the clone as a commit of its own, the other is not taken in.
+    for commit in [main, new.success()] {
+        env.git_in("hub", ["update-ref", RUN_REF, commit.trim()]).success();
+        assert_eq!(vanished_beside(&env, 1), [format!("{RUN} -"), "research -".to_owned()]);
+        env.handoff_in("clone", ["verify", "--all"]).ends(3);
+        assert_eq!(vanished_findings(&env, 3), ["problem", "problem"]);
+        // Nor is it where nobody saw that it was gone in between.
+        env.git_in("hub", ["update-ref", RUN_REF, &tip]).success();
+        assert_eq!(vanished_beside(&env, 0), ["research -"]);
+        pruned(&env);
+        env.git_in("hub", ["update-ref", RUN_REF, commit.trim()]).success();
+        assert_eq!(vanished_beside(&env, 1), [format!("{RUN} -"), "research -".to_owned()]);
+    }
+}
+
+#[test]
+fn what_somebody_took_in_the_place_of_what_was_there_is_what_is_known() {
+    let env = deleted();
+    clone(&env, "other");
+    another(&env, "other");
+    env.handoff(["push", "--all"]).success();
+    env.handoff_in("clone", ["fetch"]).success();
+    env.git_in("hub", ["update-ref", "-d", RUN_REF]).success();
+    env.git_in("other", ["push", "origin", RUN_REF]).success();
+    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    let forget = format!("git update-ref -d {FETCHED}");
+    assert!(said.contains(&forget), "{said}");
+    env.git_in("clone", ["update-ref", "-d", FETCHED]).success();
+    for _ in 0..2 {
+        assert_eq!(vanished(&env, &[]), Vec::<String>::new());
+    }
+    env.git_in("hub", ["update-ref", "-d", RUN_REF]).success();
+    assert_eq!(vanished(&env, &[]), [format!("run {RUN} true {FETCHED}")]);
+}
+
 #[test]
 fn what_was_never_shown_is_told_of_and_fails_nothing() {
     let env = shared();
@@ -168,9 +269,31 @@ fn all_threads_that_a_log_of_ours_names_are_verified() {
 #[test]
 fn a_record_that_is_not_ours_is_named_with_the_way_out() {
     let env = deleted();
-    env.write("clone/.git/handoff/remotes/origin", "what");
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    assert!(said.contains("does not say what a remote has shown") && said.contains("hint: rm "), "{said}");
+    env.handoff_in("clone", ["fetch"]).success();
+    let record = "clone/.git/handoff/remotes/origin";
+    let whole = std::fs::read_to_string(env.path().join(record)).unwrap();
+    let another = |remote: &str| whole.replace("\"origin\"", &format!("{remote:?}"));
+    for (made, why) in [
+        ("printf what >F", "does not say what a remote has shown"),
+        (": >F", "does not say what a remote has shown"),
+        ("cp another F", "does not say what a remote has shown"),
+        ("mkfifo F", "could not be read"),
+        ("mkdir F", "could not be read"),
+    ] {
+        env.write("another", &another("other"));
+        env.shell(".", &format!("rm -rf F; {made}").replace('F', record)).success();
+        for call in [&["fetch"][..], &["verify", "--all"], &["thread", "verify", "--all"]] {
+            let said = env.handoff_in("clone", call).exit(1).stderr;
+            assert!(said.contains(why) && said.contains("hint: rm -r "), "{made} {call:?}: {said}");
+        }
+        // The doctor goes on, and reads the others.
+        env.write("clone/.git/handoff/remotes/zz", &another("zz"));
+        let answer = json(&env.handoff_in("clone", ["doctor", "--json"]).exit(3));
+        let findings = answer["findings"].as_array().unwrap();
+        let of = |code: &str| findings.iter().filter(|one| one["code"] == code).count();
+        assert_eq!((of("remote-record"), of("vanished")), (1, 2), "{made}: {answer}");
+        std::fs::remove_file(env.path().join("clone/.git/handoff/remotes/zz")).unwrap();
+    }
 }
 
 /// The arguments of a call of git.

@@ -3,6 +3,7 @@
 
 use crate::git::refs;
 use crate::ledger::chain;
+use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format::{self, REFS};
 use crate::model::hints;
@@ -22,8 +23,23 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     for (thread, (entries, log)) in logs.own_threads() {
         findings.extend(of_thread(patient, &thread, entries, &log)?);
     }
-    findings.extend(shown::vanished(&patient.store, &logs)?.iter().map(vanished));
+    for found in shown::vanished_by_remote(&patient.store, &logs) {
+        match found {
+            Ok(some) => findings.extend(some.iter().map(vanished)),
+            Err(shown::Error::Ref(error)) => return Err(error.into()),
+            Err(error) => findings.push(unknown(&error)),
+        }
+    }
     Ok(findings)
+}
+
+/// Says that it is not known what a remote has shown.
+fn unknown(error: &shown::Error) -> Finding {
+    let finding = Finding::problem("remote-record", in_words(error));
+    match error.path() {
+        Some(path) => finding.hint(hints::forget_seen(path.display())),
+        None => finding,
+    }
 }
 
 /// Says what a remote does not show: a problem only where it did, and it is not here either.
