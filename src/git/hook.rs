@@ -9,9 +9,10 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::program::{self, Git, REPOSITORY_VARIABLES};
+use super::program::{self, Git};
 use super::store::Store;
 use super::temporary::Temporary;
+use super::variables::REPOSITORY_VARIABLES;
 use super::way;
 use super::work_tree;
 use crate::model::digest::Oid;

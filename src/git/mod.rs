@@ -43,6 +43,7 @@ pub mod store;
 pub mod stored;
 pub mod temporary;
 pub mod tree;
+mod variables;
 mod way;
 pub mod whole;
 pub mod work_tree;

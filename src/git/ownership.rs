@@ -3,12 +3,12 @@
 //! Its settings, filters and hooks name programs, and those would run as whoever calls us. git is asked itself, so that
 //! `safe.directory`, `SUDO_UID` and a `GIT_DIR` that was named mean what they mean to it; but not where all is one's own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gix::sec::Trust;
 
 use super::program::{self, Git};
-use super::store::{Error, absolute};
+use super::store::Error;
 
 /// What git names whenever it does not open a repository for the sake of its owner.
 const WAY_OUT: &str = "safe.directory";
@@ -26,6 +26,11 @@ pub(super) fn check(repo: &gix::Repository, dir: &Path) -> Result<(), Error> {
         Err(program::Error::Failed { said, .. }) if said.contains(WAY_OUT) => Err(foreign()),
         Err(other) => Err(Error::Program(Box::new(other))),
     }
+}
+
+/// Returns a path as whoever looks for it finds it, or as it is where nobody does.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns whether everything that git looks at is owned by who runs this; not, if it cannot be looked at.

@@ -15,32 +15,11 @@ use std::time::Duration;
 
 use super::room;
 use super::stop::{self, Stop};
+use super::variables::REPOSITORY_VARIABLES;
 
 /// Settings that hold for every call, whatever the repository's configuration says.
 const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
-
-/// Variables that would point git somewhere else, or have it read or print something else, than the caller says.
-pub(super) const REPOSITORY_VARIABLES: [&str; 18] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_SHALLOW_FILE",
-    "GIT_GRAFT_FILE",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_ATTR_SOURCE",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_DIFF_OPTS",
-];
 
 /// The oldest git that takes attributes from a tree instead of from the files that a worker left.
 const ATTRIBUTES_OF_TREES: (u32, u32) = (2, 41);
