@@ -115,7 +115,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
         let hook =
             format!("printf '#!/bin/sh\\ntouch {}\\n' >post-index-change; chmod +x post-index-change", taken.display());
         let quoted = conf.replace('\'', "'\\''");
-        run(&scene, "config", &format!("{hook}; echo '{quoted}' >tidy.conf; echo text >a.tidy"));
+        run(&scene, "config", &format!("{hook}; echo '{quoted}' >tidy.conf; echo text >a.tidy")).ends(0);
         assert!(!taken.exists());
     }
 }
