@@ -4,7 +4,10 @@
 //! sends a signal to all of them while none can be made; below bubblewrap it does so with their namespace. Elsewhere, Landlock (from
 //! version 6 of its interface on) keeps this process from signalling anybody who is not its own, and "everybody" then is just those.
 
-use landlock::{CompatLevel, Compatible as _, LandlockStatus, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
+use landlock::{
+    AccessFs, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
@@ -22,7 +25,11 @@ impl Domain {
         let outside = rustix::process::getppid()?;
         rustix::process::test_kill_process(outside).ok()?;
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal).ok()?;
-        let status = ruleset.create().ok()?.restrict_self().ok()?;
+        // Of files, it is not to say anything. But below a domain that says nothing of it, none that does can allow that a file
+        // comes into another folder, and programs that do so by renaming fail.
+        let ruleset = ruleset.handle_access(AccessFs::Refer).ok()?.create().ok()?;
+        let all = PathBeneath::new(PathFd::new("/").ok()?, AccessFs::Refer);
+        let status = ruleset.add_rule(all).ok()?.restrict_self().ok()?;
         let is_enforced = status.ruleset == RulesetStatus::FullyEnforced
             && matches!(status.landlock, LandlockStatus::Available { .. })
             && rustix::process::test_kill_process(outside) == Err(Errno::PERM);
