@@ -20,8 +20,8 @@ cat >$content
 name=$(sha256sum $content | cut -c1-64)
 folder=$storage/objects/$(echo $name | cut -c1-2)/$(echo $name | cut -c3-4)
 mkdir -p $folder
-cp $content $folder/$name
-printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $name $(stat -c %s $content)
+python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[2])' $content $folder/$name
+printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $name $(stat -c %s $folder/$name)
 ";
 
 /// Tries to have a filter run what a worker left; `then` ends the item, with which the command ends with `status`. Returns whether it
@@ -101,12 +101,16 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
             ("moved", "mv $GIT_DIR $GIT_DIR.away; ln -s / $GIT_DIR".to_owned()),
         ] {
             scene.ground.env.write("conf", &conf);
-            scene.ground.config("handoff.captureTimeout", "10");
+            scene.ground.config("handoff.captureTimeout", "4");
             let quoted = conf.replace('\'', "'\\''");
             let output = run(&scene, name, &format!("echo '{quoted}' >tidy.conf; echo text >a.tidy"));
-            assert_eq!(output.status, Some(4), "{name}: {output}");
-            let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(said.contains("filter") || said.contains("captureTimeout"), "{name}: {said}");
+            let patch = scene.handoff(&["cat", &format!("{name}/a:patch")]).stdout;
+            let said = format!("{}{}{patch}", output.stdout, output.stderr);
+            let is_told = said.contains("a filter of the repository") || said.contains("captureTimeout");
+            match output.status {
+                Some(0) => assert!(patch.contains("+TEXT\n"), "{name}: {said}"),
+                status => assert!(status == Some(4) && is_told, "{name}: {output}"),
+            }
             assert!(!said.contains("PRIVATE"), "{name}: {said}");
         }
         // A configuration of its making runs nothing of ours.
@@ -115,7 +119,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
         let hook =
             format!("printf '#!/bin/sh\\ntouch {}\\n' >post-index-change; chmod +x post-index-change", taken.display());
         let quoted = conf.replace('\'', "'\\''");
-        let _ = run(&scene, "config", &format!("{hook}; echo '{quoted}' >tidy.conf; echo text >a.tidy"));
+        run(&scene, "config", &format!("{hook}; echo '{quoted}' >tidy.conf; echo text >a.tidy")).ends(0);
         assert!(!taken.exists());
     }
 }
@@ -147,13 +151,11 @@ fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
             }
             files
         };
-        let key = "BEGIN OPENSSH PRIVATE KEY-----";
-        let secret = format!(
-            "printf -- '-----{key}\\n{0}\\n{0}\\n-----END{1}\\n' >k.large",
-            "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW",
-            &key[5..]
-        );
-        let output = run(&scene, "secret", &secret);
+        // In pieces, so that the plan has none.
+        let secret = "b=BEG e=EN; printf -- \"-----${b}IN OPENSSH PRIVATE KEY-----\\n\" >k.large; \
+                      for i in 1 2 3 4 5 6; do echo b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW; done >>k.large; \
+                      printf -- \"-----${e}D OPENSSH PRIVATE KEY-----\\n\" >>k.large";
+        let output = run(&scene, "secret", secret);
         let said = format!("{}{}", output.stdout, output.stderr);
         assert!(output.status == Some(4) && said.contains("secret-found: k.large"), "{output}");
         assert_eq!(kept(), Vec::<std::path::PathBuf>::new());

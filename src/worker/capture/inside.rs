@@ -27,6 +27,7 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::entry::Exit;
 use crate::model::limits::Limits;
+use crate::model::printable;
 use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::worker::attendant::Attendant;
 use crate::worker::filters::Inside;
@@ -40,9 +41,12 @@ pub(in crate::worker) const FOLDER: &str = "filter";
 /// The most bytes of what all filters of one capture made together.
 const MOST: u64 = 1 << 30;
 
-/// The most of what git says that is repeated, and of its lines.
-const SAID: usize = 2 << 10;
+/// How many lines of what was said last are repeated, and how many letters of them together.
 const LINES: usize = 5;
+const LETTERS: usize = 600;
+
+/// The most of it that is kept.
+const SAID: u64 = 64 << 10;
 
 /// The longest line before the bytes of a blob, the longest path that git knows in it.
 const LONGEST: u64 = 16 << 10;
@@ -53,9 +57,9 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs git in that folder, on the worktree, and prints what it made of each path; what is said of a path that it made nothing of is
 /// that it is missing.
-const SCRIPT: &str = r#"dir=$1 failing=$2; shift 2
-git -C "$GIT_WORK_TREE" "$@" <"$dir/paths" || [ "$failing" = LeavesOut ] || exit 1
-exec git cat-file --batch -z <"$dir/names" >"$dir/blobs""#;
+const SCRIPT: &str = r#"goes_on=$1; shift
+git -C "$GIT_WORK_TREE" "$@" <"$GIT_DIR/paths" || $goes_on || exit 1
+exec git cat-file --batch -z <"$GIT_DIR/names" >"$GIT_DIR/blobs""#;
 
 /// Has the filters of some paths run, and returns what they made of them.
 pub(super) fn run(
@@ -73,7 +77,7 @@ pub(super) fn run(
     write_paths(&dir, paths, failing).map_err(Error::at(&dir))?;
     let invocation = invocation(part, scratch, inside, &dir, failing);
     let mut transcript =
-        TranscriptWriter::create(&workspace.dir, &[], SAID as u64).map_err(|e| Error::Filter(in_words(&e)))?;
+        TranscriptWriter::create(&workspace.dir, &[], SAID).map_err(|e| Error::Filter(in_words(&e)))?;
     transcript.follow();
     let ended = confined(&invocation, &mut transcript, &part.host.stop);
     if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
@@ -126,7 +130,8 @@ fn name(path: &BStr) -> Vec<u8> {
 }
 
 fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, failing: Failing) -> Invocation {
-    let words = ["sh", "-c", SCRIPT, "sh", &dir.to_string_lossy(), &format!("{failing:?}")].map(str::to_owned);
+    let goes_on = if failing == Failing::LeavesOut { "true" } else { "false" };
+    let words = ["sh", "-c", SCRIPT, "sh", goes_on].map(str::to_owned);
     let take: &[&str] = match failing {
         Failing::Refuses => &["update-index", "--add", "--remove", "--replace", "-z", "--stdin"],
         Failing::LeavesOut => {
@@ -227,8 +232,10 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         (Cause::Exited, _) => {
             let said = String::from_utf8_lossy(said);
             let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            // What git says last of it comes last.
-            refused(format!("failed: {}", lines[lines.len().saturating_sub(LINES)..].join(" | ")))
+            // What git says of it comes last.
+            let last = printable::line(&lines[lines.len().saturating_sub(LINES)..].join(" | "));
+            let cut = last.char_indices().rev().nth(LETTERS).map_or(0, |(at, letter)| at + letter.len_utf8());
+            refused(format!("failed: {}", &last[cut..]))
         }
     }
 }
