@@ -9,12 +9,12 @@ mod changed;
 mod outputs;
 pub(super) mod part;
 mod patch;
-mod submodules;
+pub(super) mod submodules;
 pub(super) mod traps;
 pub(super) mod tree;
 pub(super) mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,11 @@ pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Ca
     }
     captured.kept = batch.keep().map_err(Error::Store)?;
     Ok(captured)
+}
+
+/// Returns the outputs that no worker may leave: where the changes to submodules belong, checked out or not.
+pub fn submodule_outputs(workspace: &Workspace, host: &Host) -> Result<BTreeSet<FilePath>, Error> {
+    Ok(submodules::outputs(&*host.base(workspace.base).map_err(Error::Workspace)?))
 }
 
 /// Refuses a worktree that somebody may still write to.
