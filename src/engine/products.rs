@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
+use crate::model::format;
 use crate::model::name::{FilePath, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
@@ -29,6 +30,7 @@ pub(super) fn take(
         Some(captured) => captured,
         None => capture::capture(workspace, host).map_err(|error| not_taken(&error))?,
     };
+    expect_none_of_submodules(workspace, host, &captured.outputs)?;
     let outputs = with_submodules(captured.outputs, captured.submodules)?;
     let mut products = BTreeMap::new();
     for kind in ProductKind::ALL {
@@ -45,19 +47,31 @@ pub(super) fn take(
     Ok((products, captured.kept))
 }
 
-/// Returns the outputs with the changes to submodules, for which a worker may have left nothing in their places.
+/// Refuses an output that a worker left where the change to a submodule belongs, whether there is one or not: only what we found
+/// there is called that.
+fn expect_none_of_submodules(
+    workspace: &Workspace,
+    host: &Host,
+    outputs: &BTreeMap<FilePath, Product>,
+) -> Result<(), Verdict> {
+    if outputs.keys().all(|path| format::submodule_of(path).is_none()) {
+        return Ok(());
+    }
+    let reserved = capture::submodule_outputs(workspace, host).map_err(|error| not_taken(&error))?;
+    match outputs.keys().find(|path| reserved.contains(*path)) {
+        Some(path) => {
+            Err(Verdict::failed(format!("the item left the output `{path}`, where the change to a submodule belongs")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the outputs with the changes to submodules.
 fn with_submodules(
     mut outputs: BTreeMap<FilePath, Product>,
     submodules: BTreeMap<FilePath, Product>,
 ) -> Result<BTreeMap<FilePath, Product>, Verdict> {
-    let in_the_way = |path: &FilePath| {
-        Verdict::failed(format!("the item left the output `{path}`, where the change to a submodule belongs"))
-    };
-    for (path, product) in submodules {
-        if outputs.insert(path.clone(), product).is_some() {
-            return Err(in_the_way(&path));
-        }
-    }
+    outputs.extend(submodules);
     if let Some((one, other)) = clashes(outputs.keys().map(FilePath::as_str)).first() {
         return Err(Verdict::failed(format!("the outputs `{one}` and `{other}` cannot stand side by side")));
     }

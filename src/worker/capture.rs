@@ -12,12 +12,12 @@ pub mod large;
 mod outputs;
 pub(super) mod part;
 mod patch;
-mod submodules;
+pub(super) mod submodules;
 pub(super) mod traps;
 pub(super) mod tree;
 pub(super) mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,11 @@ pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Ca
 /// Returns what git-lfs would keep of what was taken.
 pub(super) fn large_of(host: &Host) -> Vec<Large> {
     std::mem::take(&mut host.taking.large.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Returns the outputs that no worker may leave: where the changes to submodules belong, checked out or not.
+pub fn submodule_outputs(workspace: &Workspace, host: &Host) -> Result<BTreeSet<FilePath>, Error> {
+    Ok(submodules::outputs(&*host.base(workspace.base).map_err(Error::Workspace)?))
 }
 
 /// Refuses a worktree that somebody may still write to.

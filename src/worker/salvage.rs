@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{Read as _, Seek as _};
 use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BString, ByteSlice as _};
@@ -11,7 +12,7 @@ use super::capture::large_of;
 use super::capture::part::Part;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked, shown};
-use super::capture::{Error, ahead, large, traps};
+use super::capture::{Error, ahead, large, submodules, traps};
 use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
@@ -20,7 +21,7 @@ use crate::git::store::Kept;
 use crate::model::credential::gate::Secret;
 use crate::model::credential::without;
 use crate::model::digest::Oid;
-use crate::model::name::{ItemId, is_dot_git};
+use crate::model::name::{FilePath, ItemId, is_dot_git};
 
 /// The most files that are left out one by one.
 const MOST_LEFT_OUT: usize = 1000;
@@ -32,7 +33,7 @@ pub struct Salvaged {
     pub tree: Oid,
     /// Keeps what it reaches until a ref does.
     pub kept: Kept,
-    /// What was left out because there is a secret in it, in words.
+    /// What was left out because there is a secret in it, and which submodule's changes could not be had, in words.
     pub without: Vec<String>,
 }
 
@@ -44,7 +45,8 @@ impl Salvaged {
     }
 }
 
-/// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed.
+/// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed. What was changed
+/// in submodules comes as patches of them, as if it were handed over.
 ///
 /// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
 /// that are too large for a product, what cannot be read, and the largest files beyond the limit of all together are left out.
@@ -66,25 +68,29 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         fs::remove_file(&path).map_err(Error::at(&path))?;
     }
     remove_extras(workspace, &base)?;
+    // Each is made in the place of the scratch.
+    let (patches, mut without) = of_submodules(workspace, host, &base)?;
+    let limit = patches.iter().fold(host.max_salvage, |left, (_, patch)| left.saturating_sub(patch.len() as u64));
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
-    let (beyond, taken) = beyond(&walked, &scratch, &skip, host.max_salvage)?;
+    let (beyond, taken) = beyond(&walked, &scratch, &skip, limit)?;
     skip.extend(beyond);
-    let room = host.max_salvage.saturating_sub(taken);
-    let without = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
+    let room = limit.saturating_sub(taken);
+    let except = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
     let part = Part::of(workspace, host, &base);
     ahead::write(&part, &scratch, &walked, &skip)?;
     let (before, converted) = (scratch.read_index(&part)?, converted(&part, &scratch, &walked, &skip)?);
-    add(&scratch, &["-A", "--sparse", "--ignore-errors"], &without(all))?;
+    add(&scratch, &["-A", "--sparse", "--ignore-errors"], &except(all))?;
     filtered::put(&part, &scratch, &converted, &before)?;
     if let Some(skip) = outputs_left_out(workspace, host, room) {
         let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
         add(&scratch, &["-A", "-f", "--sparse", "--ignore-errors"], &paths)?;
     }
+    put(&scratch, outputs, &patches)?;
     let mut tree = scratch.write()?;
-    let mut without = take_out(host, &scratch, base.tree, &mut tree)?;
+    without.extend(take_out(host, &scratch, base.tree, &mut tree)?);
     let nothing = converted.iter().filter(|(_, made)| made.is_none());
     without.extend(
         nothing.map(|(path, _)| format!("{}, whose filter failed, or kept a secret of it elsewhere", shown(path))),
@@ -119,6 +125,44 @@ fn converted(
         Err(Error::Refused(_)) => Ok(taken.into_iter().map(|path| (path, None)).collect()),
         other => other,
     }
+}
+
+/// Returns the changes to submodules, each as the output that it would have been, as far as all fit into what may be saved; and why
+/// others do not come with them.
+fn of_submodules(
+    workspace: &Workspace,
+    host: &Host,
+    base: &Base,
+) -> Result<(Vec<(FilePath, Vec<u8>)>, Vec<String>), Error> {
+    let (found, mut without) = submodules::save(workspace, host, base)?;
+    let (mut patches, mut room) = (Vec::new(), host.max_salvage);
+    for (name, mut file) in found {
+        let mut bytes = Vec::new();
+        let read = file.rewind().and_then(|()| file.take(room.saturating_add(1)).read_to_end(&mut bytes));
+        read.map_err(Error::at(&workspace.dir))?;
+        if bytes.len() as u64 > room {
+            without.push(format!("{name}, which is larger than what may be saved"));
+            continue;
+        }
+        room -= bytes.len() as u64;
+        patches.push((name, bytes));
+    }
+    Ok((patches, without))
+}
+
+/// Puts the changes to submodules among the outputs, in the place of what a worker left there.
+fn put(scratch: &Scratch, outputs: &[u8], patches: &[(FilePath, Vec<u8>)]) -> Result<(), Error> {
+    let mut entries = Vec::new();
+    for (name, bytes) in patches {
+        let call = scratch.git().args(["hash-object", "-w", "--stdin"]).input(bytes.clone());
+        let blob = call.line().map_err(Error::git)?;
+        entries.extend([b"100644 ", blob.as_bytes(), b"\t", outputs, b"/", name.as_str().as_bytes(), b"\0"].concat());
+    }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let call = scratch.git().args(["update-index", "--replace", "-z", "--index-info"]).input(entries);
+    call.run().map(drop).map_err(Error::git)
 }
 
 /// Takes the files with secrets in them, or in their names, out of what is to be saved, before any of it is in the repository;

@@ -68,9 +68,27 @@ fn an_output_in_its_place_and_a_refusal_fail_the_item() {
     let script =
         "echo two >> libs/sub/lib.txt; mkdir -p outputs/submodules/libs; echo x > outputs/submodules/libs/sub.patch";
     assert!(reason(&place, "r", script).contains("where the change to a submodule belongs"));
+    // Nor does what a worker makes up stand for a change that there is not.
+    let forged = script.split_once("; ").unwrap().1;
+    assert!(reason(&place, "forged", forged).contains("where the change to a submodule belongs"));
     place.git(&["config", "handoff.submodules", "false"]);
+    assert!(reason(&place, "forged-again", forged).contains("where the change to a submodule belongs"));
+    place.git(&["config", "handoff.workspace.submodules", "false"]);
+    assert!(reason(&place, "not-there", forged).contains("where the change to a submodule belongs"));
+    place.git(&["config", "handoff.workspace.submodules", "true"]);
     assert!(reason(&place, "s", "echo two >> libs/sub/lib.txt").contains("was changed, which is a submodule's"));
     place.git(&["config", "handoff.submodules", "sometimes"]);
     let (code, _, stderr) = place.handoff(&["runs"]);
     assert!(code != 0 && stderr.contains("is neither `refuse` nor `capture`"), "{stderr}");
+}
+
+#[test]
+fn a_file_that_grew_is_not_read_to_tell_that_it_did() {
+    let place = place();
+    place.git(&["config", "handoff.submodules", "refuse"]);
+    // Nobody waits for so many bytes, nor has room for them. Some file systems hold no file that large.
+    place.git(&["config", "handoff.maxDisk", "1000000g"]);
+    let grown = "for size in 900T 15T 1T; do truncate -s $size libs/sub/lib.txt && break; done";
+    assert!(reason(&place, "r", grown).contains("libs/sub/lib.txt\\\" was changed, which is a submodule's"));
+    place.done("s", &[("again", "cp libs/sub/lib.txt x; rm libs/sub/lib.txt; mv x libs/sub/lib.txt", None)]);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use git_handoff::model::name::FilePath;
 use git_handoff::worker::capture::{Captured, Error, capture};
 use git_handoff::worker::host::Host;
+use git_handoff::worker::salvage::salvage;
 
 use super::harness::{FORMATS, Repo};
 
@@ -147,6 +148,52 @@ fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit()
     let patch = String::from_utf8_lossy(&patch).into_owned();
     assert!(patch.contains("b/a.txt") && !patch.contains("libs") && !patch.contains("160000"), "{patch}");
     assert_eq!(captured.submodules.len(), 1);
+}
+
+#[test]
+fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
+    for format in FORMATS {
+        let modules = Modules::new(format);
+        let mut host = modules.host();
+        for captured in [true, false] {
+            host.capture_submodules = captured;
+            let workspace = modules.repo.workspace(&host);
+            let script = "echo x >>a.txt; mkdir -p outputs/submodules/libs/sub.patch; echo x >outputs/submodules/libs/sub.patch/y
+                 echo PRECIOUS >>libs/sub/a.txt; echo PRECIOUS >libs/sub/new";
+            modules.repo.script(&workspace, script);
+            let seen = modules.seen_by_git(&workspace.tree().join("libs/sub"));
+            let saved = salvage(&workspace, &host).unwrap().unwrap();
+            assert_eq!(saved.without, Vec::<String>::new());
+            let patch = modules.repo.git(&["rev-parse", &format!("{}:outputs/{PATCH}", saved.tree)]);
+            let patch = host.store.read_blob(patch.parse().unwrap()).unwrap();
+            assert_eq!(modules.applied(&patch), seen);
+            workspace.remove().unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_saved_of_a_submodule_is_told() {
+    let modules = Modules::new("sha1");
+    for (script, why, most) in [
+        ("git init -q libs/sub/other; echo x >libs/sub/other/x", "in the submodule \"libs/sub\"", 1 << 20),
+        ("rm -r libs/sub; echo x >libs/sub", "was removed or replaced", 1 << 20),
+        ("seq 4000 >libs/sub/new", "larger than what may be saved", 9000),
+        (
+            "printf '%s%s\\n' ghp_ Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4 >libs/sub/new",
+            "libs/sub/new:1 github-pat",
+            1 << 20,
+        ),
+    ] {
+        let mut host = modules.host();
+        host.max_salvage = most;
+        let workspace = modules.repo.workspace(&host);
+        modules.repo.script(&workspace, &format!("echo x >>a.txt; {script}"));
+        let saved = salvage(&workspace, &host).unwrap().unwrap();
+        assert!(saved.without.len() == 1 && saved.without[0].contains(why), "{script}: {:?}", saved.without);
+        assert!(modules.repo.git(&["show", &format!("{}:a.txt", saved.tree)]).ends_with('x'), "{script}");
+        workspace.remove().unwrap();
+    }
 }
 
 #[test]

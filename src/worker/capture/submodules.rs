@@ -8,15 +8,18 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::bstr::{BString, ByteSlice as _};
-use gix::index::State;
 use gix::index::entry::Mode;
+use gix::index::{Entry, State};
 
 use super::part::Part;
 use super::traps::{is_folder, traps};
 use super::tree::{Scratch, ignored};
 use super::walk::{is_same_content, shown, walk_submodule};
 use super::{Error, patch};
+use crate::git::store::Store;
+use crate::git::whole;
 use crate::model::credential::gate::Secret;
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, is_dot_git};
 use crate::worker::host::Host;
@@ -30,7 +33,7 @@ use crate::worker::workspace::{Base, Submodule, Workspace};
 pub(super) fn capture(workspace: &Workspace, host: &Host, base: &Base) -> Result<BTreeMap<FilePath, File>, Error> {
     let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
     if !host.capture_submodules {
-        let all = base.gitlinks.iter().map(|path| (path.clone(), checked_out(path).map(Submodule::index)));
+        let all = base.gitlinks.iter().map(|path| (path.clone(), checked_out(path)));
         check(workspace, host, base, all)?;
         return Ok(BTreeMap::new());
     }
@@ -45,6 +48,34 @@ pub(super) fn capture(workspace: &Workspace, host: &Host, base: &Base) -> Result
         }
     }
     Ok(patches)
+}
+
+/// Returns the changes to submodules that can be saved, each by the name of its output, with why others cannot.
+pub(in crate::worker) fn save(
+    workspace: &Workspace,
+    host: &Host,
+    base: &Base,
+) -> Result<(BTreeMap<FilePath, File>, Vec<String>), Error> {
+    let (mut patches, mut without) = (BTreeMap::new(), Vec::new());
+    let is_there = |submodule: &&Submodule| {
+        let dir = workspace.tree().join(OsStr::from_bytes(&submodule.path));
+        fs::symlink_metadata(dir).is_ok()
+    };
+    for submodule in base.submodules().iter().filter(is_there) {
+        let patch = in_place(workspace, submodule).and_then(|()| patch_of(workspace, host, submodule));
+        match patch.and_then(|patch| Ok((output(&submodule.path)?, patch))) {
+            Ok((name, patch)) => patches.extend(patch.map(|patch| (name, patch))),
+            Err(Error::Refused(why)) => without.push(why),
+            Err(Error::Secret(secret)) => without.push(secret.to_string()),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok((patches, without))
+}
+
+/// Returns the outputs that the changes to the submodules of a base are, wherever these are checked out or not.
+pub(super) fn outputs(base: &Base) -> BTreeSet<FilePath> {
+    base.gitlinks.iter().filter_map(|path| output(path).ok()).collect()
 }
 
 /// Returns where a submodule has others, which are never checked out.
@@ -98,16 +129,17 @@ fn check<'a>(
     workspace: &Workspace,
     host: &Host,
     base: &Base,
-    submodules: impl Iterator<Item = (BString, Option<&'a State>)>,
+    submodules: impl Iterator<Item = (BString, Option<&'a Submodule>)>,
 ) -> Result<(), Error> {
     let mut new = Vec::new();
-    for (path, index) in submodules {
-        let tree = workspace.tree();
+    for (path, submodule) in submodules {
+        let (tree, index, store) =
+            (workspace.tree(), submodule.map(Submodule::index), submodule.map(|submodule| &submodule.store));
         // What a link above leads to is not the worker's, and not even its names are to be told.
         if !is_reached(&tree, &path)? {
             continue;
         }
-        let mut look = Look { tree: &tree, top: &path, index, seen: BTreeSet::new(), new: Vec::new() };
+        let mut look = Look { tree: &tree, top: &path, index, store, seen: BTreeSet::new(), new: Vec::new() };
         look.at(&path, find(workspace.recorded(), &path))?;
         look.missing()?;
         if !look.new.is_empty()
@@ -168,6 +200,8 @@ struct Look<'a> {
     top: &'a BString,
     /// What was checked out; none where the submodule stayed empty.
     index: Option<&'a State>,
+    /// Where its objects are.
+    store: Option<&'a Store>,
     /// The places in that of the files that are there.
     seen: BTreeSet<usize>,
     /// Files that nobody checked out.
@@ -225,7 +259,17 @@ impl Look<'_> {
         let meta = gix::index::fs::Metadata::from_path_no_follow(&file).map_err(Error::at(&file))?;
         let entry = &index.entries()[at];
         let has_mode = meta.is_executable() == (entry.mode == Mode::FILE_EXECUTABLE) || entry.mode == Mode::SYMLINK;
-        if has_mode && is_same_content(&file, entry, &meta) { Ok(()) } else { Err(refused(&path)) }
+        if has_mode && self.has_size(entry, meta.len()) && is_same_content(&file, entry, &meta) {
+            Ok(())
+        } else {
+            Err(refused(&path))
+        }
+    }
+
+    /// Returns whether a file is no longer than the blob that was checked out: any other is not even read.
+    fn has_size(&self, entry: &Entry, size: u64) -> bool {
+        let header = self.store.and_then(|store| whole::header(&store.local(), Oid(entry.id)).ok().flatten());
+        header.is_some_and(|(_, most)| size <= most)
     }
 
     /// Refuses where some of the files are gone, and not all of them.

@@ -8,17 +8,20 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::Entry;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
+use gix::objs::compute_stream_hash;
 use rustix::fs::OFlags;
 
 use super::part::Part;
 use super::traps::{is_folder, is_read_by_git, is_strange, traps};
 use super::{Error, tree};
 use crate::git::store::object_oid;
+use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
 use crate::worker::folder::open_regular;
 use crate::worker::host::Host;
@@ -364,18 +367,18 @@ fn same_bytes(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bo
     meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
 }
 
-/// Returns whether a file has the bytes that an index names.
+/// Returns whether a file has the bytes that an index names; however many they are, few are held at a time.
 pub(super) fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
-    let bytes = if meta.is_symlink() {
-        fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
+    let (hash, blob, go_on) = (entry.id.kind(), gix::objs::Kind::Blob, AtomicBool::new(false));
+    let named = if meta.is_symlink() {
+        let target = fs::read_link(path).ok();
+        target.and_then(|target| object_oid(hash, blob, target.as_os_str().as_bytes()).ok())
     } else {
-        open_regular(path).and_then(|mut file| {
-            let mut bytes = Vec::new();
-            io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
-        })
+        let discard = &mut gix::progress::Discard;
+        let file = open_regular(path).ok();
+        file.and_then(|mut file| compute_stream_hash(hash, blob, &mut file, meta.len(), discard, &go_on).ok().map(Oid))
     };
-    let named = |bytes: Vec<u8>| object_oid(entry.id.kind(), gix::objs::Kind::Blob, &bytes);
-    bytes.is_ok_and(|bytes| named(bytes).is_ok_and(|oid| oid.0 == entry.id))
+    named.is_some_and(|oid| oid.0 == entry.id)
 }
 
 /// A path as messages show it: quoted, and whatever is not text replaced.
