@@ -7,8 +7,9 @@ use std::path::Path;
 
 use gix::sec::Trust;
 
+use super::folder::absolute;
 use super::program::{self, Git};
-use super::store::{Error, absolute};
+use super::store::Error;
 
 /// What git names whenever it does not open a repository for the sake of its owner.
 const WAY_OUT: &str = "safe.directory";

@@ -14,6 +14,7 @@ use gix::odb::store::init::Slots;
 use super::archives;
 pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
+use super::folder::absolute;
 use super::gather;
 use super::kept;
 pub use super::kept::Kept;
@@ -207,7 +208,7 @@ impl Store {
             return Ok(oid);
         }
         let repo = self.local();
-        retry(|| repo.objects.write_buf(kind, bytes).map(Oid).map_err(write_error))
+        retry(|| repo.objects.write_buf(kind, bytes).map(Oid).map_err(|e| Error::Object(Box::new(e))))
     }
 
     /// Begins objects that are to be there together, and that no prune takes before a ref reaches them.
@@ -336,14 +337,6 @@ fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
             other => return other,
         }
     }
-}
-
-fn write_error(error: gix::Error) -> Error {
-    Error::Object(Box::new(error))
-}
-
-pub(super) fn absolute(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// What can go wrong with objects.
