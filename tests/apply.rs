@@ -1,9 +1,11 @@
 //! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
 
 mod dry;
+mod halfway;
 mod hooks;
 mod submodules;
 mod threeway;
+mod untracked;
 
 use serde_json::json;
 
@@ -13,6 +15,20 @@ const EDIT: (&str, &str, Option<&str>) = ("edit", "sed -i s/two/TWO/ main.txt", 
 /// Builds on the patch of `edit`, rewrites the line that it changed, and adds a file.
 const BUILD: (&str, &str, Option<&str>) =
     ("build", "git apply --index inputs/patch && sed -i s/TWO/2/ main.txt && echo new > new.txt", Some("edit"));
+
+/// Runs the built binary until git begins to write a file of this name; both are killed then, as with the machine's power gone.
+#[expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+fn cut_short(place: &Place, arguments: &[&str], file: &str) {
+    let attributes = place.root().join(".git/info/attributes");
+    std::fs::write(&attributes, "* filter=deadly\n").unwrap();
+    let kill = "kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat) $PPID";
+    place.git(&["config", "filter.deadly.smudge", &format!("case %f in {file}) {kill};; esac; cat")]);
+    assert_eq!(place.start(arguments).wait().unwrap().code(), None, "{arguments:?} was not killed");
+    std::fs::remove_file(attributes).unwrap();
+    // As git itself tells people to.
+    let lock = place.root().join(".git/index.lock");
+    std::fs::remove_file(lock).unwrap();
+}
 
 #[test]
 fn a_branch_gets_a_commit_for_each_item_and_the_work_tree_stays() {

@@ -13,7 +13,7 @@ use crate::git::merge;
 use crate::git::put_back::{self, Before};
 use crate::git::refs;
 use crate::git::store::Store;
-use crate::git::work_tree;
+use crate::git::work_tree::{self, Halfway};
 use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
@@ -37,12 +37,16 @@ pub(super) struct Hooked<'a> {
 pub(super) struct Changed {
     before: Before,
     touched: BTreeSet<PathBuf>,
+    /// What the files were already: only the index was told of it.
+    there: BTreeSet<PathBuf>,
 }
 
 impl Changed {
     /// Puts everything back. `because` tells more than what fails here, unless something is left.
     pub(super) fn back(&self, because: Error) -> Error {
-        match self.before.put_back(&self.touched) {
+        let back = self.before.put_back(&self.touched);
+        let back = back.and_then(|()| if self.there.is_empty() { Ok(()) } else { self.before.unstage() });
+        match back {
             Ok(()) => because,
             Err(left) => Error::Left(Box::new(because), left),
         }
@@ -72,7 +76,7 @@ impl Hooked<'_> {
             put_back::Error::Git(inner) => Error::LocalChanges(inner.into()),
             other => other.into(),
         })?;
-        let mut changed = Changed { before, touched: BTreeSet::new() };
+        let mut changed = Changed { before, touched: BTreeSet::new(), there: BTreeSet::new() };
         match self.make_all(steps, &mut changed, said) {
             Ok(tip) => Ok((tip, changed)),
             Err(error) => Err(changed.back(error)),
@@ -89,8 +93,9 @@ impl Hooked<'_> {
         for range in ranges {
             let together = &mut steps[range];
             let tree = together.last().expect("a commit is of some item").tree;
-            work_tree::switch(self.store, at, tree).map_err(Error::LocalChanges)?;
-            changed.touched.extend(changed.before.between(at, tree)?);
+            let there = work_tree::switch(self.store, at, tree, Halfway::TakenUp).map_err(Error::LocalChanges)?;
+            changed.touched.extend(changed.before.between(at, tree)?.difference(&there).cloned());
+            changed.there.extend(there);
             at = tree;
             let message = passed(self.store, self.hooks, tree, &message::of(self.run, together, self.own), said)?;
             tip = merge::commit(self.store, tree, tip, &message).map_err(Error::Commit)?;

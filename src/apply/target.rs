@@ -6,7 +6,7 @@ use crate::git::hook::Hooks;
 use crate::git::merge::{self, Scratch};
 use crate::git::refs;
 use crate::git::store::Store;
-use crate::git::work_tree;
+use crate::git::work_tree::{self, Halfway};
 use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
@@ -83,7 +83,8 @@ impl Found {
                 Some(name.as_str())
             }
             Target::WorkTree { head, branch, commit } => {
-                work_tree::may_switch(store, scratch, *head, last).map_err(Error::LocalChanges)?;
+                let both = (*head, last);
+                work_tree::may_switch(store, scratch, both, Halfway::TakenUp).map_err(Error::LocalChanges)?;
                 commit.then_some(branch.as_deref().unwrap_or("HEAD"))
             }
         };
@@ -131,7 +132,8 @@ impl Found {
                 applied.moved = Some(short(name));
             }
             Target::WorkTree { head, commit: false, .. } => {
-                work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
+                // A crash here leaves files that are taken up when the same is applied again.
+                work_tree::switch(store, *head, last, Halfway::TakenUp).map_err(Error::LocalChanges)?;
             }
             Target::WorkTree { head, branch, commit: true } => {
                 let name = branch.as_deref().unwrap_or("HEAD");
@@ -140,12 +142,16 @@ impl Found {
                     Hooked { store, hooks: &hooks, run, own, head: *head }.finish(name, applied)?;
                 } else {
                     let tip = make(store, run, own, &mut applied.steps, *head)?;
-                    work_tree::switch(store, *head, last).map_err(Error::LocalChanges)?;
+                    let there = work_tree::switch(store, *head, last, Halfway::TakenUp);
+                    let there = there.map_err(Error::LocalChanges)?;
                     store.sync()?;
                     // A crash here leaves the changes in the index, for the user to commit.
                     if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &reason(run)) {
                         // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
-                        let _ = work_tree::switch(store, last, *head);
+                        // Files that were as they are stay so, with the changes in the index.
+                        if there.is_empty() {
+                            let _ = work_tree::switch(store, last, *head, Halfway::Refused);
+                        }
                         return Err(error.into());
                     }
                 }

@@ -13,7 +13,7 @@ use crate::git::merge::{self, Scratch};
 use crate::git::put_back::{self, Before};
 use crate::git::refs;
 use crate::git::store::Store;
-use crate::git::work_tree;
+use crate::git::work_tree::{self, Halfway};
 use crate::model::digest::Oid;
 use crate::run::Vetted;
 
@@ -117,11 +117,12 @@ impl<'a> ThreeWay<'a> {
         let touched = before.between(self.state.tip, tree)?;
         hooked::check(self.hooks.as_ref(), &touched)?;
         // What is intended may be undone, files and all: so nobody's changes may be among them.
-        work_tree::may_switch(self.store, self.scratch, self.state.tip, tree).map_err(ApplyError::LocalChanges)?;
+        let (tip, refused) = (self.state.tip, Halfway::Refused);
+        work_tree::may_switch(self.store, self.scratch, (tip, tree), refused).map_err(ApplyError::LocalChanges)?;
         self.intend(Now { to: tree, shown: false, paths: Vec::new(), commit: None })?;
-        let made = match work_tree::switch(self.store, self.state.tip, tree) {
+        let made = match work_tree::switch(self.store, tip, tree, refused) {
             Err(error) => Err(ApplyError::LocalChanges(error)),
-            Ok(()) => self.commit(&mut step),
+            Ok(_) => self.commit(&mut step),
         };
         match made {
             Ok(()) => self.applied.steps.push(step),
@@ -148,11 +149,12 @@ impl<'a> ThreeWay<'a> {
             return Err(Error::Modified(dirty).into());
         }
         let (tip, to) = (self.state.tip, unmerged.tree);
-        work_tree::may_switch(self.store, self.scratch, tip, to).map_err(ApplyError::LocalChanges)?;
+        work_tree::may_switch(self.store, self.scratch, (tip, to), Halfway::Refused)
+            .map_err(ApplyError::LocalChanges)?;
         let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
         let paths = unmerged.paths.iter().map(bytes).collect();
         self.intend(Now { to, shown: false, paths, commit: None })?;
-        if let Err(error) = work_tree::switch(self.store, tip, to) {
+        if let Err(error) = work_tree::switch(self.store, tip, to, Halfway::Refused) {
             self.state.now = None;
             self.state.save(self.store)?;
             return Err(ApplyError::LocalChanges(error));
@@ -195,8 +197,7 @@ impl<'a> ThreeWay<'a> {
     fn again(&mut self, now: &Now) -> Result<(), ApplyError> {
         let before = Before::at(self.store, self.state.tip)?;
         let touched = touched(&before, self.state.tip, now)?;
-        let changed = before.neither(now.to)?;
-        let changed: BTreeSet<PathBuf> = changed.intersection(&touched).cloned().collect();
+        let changed = before.in_none(&touched, &[self.state.tip, now.to])?;
         if !changed.is_empty() {
             return Err(Error::Modified(changed).into());
         }
@@ -260,9 +261,10 @@ impl<'a> ThreeWay<'a> {
 /// Gives up: puts branch, index and work tree back as they were before it began. After an error, it can be called again.
 ///
 /// Returns whether there was anything to put back to: a `HEAD` that somebody moved meanwhile stays, with index and files as they are.
-/// What a person changed since in other files than those that conflict is nobody's to throw away: nothing is put back then.
+/// What a person changed since in other files than those that conflict is nobody's to throw away: nothing is put back then, however
+/// often it was tried before.
 pub fn abort(store: &Store, state: Underway) -> Result<bool, ApplyError> {
-    if !state.aborting && back_from(store, &state)?.is_some() {
+    if back_from(store, &state)?.is_some() {
         let before = Before::at(store, state.head)?;
         let since = before.in_none(&left_alone(&before, &state)?, &made(&state))?;
         if !since.is_empty() {
@@ -279,10 +281,16 @@ fn undo(store: &Store, mut state: Underway) -> Result<bool, ApplyError> {
         Underway::end(store)?;
         return Ok(false);
     };
-    state.aborting = true;
-    state.save(store)?;
     let before = Before::at(store, state.head)?;
-    before.put_back(&changed(&before, &state)?)?;
+    let changed = changed(&before, &state)?;
+    let was = std::mem::replace(&mut state.aborting, true);
+    state.save(store)?;
+    if let Err(error) = before.put_back(&changed) {
+        // Where nothing was put back, it can still go on.
+        state.aborting = was || !matches!(error, put_back::Error::Nothing(_));
+        state.save(store)?;
+        return Err(error.into());
+    }
     before.unstage()?;
     if at != state.head {
         let branch = state.branch.as_deref().unwrap_or("HEAD");

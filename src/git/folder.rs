@@ -1,4 +1,4 @@
-//! What lies in a folder, by its names. One that is not there, or cannot be read, holds nothing.
+//! What lies in a folder, by its names, and where it lies itself. One that is not there, or cannot be read, holds nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,4 +10,9 @@ pub fn entries(folder: &Path, is: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         entries.filter(|entry| is(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect();
     found.sort();
     found
+}
+
+/// Returns where a path leads, without links; the path itself where that cannot be said.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

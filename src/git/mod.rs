@@ -12,6 +12,7 @@ pub mod conflict;
 pub mod edit;
 pub mod folder;
 mod gather;
+mod half;
 pub mod history;
 pub mod hook;
 pub mod incoming;

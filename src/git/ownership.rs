@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gix::sec::Trust;
 
+use super::folder::absolute;
 use super::program::{self, Git};
 use super::store::Error;
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -241,7 +241,7 @@ impl Git {
             };
             let said = threads();
             let piped = if said.is_ok() {
-                pump(&mut stdout, sink)
+                room::pump(&mut stdout, sink)
             } else {
                 group.end();
                 // It may have ended by itself in this moment.
@@ -340,18 +340,6 @@ fn limited(command: &Command, bytes: u64) -> Command {
     }
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     shell
-}
-
-pub(super) fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => sink(&buffer[..count])?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 /// What can go wrong with a call of `git`.

@@ -47,16 +47,6 @@ impl Before {
         Ok(paths(&listed).collect())
     }
 
-    /// Returns the tracked files that are neither as they were nor as in another tree.
-    pub fn neither(&self, other: Oid) -> Result<BTreeSet<PathBuf>, Error> {
-        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
-        let differing = |tree: &str| -> Result<BTreeSet<PathBuf>, Error> {
-            let listed = self.git().args(["diff-index", "-z", "--no-renames", "--name-only", tree]).run()?;
-            Ok(paths(&listed).collect())
-        };
-        Ok(differing(&self.index)?.intersection(&differing(&other.to_string())?).cloned().collect())
-    }
-
     /// Returns which of some files, and of what lies in folders in their place, are there and as in none of these trees.
     ///
     /// The index has no say in that, so that what is not in it is seen as well.
@@ -83,12 +73,14 @@ impl Before {
 
     /// Puts files back that were as they are in the index when they were changed; whatever was done to them since is lost.
     ///
-    /// What the person had staged before in just the form that it would be given was not touched, and is not.
+    /// What the person had staged before in just the form that it would be given was not touched, and is not. The index goes first,
+    /// in one step: where that fails, nothing was put back ([`Error::Nothing`]).
     pub fn put_back(&self, touched: &BTreeSet<PathBuf>) -> Result<(), Error> {
-        let differing = self.differing(&self.index)?;
+        let nothing = |error| if let Error::Git(inner) = error { Error::Nothing(inner) } else { error };
+        let differing = self.differing(&self.index).map_err(nothing)?;
         let again = |path: &&PathBuf| !self.staged.contains(*path) || differing.contains(*path);
         let again: BTreeSet<PathBuf> = touched.iter().filter(again).cloned().collect();
-        let held = self.reset_index(&again)?;
+        let held = self.reset_index(&again).map_err(nothing)?;
         for path in again.difference(&held) {
             remove(&self.root, path).map_err(|error| Error::Remove(path.clone(), error))?;
         }
@@ -157,7 +149,7 @@ fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
 }
 
 /// Adds a file of the work tree that is there, or all that lies in a folder in its place.
-fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+pub(super) fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     match fs::symlink_metadata(root.join(path)) {
         Ok(meta) if meta.is_dir() => {
             fs::read_dir(root.join(path))?.try_for_each(|entry| there(root, &path.join(entry?.file_name()), found))
@@ -208,6 +200,9 @@ pub enum Error {
     /// What is there could not be looked at.
     #[error("{0:?} could not be looked at")]
     Look(PathBuf, #[source] io::Error),
+    /// git failed before anything was put back.
+    #[error(transparent)]
+    Nothing(program::Error),
     /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use super::program::{Error, Git, pump};
+use super::program::{Error, Git};
 
 /// The largest file that git makes a difference from unless it is told otherwise, and that a call within bounds puts together.
 const MOST_HELD: u64 = 512 << 20;
@@ -49,4 +49,17 @@ pub(super) fn said(from: &mut impl Read) -> io::Result<Vec<u8>> {
         Ok(())
     })?;
     Ok(text)
+}
+
+/// Hands on what a pipe holds, a little at a time.
+pub(super) fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => sink(&buffer[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }

@@ -14,6 +14,7 @@ use gix::odb::store::init::Slots;
 use super::archives;
 pub use super::batch::Batch;
 pub use super::edit::{Durability, Edit};
+use super::folder::absolute;
 use super::gather;
 use super::kept;
 pub use super::kept::Kept;

@@ -1,15 +1,26 @@
 //! The user's own branches, index and work tree.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
+use super::half::Half;
 use super::merge::Scratch;
 use super::program::{self, Git};
+use super::put_back::there;
 use super::store::Store;
 use crate::model::digest::Oid;
 
 /// What a copy of the user's index is called.
 pub(super) const COPY: &str = "index-now";
+
+/// What becomes of files that already are what they are to become, as a command that was ended midway leaves them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Halfway {
+    /// They are local changes like any other.
+    Refused,
+    /// They stay as they are, and the index is told of them.
+    TakenUp,
+}
 
 /// Returns the ref of a branch name; none where it is no branch's.
 pub fn branch_ref(store: &Store, short: &str) -> Result<Option<String>, Error> {
@@ -57,33 +68,31 @@ pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
 
 /// Changes index and work tree by the difference between two trees or commits.
 ///
-/// Refused, with nothing changed, if any path of the difference has local changes or is taken by a file that git does not
-/// track, ignored ones included; everything else stays as it is.
-pub fn switch(store: &Store, from: Oid, to: Oid) -> Result<(), Error> {
+/// Refused, with nothing changed, if any path of the difference has local changes or is taken by what git does not track, ignored
+/// files included; everything else stays as it is. Returns the files that were as they are to be.
+pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTreeSet<PathBuf>, Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
-    let taken = untracked_in_the_way(&git, &root, from, to)?;
-    if !taken.is_empty() {
-        return Err(Error::Untracked(taken));
+    let half = make_way(&git, &root, (from, to), halfway)?;
+    // A crash from here on leaves files that are taken up when it is done again.
+    let from = half.tree().unwrap_or(from);
+    match git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run() {
+        Ok(_) => Ok(half.into_files()),
+        Err(error) => {
+            half.leave(&git)?;
+            Err(error.into())
+        }
     }
-    // A file that was only touched is not changed; what is changed, read-tree finds by itself.
-    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
-    git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run()?;
-    Ok(())
 }
 
 /// Fails as [`switch`] would, and changes nothing. The trees may be known to `scratch` alone.
-pub fn may_switch(store: &Store, scratch: &Scratch, from: Oid, to: Oid) -> Result<(), Error> {
+pub fn may_switch(store: &Store, scratch: &Scratch, (from, to): (Oid, Oid), halfway: Halfway) -> Result<(), Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let index = copy_of_index(store, scratch.folder()).map_err(Error::Index)?;
     // A split index would be written beside the user's own.
     let git =
         || scratch.seen_by(store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false"));
-    let taken = untracked_in_the_way(&git, &root, from, to)?;
-    if !taken.is_empty() {
-        return Err(Error::Untracked(taken));
-    }
-    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    let from = make_way(&git, &root, (from, to), halfway)?.tree().unwrap_or(from);
     git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run()?;
     Ok(())
 }
@@ -99,25 +108,44 @@ pub(super) fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<Pat
     Ok(to)
 }
 
-/// Returns the files that git would write over without a word, because they are ignored.
-fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) -> Result<Vec<PathBuf>, Error> {
-    let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A"]);
+/// Fails where files that git does not track are in the way; tells the index of those that are as they are to be.
+fn make_way(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), halfway: Halfway) -> Result<Half, Error> {
+    let mut taken = untracked_in_the_way(git, root, from, to)?;
+    // A file that was only touched is not changed; what is changed, read-tree finds by itself.
+    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    let mut half = Half::default();
+    if halfway == Halfway::TakenUp {
+        let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        let among = taken.iter().cloned().chain(paths(&changed)).collect();
+        half = Half::take_up(git, root, (from, to), &among)?;
+    }
+    taken.retain(|path| !half.has(path));
+    if taken.is_empty() {
+        return Ok(half);
+    }
+    half.leave(git)?;
+    Err(Error::Untracked(taken.into_iter().collect()))
+}
+
+/// Returns the files that git would write over, or take away with their folder, without a word, because they are ignored.
+fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) -> Result<BTreeSet<PathBuf>, Error> {
+    // A submodule that becomes a file is a folder as well.
+    let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AT"]);
     let added = call.args([from.to_string(), to.to_string()]).run()?;
     let added: Vec<PathBuf> = paths(&added).collect();
     if added.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BTreeSet::new());
     }
     let tracked = git().args(["ls-files", "-z", "--cached"]).run()?;
     let tracked: HashSet<PathBuf> = paths(&tracked).collect();
     let is_file = |path: &Path| std::fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
-    let mut taken: Vec<PathBuf> = added
-        .iter()
-        .flat_map(|path| path.ancestors().filter(|at| !at.as_os_str().is_empty()))
-        .filter(|path| is_file(path) && !tracked.contains(*path))
-        .map(Path::to_owned)
-        .collect();
-    taken.sort();
-    taken.dedup();
+    let mut taken = BTreeSet::new();
+    for path in &added {
+        there(root, path, &mut taken).map_err(|error| Error::Look(path.clone(), error))?;
+        let folders = path.ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
+        taken.extend(folders.filter(|at| is_file(at)).map(Path::to_owned));
+    }
+    taken.retain(|path| !tracked.contains(path));
     Ok(taken)
 }
 
@@ -142,11 +170,17 @@ pub enum Error {
     /// `HEAD` is at something that is no object name.
     #[error("HEAD is at {0:?}")]
     Head(String),
+    /// git said something else than the name of a tree.
+    #[error("git names a tree as {0:?}")]
+    Tree(String),
     /// Files that git does not track are where new ones would go.
     #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
     Untracked(Vec<PathBuf>),
-    /// The index could not be copied.
-    #[error("the index could not be copied")]
+    /// What is there could not be looked at.
+    #[error("{0:?} could not be looked at")]
+    Look(PathBuf, #[source] std::io::Error),
+    /// The index could not be copied, or one made beside it.
+    #[error("no copy of the index could be made")]
     Index(#[source] std::io::Error),
     /// git failed.
     #[error(transparent)]

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{BUILD, EDIT};
+use super::{BUILD, EDIT, cut_short};
 use crate::common::place::Place;
 
 const APPLY: [&str; 4] = ["apply", "r", "--commit", "--3way"];
@@ -190,6 +190,66 @@ fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
     std::fs::remove_file(place.root().join("first.txt")).unwrap();
     assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
     assert_eq!(state(&place), before);
+}
+
+#[test]
+fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
+    let place = ready();
+    let before = state(&place);
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    let lock = place.root().join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+    assert!(exit == 1 && stderr.contains("index.lock"), "{stderr}");
+    std::fs::remove_file(lock).unwrap();
+    // Nothing was put back: it goes on as if nobody had tried.
+    place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+    place.git(&["add", "main.txt"]);
+    let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
+    assert!(exit == 1 && stdout.contains("conflict: build: main.txt"), "{stdout}{stderr}");
+    // Nor is anything lost where some of it was.
+    let path = place.root().join(".git/handoff-apply.json");
+    let said = std::fs::read_to_string(&path).unwrap();
+    for said in [said.replace(r#""aborting":false"#, r#""aborting":true"#), said] {
+        std::fs::write(&path, said).unwrap();
+        place.write("first.txt", "precious\n");
+        assert_eq!(code(&place, &["apply", "--abort"]), (1, "local-changes".to_owned()));
+        assert_eq!(place.read("first.txt"), "precious\n");
+    }
+    place.git(&["restore", "first.txt"]);
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&place), before);
+}
+
+#[test]
+fn what_git_was_writing_when_it_was_killed_is_written_again() {
+    let place = Place::new();
+    for file in ["m.txt", "z.txt"] {
+        place.write(file, "base\n");
+    }
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "More"]);
+    let first = ("a-first", "echo theirs > m.txt; echo new > new.txt; echo theirs > z.txt", None);
+    place.done("r", &[first, EDIT]);
+    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    let before = state(&place);
+    for by_hand in [false, true] {
+        cut_short(&place, &APPLY, "z.txt");
+        assert_eq!((place.read("m.txt"), place.read("new.txt")), ("theirs\n".to_owned(), "new\n".to_owned()));
+        if by_hand {
+            place.write("new.txt", "precious\n");
+            assert_eq!(code(&place, &["apply", "--continue"]), (1, "local-changes".to_owned()));
+            assert_eq!(place.read("new.txt"), "precious\n");
+            place.write("new.txt", "new\n");
+        }
+        let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
+        assert!(exit == 1 && stdout.contains("conflict: edit: main.txt"), "{stdout}{stderr}");
+        assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n");
+        assert_eq!(subjects(&place), "a-first Go on More Start ");
+        assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+        assert_eq!(state(&place), before);
+    }
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! Files that already are what they are to become: a command that was ended midway had written them, and not yet the index.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::program::{self, Git};
+use super::temporary::Temporary;
+use super::work_tree::{Error, paths};
+use crate::model::digest::Oid;
+
+/// The modes by which git lists what is not there, and a submodule.
+const NOTHING: &str = "000000";
+const SUBMODULE: &str = "160000";
+
+/// A path in which two trees differ, with what either has there, as the index is told of it.
+struct Change {
+    path: PathBuf,
+    old: Option<Vec<u8>>,
+    new: Option<Vec<u8>>,
+    /// What the index is told where it is to have nothing there.
+    gone: Vec<u8>,
+}
+
+/// Files that are as in the tree to come, of which the index was told; none, where nobody looked for any.
+#[derive(Default)]
+pub(super) struct Half {
+    files: BTreeSet<PathBuf>,
+    changes: Vec<Change>,
+    /// The first tree with these files.
+    tree: Option<Oid>,
+}
+
+impl Half {
+    /// Has the index hold those of some files that are as in another tree, wherever it still holds what the first one does.
+    pub(super) fn take_up(
+        git: &dyn Fn() -> Git,
+        root: &Path,
+        (from, to): (Oid, Oid),
+        among: &BTreeSet<PathBuf>,
+    ) -> Result<Self, Error> {
+        let mut changes = changes(git, from, to)?;
+        if !changes.iter().any(|change| among.contains(&change.path)) {
+            return Ok(Self::default());
+        }
+        let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &from.to_string()]);
+        let staged: BTreeSet<PathBuf> = paths(&staged.run()?).collect();
+        // What was staged below a file, or in the place of its folder, would go from the index with it.
+        let is_staged = |path: &Path| staged.iter().any(|other| other.starts_with(path) || path.starts_with(other));
+        changes.retain(|change| !is_staged(&change.path));
+        let there = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
+        let asked = changes.iter().filter(|change| among.contains(&change.path) && there(&change.path));
+        let told: Vec<u8> = asked.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
+        let differing = differing(git, &told)?;
+        let same = |change: &&Change| change.new.is_some() && !differing.contains(&change.path);
+        let same: Vec<&Change> = asked.filter(same).collect();
+        let told = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
+        let files: BTreeSet<PathBuf> = same.into_iter().map(|change| change.path.clone()).collect();
+        let tree = if files.is_empty() { None } else { Some(with(git, from, &told)?) };
+        tell(git, &told)?;
+        git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        Ok(Self { files, changes, tree })
+    }
+
+    /// Returns what the index holds now in the place of the first tree: that tree with these files.
+    pub(super) fn tree(&self) -> Option<Oid> {
+        self.tree
+    }
+
+    /// Returns whether a file is one of them.
+    pub(super) fn has(&self, file: &Path) -> bool {
+        self.files.contains(file)
+    }
+
+    /// Returns them.
+    pub(super) fn into_files(self) -> BTreeSet<PathBuf> {
+        self.files
+    }
+
+    /// Has the index hold again what it held.
+    pub(super) fn leave(&self, git: &dyn Fn() -> Git) -> Result<(), program::Error> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        // A file may stand where there is a folder in the index now: what is not to be there goes first.
+        let nothing = self.changes.iter().flat_map(|change| change.gone.iter());
+        let old = self.changes.iter().filter_map(|change| change.old.as_deref()).flatten();
+        tell(git, &nothing.chain(old).copied().collect::<Vec<_>>())?;
+        git().args(["update-index", "-q", "--refresh"]).succeeds().map(drop)
+    }
+}
+
+/// Returns how two trees differ; no submodule is looked at.
+fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, program::Error> {
+    let listed =
+        git().args(["diff-tree", "-r", "-z", "--no-renames"]).args([from.to_string(), to.to_string()]).run()?;
+    let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
+    let changes = fields.chunks_exact(2).filter_map(|pair| {
+        // `:<mode> <mode> <object> <object> <letter>`, and the path.
+        let said = String::from_utf8_lossy(pair[0].strip_prefix(b":")?).into_owned();
+        let words: Vec<&str> = said.split(' ').collect();
+        let [old_mode, mode, old_object, object, _] = words[..] else { return None };
+        if [old_mode, mode].contains(&SUBMODULE) {
+            return None;
+        }
+        let entry = |mode: &str, object: &str| (mode != NOTHING).then(|| entry(mode, object, pair[1]));
+        let (old, new) = (entry(old_mode, old_object), entry(mode, object));
+        let gone = self::entry(NOTHING, &"0".repeat(object.len()), pair[1]);
+        Some(Change { path: paths(pair[1]).next()?, old, new, gone })
+    });
+    Ok(changes.collect())
+}
+
+/// Returns which of some entries the work tree has otherwise, or not at all.
+fn differing(git: &dyn Fn() -> Git, told: &[u8]) -> Result<BTreeSet<PathBuf>, Error> {
+    aside(git, |git| {
+        tell(git, told)?;
+        git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        Ok(paths(&listed).collect())
+    })
+}
+
+/// Returns a tree with entries in the place of what it has there.
+fn with(git: &dyn Fn() -> Git, tree: Oid, told: &[u8]) -> Result<Oid, Error> {
+    aside(git, |git| {
+        git().args(["read-tree", &tree.to_string()]).run()?;
+        tell(git, told)?;
+        let tree = git().arg("write-tree").line()?;
+        tree.parse().map_err(|_| Error::Tree(tree))
+    })
+}
+
+/// Does something with an index of its own, which is empty.
+fn aside<T>(git: &dyn Fn() -> Git, does: impl Fn(&dyn Fn() -> Git) -> Result<T, Error>) -> Result<T, Error> {
+    let folder = Temporary::new().map_err(Error::Index)?;
+    // A split one would be written beside the user's.
+    does(&|| git().env("GIT_INDEX_FILE", folder.path().join("index")).config("core.splitIndex=false"))
+}
+
+/// Tells the index of entries.
+fn tell(git: &dyn Fn() -> Git, entries: &[u8]) -> Result<(), program::Error> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    git().args(["update-index", "-z", "--index-info"]).input(entries).run().map(drop)
+}
+
+/// Writes an entry as the index is told of it.
+fn entry(mode: &str, object: &str, path: &[u8]) -> Vec<u8> {
+    [mode.as_bytes(), b" ", object.as_bytes(), b"\t", path, b"\0"].concat()
+}
