@@ -76,6 +76,12 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// Returns whether the worker may speak to those of other attempts. One that nothing confines counts for none of them: it has
+    /// no need to.
+    fn meets_others(&self, workspace: &Workspace) -> bool {
+        self.confinement.as_ref().is_some_and(|by| !by.keeps_apart() || !workspace.linked().is_empty())
+    }
+
     /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
@@ -256,7 +262,12 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         Ok(transcript)
     };
     match fill() {
-        Ok(transcript) => Ok((workspace, transcript, spec)),
+        Ok(transcript) => {
+            if job.meets_others(&workspace) {
+                workspace.meet(host);
+            }
+            Ok((workspace, transcript, spec))
+        }
         Err(verdict) => {
             // What cannot be removed now is found as a leftover by the next driver.
             let _ = workspace.remove();
@@ -302,6 +313,7 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
+    workspace.part();
     let host = &host.guarding(&job.secret_values());
     match keep_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::handles;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
 use crate::common::ground::after;
 
@@ -25,6 +26,16 @@ pub(super) const STORIES: &[Story] = &[
         name: "library",
         what: "have what supervises it run a library or write a file, by a variable",
         works: library,
+    },
+    Story {
+        name: "pass-handle",
+        what: "write into the next worker's worktree by a file that another one had open there and passed on",
+        works: handles::reach_the_next,
+    },
+    Story {
+        name: "change-checked",
+        what: "change another item's files by such a file while or after they are checked",
+        works: handles::change_what_is_checked,
     },
     Story {
         name: "plant-program",
@@ -57,7 +68,7 @@ fn tried(layers: Layers, should: bool) -> Vec<&'static str> {
 }
 
 /// An item of a subagent of the same name.
-fn dispatch(id: &str, on: &[&str]) -> Value {
+pub(super) fn dispatch(id: &str, on: &[&str]) -> Value {
     let mut item = after(id, on, "");
     item["executor"] = json!("dispatch");
     item["inputs"] = json!({ "subagent": id });
