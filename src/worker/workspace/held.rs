@@ -43,6 +43,9 @@ struct Named {
 
 type NamedFiles = BTreeMap<(u64, u64), Named>;
 
+/// What is done with each entry: by the folder that it lies in, its name, its path and what it is.
+type Looking<'a> = dyn FnMut(BorrowedFd<'_>, &CStr, &Path, FileType) -> Result<(), Held> + 'a;
+
 impl Workspace {
     /// Returns whether a file of the worktree can be changed by somebody outside of the attempt; the worker's git directory is not looked into.
     ///
@@ -120,12 +123,8 @@ fn number(stat: &Stat) -> (u64, u64) {
     (u64::try_from(stat.st_dev).unwrap_or_default(), u64::from(stat.st_ino))
 }
 
-/// Does something with everything below a folder that is none, by the folder that it lies in, its name and its path.
-fn each(
-    top: BorrowedFd<'_>,
-    is_tree: bool,
-    look: &mut dyn FnMut(BorrowedFd<'_>, &CStr, &Path, FileType) -> Result<(), Held>,
-) -> Result<(), Held> {
+/// Does something with everything below a folder that is none itself.
+fn each(top: BorrowedFd<'_>, is_tree: bool, look: &mut Looking<'_>) -> Result<(), Held> {
     let mut left = vec![PathBuf::new()];
     while let Some(folder) = left.pop() {
         let unread = |_| unread(&folder);
