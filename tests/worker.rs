@@ -4,6 +4,7 @@
 
 mod attacks;
 mod capturing;
+mod company;
 mod extras;
 mod harness;
 mod outputs;

@@ -87,6 +87,12 @@ impl Job {
         host.guarding(&self.secret_values()).filtering(filters)
     }
 
+    /// Returns whether the worker may speak to those of other attempts. One that nothing confines counts for none of them: it has
+    /// no need to.
+    fn meets_others(&self, workspace: &Workspace) -> bool {
+        self.confinement.as_ref().is_some_and(|by| !by.keeps_apart() || !workspace.linked().is_empty())
+    }
+
     /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
@@ -267,7 +273,12 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         Ok(transcript)
     };
     match fill() {
-        Ok(transcript) => Ok((workspace, transcript, spec)),
+        Ok(transcript) => {
+            if job.meets_others(&workspace) {
+                workspace.meet(host);
+            }
+            Ok((workspace, transcript, spec))
+        }
         Err(verdict) => {
             // What cannot be removed now is found as a leftover by the next driver.
             let _ = workspace.remove();
@@ -313,6 +324,7 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
+    workspace.part();
     let host = &job.host(host);
     match keep_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),

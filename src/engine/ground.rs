@@ -48,7 +48,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         return Sandbox::none();
     }
     let store = &repository.store;
-    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone()];
+    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone(), host.meeting.clone()];
     never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));
     never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {
         let value = environment.variable(name)?;

@@ -16,7 +16,7 @@ use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
 use crate::worker::attendant::Attendant;
 use crate::worker::filters::{Filters, Inside};
-use crate::worker::host::Host;
+use crate::worker::host::{Host, MEETING};
 use crate::worker::live::Lives;
 use crate::worker::sandbox::Sandbox;
 
@@ -109,6 +109,10 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     };
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
     let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
+    // Of all repositories of the user, wherever their worktrees are.
+    if let Some(cache) = cache(environment) {
+        host.meeting = cache.join("git-handoff").join(MEETING);
+    }
     ground::shorten(&mut host, environment);
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);

@@ -3,7 +3,7 @@
 //! Its settings, filters and hooks name programs, and those would run as whoever calls us. git is asked itself, so that
 //! `safe.directory`, `SUDO_UID` and a `GIT_DIR` that was named mean what they mean to it; but not where all is one's own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix::sec::Trust;
 
@@ -27,11 +27,6 @@ pub(super) fn check(repo: &gix::Repository, dir: &Path) -> Result<(), Error> {
         Err(program::Error::Failed { said, .. }) if said.contains(WAY_OUT) => Err(foreign()),
         Err(other) => Err(Error::Program(Box::new(other))),
     }
-}
-
-/// Returns a path as whoever looks for it finds it, or as it is where nobody does.
-pub(super) fn absolute(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns whether everything that git looks at is owned by who runs this; not, if it cannot be looked at.

@@ -19,7 +19,7 @@ use super::gather;
 use super::kept;
 pub use super::kept::Kept;
 use super::midx;
-use super::ownership::{self, absolute};
+use super::ownership;
 use super::program::{self, Git};
 use super::whole::{self, Whole};
 use crate::model::bounds;

@@ -16,6 +16,9 @@ pub const VERIFY_FAILED: &str = "verify-failed: ";
 /// How a reason begins that says of a worker's result file that it is not what it is to be.
 pub const BAD_RESULT: &str = "bad-result: ";
 
+/// How a reason begins that says of a file that somebody outside of the attempt could still change it when it was to be checked.
+pub const STILL_OPEN: &str = "still-open: ";
+
 /// How a reason begins that says of a gate of a pipeline that it did not pass.
 pub const GATE_FAILED: &str = "gate-failed: ";
 

@@ -13,7 +13,7 @@ use crate::model::digest::Oid;
 
 use super::capture::large::Large;
 use super::filters::Filters;
-use super::workspace::{Base, Error, Pool, sweep};
+use super::workspace::{Base, Company, Error, Pool, sweep};
 
 /// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
 pub const MAX_PRODUCT: u64 = 100 << 20;
@@ -26,6 +26,9 @@ pub const CAP: u64 = 10 << 30;
 
 /// How long it may take to take what one attempt left unless configured otherwise.
 pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// The name of the file by which drivers tell one another of attempts that can meet others, beside the folders of all repositories.
+pub const MEETING: &str = "@meeting";
 
 /// How many bases are kept prepared; a driver works on few commits at a time.
 const KEPT_BASES: usize = 8;
@@ -40,6 +43,8 @@ pub struct Host {
     pub root: PathBuf,
     /// The folder that holds what is private to each worker, at a path as short as can be; made when it is needed.
     pub private: PathBuf,
+    /// The file by which drivers of one user tell one another that attempts run which can meet others; made when it is needed. No worker reaches it.
+    pub meeting: PathBuf,
     /// The folder of a worktree that consumed bytes are put into, slash-separated.
     pub inputs: String,
     /// The folder of a worktree that outputs are taken from, slash-separated.
@@ -80,6 +85,8 @@ pub struct Host {
     pub(super) taking: Taking,
     /// The worktrees that are used again.
     pub(super) pool: Pool,
+    /// The attempts that can meet others.
+    pub(super) company: Company,
 }
 
 impl Host {
@@ -88,6 +95,7 @@ impl Host {
         Self {
             store,
             private: root.join("@own"),
+            meeting: root.with_file_name(MEETING),
             root,
             inputs: "inputs".to_owned(),
             outputs: "outputs".to_owned(),
@@ -109,6 +117,7 @@ impl Host {
             bases: Arc::default(),
             taking: Taking::default(),
             pool: Pool::default(),
+            company: Company::default(),
         }
     }
 

@@ -46,6 +46,9 @@ use seen::Seen;
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP};
 use crate::model::limits::Limits;
 
+/// From this version of its interface on Landlock keeps processes from sockets of others that are no files (Linux 6.12).
+const NAMES: u32 = 6;
+
 /// The layers that something is confined by, each with its version where it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layers {
@@ -242,6 +245,12 @@ impl Confinement {
     /// Returns whether the worker is kept from calls that change a file and none of its times.
     pub fn keeps_times(&self) -> bool {
         self.layers.seccomp
+    }
+
+    /// Returns whether the worker can speak to none of another attempt: both reach no place where one may write, and no names that have no place.
+    pub fn keeps_apart(&self) -> bool {
+        let names = self.network != Network::Any || self.layers.landlock.is_some_and(|version| version >= NAMES);
+        self.bwrap.is_some() && names && self.has_own_home() && !self.reach.shares
     }
 
     /// Returns what lies at the same place below a home directory of the worker's own, and where it really is.

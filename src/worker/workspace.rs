@@ -7,9 +7,11 @@
 //! (`pool`), and is made what it was (`reset`) before another attempt gets it.
 
 mod base;
+mod company;
 mod extras;
 mod filters;
 mod git_dir;
+mod held;
 mod leftovers;
 mod pool;
 mod private;
@@ -26,13 +28,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) use base::{Base, Index};
+pub(super) use company::Company;
 pub(super) use git_dir::GitDir;
+pub use held::Held;
 pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
 pub use pool::{PoolPlace, pools, size, sweep};
 use private::Private;
 pub(super) use private::make_home;
 use reset::Pristine;
+use result::RESULTS;
 pub(super) use submodules::Submodule;
 
 use super::folder::{Folder, is_no_folder};
@@ -45,10 +50,6 @@ const MAX_INDEX: u64 = 256 << 20;
 
 /// The file that says that everything was in place, so that something may have run.
 const STARTED: &str = "started";
-
-/// The folder of the worker's result, and the file in it.
-const RESULTS: &str = "result";
-const RESULT: &str = "result.json";
 
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
@@ -77,6 +78,8 @@ pub struct Workspace {
     linked: Vec<PathBuf>,
     /// Whether something may still run in it.
     doubtful: Arc<AtomicBool>,
+    /// Those whom its worker can speak to; none where it can to nobody.
+    company: Option<Company>,
     /// Whether the worker cannot change a file without changing its times.
     times_tell: bool,
 }
@@ -175,6 +178,7 @@ impl Workspace {
             pristine,
             linked: Vec::new(),
             doubtful: Arc::default(),
+            company: None,
             times_tell: true,
         }
     }
@@ -246,19 +250,9 @@ impl Workspace {
         &self.linked
     }
 
-    /// Returns the folder of the file that the worker may write its result to.
-    pub fn results(&self) -> PathBuf {
-        self.dir.join(RESULTS)
-    }
-
     /// Returns the file that tells the worker what to do; its path is also what survivors are recognised by.
     pub fn task(&self) -> PathBuf {
         task_file(&self.dir)
-    }
-
-    /// Returns the file that the worker may write its result to.
-    pub fn result(&self) -> PathBuf {
-        self.results().join(RESULT)
     }
 
     /// Returns our index as it was after the checkout; none where the checkout was not complete, a worker took it away, or the times in

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::filters;
+use super::handles;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
 use crate::common::ground::after;
 
@@ -27,6 +28,16 @@ pub(super) const STORIES: &[Story] = &[
         name: "library",
         what: "have what supervises it run a library or write a file, by a variable",
         works: library,
+    },
+    Story {
+        name: "pass-handle",
+        what: "write into the next worker's worktree by a file that another one had open there and passed on",
+        works: handles::reach_the_next,
+    },
+    Story {
+        name: "change-checked",
+        what: "change another item's files by such a file while or after they are checked",
+        works: handles::change_what_is_checked,
     },
     Story {
         name: "plant-program",
@@ -74,7 +85,7 @@ fn tried(layers: Layers, should: bool) -> Vec<&'static str> {
 }
 
 /// An item of a subagent of the same name.
-fn dispatch(id: &str, on: &[&str]) -> Value {
+pub(super) fn dispatch(id: &str, on: &[&str]) -> Value {
     let mut item = after(id, on, "");
     item["executor"] = json!("dispatch");
     item["inputs"] = json!({ "subagent": id });

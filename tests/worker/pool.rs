@@ -54,7 +54,7 @@ fn next(repo: &Repo, host: &Host, script: &str, number: u32) -> (Workspace, u64)
 }
 
 /// A host on the file system that the tests were built on: where the others are, the time of change does not tell of all.
-fn host(repo: &Repo) -> (Host, tempfile::TempDir) {
+pub(super) fn host(repo: &Repo) -> (Host, tempfile::TempDir) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut host = repo.host();
     host.root = dir.path().join("cache");
@@ -66,12 +66,12 @@ fn is_reused(workspace: &Workspace, inode: u64) -> bool {
 }
 
 #[expect(clippy::print_stderr, reason = "what is not tested is said aloud")]
-fn skipped(what: &str) {
+pub(super) fn skipped(what: &str) {
     eprintln!("skipped: {what}");
 }
 
 /// Whether worktrees are used again on the file system that the tests are on.
-fn is_pooled() -> bool {
+pub(super) fn is_pooled() -> bool {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
     let (workspace, inode) = next(&repo, &host, "true", 1);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::checked::{fall_short, last_lines};
+use super::checked::{fall_short, last_lines, only_ours};
 use super::step::{judge, step};
 use super::{Finished, Job, Verdict, blocking, claimed};
 use crate::engine::products::not_taken;
@@ -136,10 +136,14 @@ impl Under<'_> {
             if own < self.deadline { (own, script.timeout) } else { (self.deadline, job.command.timeout) };
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
         let stdin = Stdin::Bytes(job.task.clone());
+        only_ours(workspace, job, self.finished).await.inspect_err(|_| ended.status = BlockStatus::Failed)?;
         self.transcript.follow();
         let result = step(workspace, job, &argv, stdin, deadline, self.transcript, self.work.cancel).await;
         let said = last_lines(&self.transcript.followed());
         note(ended, &result);
+        if result.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {
+            only_ours(workspace, job, self.finished).await.inspect_err(|_| ended.status = BlockStatus::Failed)?;
+        }
         let beginning = if script.lens == Lens::Gate { GATE_FAILED } else { VERIFY_FAILED };
         let verdict = judge(&format!("{beginning}blocks[{at}] "), &result, seconds).map_err(|verdict| match verdict {
             Verdict::Failed { reason, hopeless } if !said.is_empty() => {

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{Finished, Job, Verdict};
+use super::{Finished, Job, Verdict, blocking};
 use crate::config::OnVerifyFail;
 use crate::model::credential;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
-use crate::model::outcomes::VERIFY_FAILED;
+use crate::model::outcomes::{STILL_OPEN, VERIFY_FAILED};
 use crate::model::printable;
-use crate::worker::agent::Stdin;
+use crate::worker::agent::{Cause, Stdin};
 use crate::worker::transcript::TranscriptWriter;
-use crate::worker::workspace::Workspace;
+use crate::worker::workspace::{Held, Workspace};
 
 use super::step::{judge, step};
 
@@ -33,9 +33,14 @@ pub(super) async fn verify(
 ) -> Result<(), Verdict> {
     let denies_itself = finished.denies_itself();
     let Some(verify) = &job.command.verify else { return Ok(()) };
+    only_ours(workspace, job, finished).await?;
     transcript.follow();
     let ended = step(workspace, job, verify, Stdin::Bytes(job.task.clone()), deadline, transcript, cancel).await;
     let said = last_lines(&transcript.followed());
+    // What the check ran may have passed on more.
+    if ended.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {
+        only_ours(workspace, job, finished).await?;
+    }
     let passed = |passed| Some(Verified { passed, by: VerifiedBy::Command });
     let reason = match judge(VERIFY_FAILED, &ended, job.command.timeout) {
         Ok(()) => {
@@ -51,6 +56,33 @@ pub(super) async fn verify(
     // What could not be run has not judged anything.
     let Ok(ended) = ended else { return Err(Verdict::failed(reason)) };
     fall_short(job, finished, reason, ended.exit)
+}
+
+/// Fails an attempt of whose files somebody outside of it could change one: what is taken would not be what was checked.
+///
+/// Only where its worker could speak to others. Where nobody can tell, that is noted.
+pub(super) async fn only_ours(workspace: &Workspace, job: &Job, finished: &mut Finished) -> Result<(), Verdict> {
+    if !workspace.could_meet() {
+        return Ok(());
+    }
+    let looked_at = workspace.clone();
+    match blocking(move || looked_at.held()).await {
+        Held::Nobody => Ok(()),
+        Held::Somebody(path, why) => {
+            let path = printable::line(&path.to_string_lossy());
+            Err(Verdict::failed(format!(
+                "{STILL_OPEN}{path} {why}, so what is taken could be other than what is checked"
+            )))
+        }
+        Held::Untold(error) => {
+            let note =
+                format!("{}: whether others have files of its worktree open cannot be told here: {error}", job.item);
+            if !finished.notes.contains(&note) {
+                finished.notes.push(note);
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Takes in that the check did not pass, which means what its executor's settings say.

@@ -75,6 +75,8 @@ pub(in crate::worker) struct Reach {
     pub(super) home: Option<PathBuf>,
     /// What is hidden as a whole, and of which a part may be linked into worktrees: homes and work trees.
     pub(super) apart: Vec<PathBuf>,
+    /// Whether others may write somewhere in it, or it was given places that anybody may write.
+    pub(super) shares: bool,
 }
 
 impl Reach {
@@ -157,8 +159,16 @@ impl Reach {
         given.push((SHARED_MEMORY.into(), Access::Write));
         let given = given.into_iter().map(|(path, access)| (path.into_os_string(), access)).collect();
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
-        Ok(Self { map, given, at_home, home, apart })
+        let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
+        let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
+        Ok(Self { map, given, at_home, home, apart, shares })
     }
+}
+
+/// Returns whether anything in a folder is reached.
+fn reaches(map: &Map, folder: &Path) -> bool {
+    let mut below = map.places().filter(|(place, _)| place.starts_with(folder));
+    map.access(folder) != Access::Hidden || below.any(|(_, access)| access != Access::Hidden)
 }
 
 /// Refuses a path that leads through a link which a worker may have put there: it would lead others to whatever that one likes.

@@ -52,15 +52,23 @@ struct Spare {
     name: String,
     folder: Arc<Folder>,
     pristine: Arc<Pristine>,
+    /// Whether somebody may live who has something of it open.
+    met: bool,
 }
 
 impl Pool {
-    /// Takes a spent folder in; gives it back where it cannot be used again.
+    /// Takes a spent folder in; gives it back where it cannot be used again, or where enough wait for that already.
     fn put(&self, host: &Host, workspace: Box<Workspace>) -> Result<(), Box<Workspace>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pristine) = workspace.pristine.clone().filter(|_| workspace.is_in_place()) else {
             return Err(workspace);
         };
+        let met = workspace.could_meet() && !host.company.is_empty(&host.meeting);
+        // So many can be needed at once when the last has gone whom they met, and one for who comes first.
+        let waiting = inner.spent.iter().filter(|spare| spare.met).count() as u64;
+        if met && waiting > host.company.count() {
+            return Err(workspace);
+        }
         if inner.place.is_none() {
             inner.place = Place::make(&host.root).ok();
         }
@@ -70,7 +78,7 @@ impl Pool {
         match workspace.run_folder.move_to(&workspace.name, &place.folder, &name) {
             Ok(()) => {
                 let folder = Arc::clone(&workspace.folder);
-                inner.spent.push(Spare { name, folder, pristine });
+                inner.spent.push(Spare { name, folder, pristine, met });
                 Ok(())
             }
             Err(_) => Err(workspace),
@@ -78,7 +86,7 @@ impl Pool {
     }
 
     /// Takes out a folder that was a checkout of just this base, and makes it what it was. One that cannot be is removed, and so
-    /// is one of a base that is not worked with any more.
+    /// is one of a base that is not worked with any more. What somebody may have something of is left where it is.
     pub(super) fn take(
         &self,
         host: &Host,
@@ -89,13 +97,15 @@ impl Pool {
         loop {
             let (spare, path, from) = {
                 let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let at = inner.spent.iter().rposition(|spare| Arc::ptr_eq(&spare.pristine.base, base))?;
+                inner.clear_up(host);
+                let is_wanted = |spare: &Spare| !spare.met && Arc::ptr_eq(&spare.pristine.base, base);
+                let at = inner.spent.iter().rposition(is_wanted)?;
                 let spare = inner.spent.remove(at);
                 let place = inner.place.as_ref()?;
                 (spare, place.path.clone(), place.folder.again().ok()?)
             };
             let path = path.join(&spare.name);
-            let Spare { name: old, folder, pristine } = spare;
+            let Spare { name: old, folder, pristine, .. } = spare;
             let restored = Arc::into_inner(pristine).and_then(|mut pristine| {
                 pristine.restore(host, &folder, &path).ok()?;
                 from.move_to(&old, to, name).ok()?;
@@ -152,6 +162,13 @@ pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
 }
 
 impl Spares {
+    /// Has every folder be used again if nobody is left who can have something of it.
+    fn clear_up(&mut self, host: &Host) {
+        if self.spent.iter().any(|spare| spare.met) && host.company.is_empty(&host.meeting) {
+            self.spent.iter_mut().for_each(|spare| spare.met = false);
+        }
+    }
+
     fn clear(&mut self) -> io::Result<()> {
         self.spent.clear();
         let Some(place) = self.place.take() else { return Ok(()) };

@@ -60,6 +60,11 @@ impl Private {
         make_home(&self.home(), host, at_home)
     }
 
+    /// Opens the folder that both lie in.
+    pub(super) fn open(&self) -> io::Result<Folder> {
+        Folder::open(&self.root)?.own_folder(&self.name)
+    }
+
     /// Removes both, with all that is in them; succeeds where they are not there.
     pub(super) fn remove(&self) -> Result<(), Error> {
         match Folder::open(&self.root) {

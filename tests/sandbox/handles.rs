@@ -1,0 +1,100 @@
+//! What a worker does by a file that another one had open in its worktree and passed on before it ended.
+
+use std::fs;
+use std::path::Path;
+
+use super::scene::{Layers, Scene, is_ext4, skipped};
+use super::stories::dispatch;
+
+/// Takes a file, waits for its time, and writes into it.
+const TAKES: &str = "import os, socket, sys, time
+folder = sys.argv[1]
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(folder + '/new')
+listener.listen(1)
+listener.settimeout(30)
+os.rename(folder + '/new', folder + '/socket')
+_, files, _, _ = socket.recv_fds(listener.accept()[0], 1, 1)
+until = time.time() + 10
+while not os.path.exists(folder + '/now') and time.time() < until:
+    time.sleep(0.02)
+os.ftruncate(files[0], 0)
+os.pwrite(files[0], b'EVIL' + bytes([10]), 0)
+open(folder + '/done', 'w').close()
+";
+
+/// Passes a file of its worktree on.
+const PASSES: &str = "import os, socket, sys, time
+folder = sys.argv[1]
+until = time.time() + 10
+while not os.path.exists(folder + '/socket') and time.time() < until:
+    time.sleep(0.02)
+to = socket.socket(socket.AF_UNIX)
+to.connect(folder + '/socket')
+socket.send_fds(to, [b'x'], [os.open('a.txt', os.O_RDWR)])
+";
+
+/// Prepares executors that may all write one folder, of which `takes` takes a file; returns how to say that its time has come, and wait for it.
+fn prepare(scene: &Scene, names: &[&str]) -> String {
+    let shared = scene.ground.path("shared");
+    fs::create_dir(&shared).unwrap();
+    scene.ground.env.write("repo/takes.py", TAKES);
+    scene.ground.env.write("repo/passes.py", PASSES);
+    scene.ground.env.git(["add", "."]).success();
+    scene.ground.env.git(["commit", "-qm", "programs"]).success();
+    for name in names {
+        scene.ground.config(&format!("handoff.subagent.{name}.writable"), shared.to_str().unwrap());
+    }
+    let shared = shared.display();
+    scene.ground.config("handoff.subagent.takes.command", &format!("python3 takes.py {shared}"));
+    scene.ground.config("handoff.subagent.passes.command", &format!("python3 passes.py {shared}"));
+    format!(
+        "touch {shared}/now; n=0; while [ ! -e {shared}/done ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n + 1)); done"
+    )
+}
+
+/// The file is one of a worktree that the next attempt could get.
+pub(super) fn reach_the_next(scene: &Scene) -> Option<bool> {
+    if !is_ext4(Path::new("/tmp")) {
+        skipped("what is written into worktrees that are used again", "/tmp lies on another file system than ext4");
+        return None;
+    }
+    let wait = prepare(scene, &["takes", "passes", "next"]);
+    scene.ground.config("handoff.subagent.next.command", &format!("{wait}; cat a.txt"));
+    let items = [dispatch("takes", &[]), dispatch("passes", &[]), dispatch("next", &["passes"])];
+    scene.drive("handles", &items).ends(0);
+    assert!(scene.ground.path("shared/done").exists());
+    Some(scene.handoff(&["cat", "handles/next:transcript"]).stdout.contains("EVIL"))
+}
+
+/// The file is one of a worktree that is just checked.
+#[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]
+pub(super) fn change_what_is_checked(scene: &Scene) -> Option<bool> {
+    let wait = prepare(scene, &["takes", "passes"]);
+    let shared = scene.ground.path("shared");
+    let command = format!("echo good >a.txt; python3 passes.py {}", shared.display());
+    scene.ground.config("handoff.subagent.passes.command", &command);
+    scene.ground.config("handoff.subagent.passes.verify", &format!("grep -q good a.txt && {{ {wait}; }}"));
+    let mut passes = dispatch("passes", &[]);
+    passes["maxAttempts"] = 1.into();
+    let output = scene.drive("unseen", &[dispatch("takes", &[]), passes]);
+    let patch = scene.handoff(&["cat", "unseen/passes:patch"]).stdout;
+    let item = scene.ground.item("unseen", "passes");
+    let works = item.status == "done" && patch.contains("EVIL");
+    assert!(works || item.reason.starts_with("still-open: a.txt is still open"), "{output}{}", item.reason);
+    Some(works)
+}
+
+#[test]
+fn workers_that_meet_nobody_have_their_worktrees_used_again_and_nothing_more_looked_at() {
+    if !is_ext4(Path::new("/tmp")) || !super::scene::has_bubblewrap("worktrees of workers that are kept apart") {
+        return;
+    }
+    let scene = Scene::new(Layers::All);
+    for (name, command) in [("long", "sleep 4"), ("first", "stat -c %i a.txt"), ("next", "stat -c %i a.txt")] {
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+    }
+    scene.drive("apart", &[dispatch("long", &[]), dispatch("first", &[]), dispatch("next", &["first"])]).ends(0);
+    let number = |item: &str| scene.handoff(&["cat", &format!("apart/{item}:transcript")]).stdout;
+    assert_eq!(number("first"), number("next"));
+}
