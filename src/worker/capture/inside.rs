@@ -200,7 +200,7 @@ fn confined(invocation: &Invocation, transcript: &mut TranscriptWriter, stop: &S
             }
             tokio::time::sleep(GRACE).await;
             let _ = cancel.send(true);
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             ended = agent::run(invocation, transcript, cancelled) => ended,
@@ -274,7 +274,7 @@ fn read(part: &Part<'_>, scratch: &Scratch, paths: &BTreeSet<BString>, failing: 
                 converted.insert(path.clone(), None);
                 continue;
             }
-            Kept::Nothing | Kept::Kept => {}
+            Kept::Nothing | Kept::Held => {}
         }
         let written = objects.write_buf(Kind::Blob, &bytes).map(Oid);
         let written = written.map_err(|e| Error::Io(scratch.objects(), io::Error::other(e)))?;

@@ -39,7 +39,7 @@ pub(super) enum Kept {
     /// It points to nothing.
     Nothing,
     /// It is kept for now, and what the capture comes to names it.
-    Kept,
+    Held,
     /// There is a secret in it.
     Secret(Secret),
 }
@@ -75,7 +75,7 @@ pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8]) -
     }
     let large = Large { name, to: part.git_dir.lfs().to_owned() };
     part.host.taking.large.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(large);
-    Ok(Kept::Kept)
+    Ok(Kept::Held)
 }
 
 /// Takes what was kept over into the repository, where git-lfs finds it; what is there already stays.
