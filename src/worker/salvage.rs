@@ -26,6 +26,9 @@ use crate::model::name::{FilePath, ItemId, is_dot_git};
 /// The most files that are left out one by one.
 const MOST_LEFT_OUT: usize = 1000;
 
+/// The changes to submodules, by the names of the outputs that they are.
+type Patches = BTreeMap<FilePath, Vec<u8>>;
+
 /// The work of an attempt as a tree of the repository.
 #[derive(Clone, Debug)]
 pub struct Salvaged {
@@ -70,7 +73,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     remove_extras(workspace, &base)?;
     // Each is made in the place of the scratch.
     let (patches, mut without) = of_submodules(workspace, host, &base)?;
-    let limit = patches.iter().fold(host.max_salvage, |left, (_, patch)| left.saturating_sub(patch.len() as u64));
+    let limit = patches.values().fold(host.max_salvage, |left, patch| left.saturating_sub(patch.len() as u64));
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
@@ -129,13 +132,9 @@ fn converted(
 
 /// Returns the changes to submodules, each as the output that it would have been, as far as all fit into what may be saved; and why
 /// others do not come with them.
-fn of_submodules(
-    workspace: &Workspace,
-    host: &Host,
-    base: &Base,
-) -> Result<(Vec<(FilePath, Vec<u8>)>, Vec<String>), Error> {
+fn of_submodules(workspace: &Workspace, host: &Host, base: &Base) -> Result<(Patches, Vec<String>), Error> {
     let (found, mut without) = submodules::save(workspace, host, base)?;
-    let (mut patches, mut room) = (Vec::new(), host.max_salvage);
+    let (mut patches, mut room) = (Patches::new(), host.max_salvage);
     for (name, mut file) in found {
         let mut bytes = Vec::new();
         let read = file.rewind().and_then(|()| file.take(room.saturating_add(1)).read_to_end(&mut bytes));
@@ -145,13 +144,13 @@ fn of_submodules(
             continue;
         }
         room -= bytes.len() as u64;
-        patches.push((name, bytes));
+        patches.insert(name, bytes);
     }
     Ok((patches, without))
 }
 
 /// Puts the changes to submodules among the outputs, in the place of what a worker left there.
-fn put(scratch: &Scratch, outputs: &[u8], patches: &[(FilePath, Vec<u8>)]) -> Result<(), Error> {
+fn put(scratch: &Scratch, outputs: &[u8], patches: &Patches) -> Result<(), Error> {
     let mut entries = Vec::new();
     for (name, bytes) in patches {
         let call = scratch.git().args(["hash-object", "-w", "--stdin"]).input(bytes.clone());
