@@ -1,5 +1,6 @@
 //! What a worker does by a file that another one had open in its worktree and passed on before it ended.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -91,10 +92,17 @@ fn workers_that_meet_nobody_have_their_worktrees_used_again_and_nothing_more_loo
         return;
     }
     let scene = Scene::new(Layers::All);
-    for (name, command) in [("long", "sleep 4"), ("first", "stat -c %i a.txt"), ("next", "stat -c %i a.txt")] {
-        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+    let names: Vec<String> = (0..6).map(|at| format!("next{at}")).collect();
+    scene.ground.config("handoff.subagent.long.command", "sleep 6");
+    let mut items = vec![dispatch("long", &[])];
+    for (at, name) in names.iter().enumerate() {
+        scene.ground.config(&format!("handoff.subagent.{name}.command"), "stat -c %i a.txt");
+        let before = at.checked_sub(1).map(|before| names[before].as_str());
+        items.push(dispatch(name, before.as_slice()));
     }
-    scene.drive("apart", &[dispatch("long", &[]), dispatch("first", &[]), dispatch("next", &["first"])]).ends(0);
-    let number = |item: &str| scene.handoff(&["cat", &format!("apart/{item}:transcript")]).stdout;
-    assert_eq!(number("first"), number("next"));
+    scene.drive("apart", &items).ends(0);
+    let numbers: BTreeSet<String> =
+        names.iter().map(|name| scene.handoff(&["cat", &format!("apart/{name}:transcript")]).stdout).collect();
+    // One that is not ready again when the next begins is passed over.
+    assert!(numbers.len() < names.len(), "each had a worktree of its own: {numbers:?}");
 }
