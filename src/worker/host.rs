@@ -168,11 +168,11 @@ impl Host {
         }
         let base = Arc::new(Base::read(self, commit)?);
         let mut bases = known();
-        if bases.len() >= KEPT_BASES {
+        if bases.len() >= KEPT_BASES && !bases.contains_key(&commit) {
             bases.clear();
         }
-        bases.insert(commit, Arc::clone(&base));
-        Ok(base)
+        // A spent worktree is used again by whoever has the very same.
+        Ok(Arc::clone(bases.entry(commit).or_insert(base)))
     }
 }
 

@@ -1,9 +1,11 @@
 //! What the last worker left is gone when its worktree is used again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
 
 use git_handoff::worker::capture::capture;
 use git_handoff::worker::host::Host;
@@ -194,6 +196,35 @@ fn whoever_kept_a_file_writes_to_no_worktree_any_more() {
     fs::write(host.root.join("kept"), "evil").unwrap();
     assert_eq!(fs::read_to_string(workspace.tree().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
     assert_eq!(fs::metadata(workspace.tree().join("run.sh")).unwrap().nlink(), 1);
+}
+
+#[test]
+fn worktrees_of_attempts_that_began_at_once_are_used_again_all_of_them() {
+    if !is_pooled() {
+        return;
+    }
+    let repo = Repo::new("sha1");
+    let (host, _dir) = host(&repo);
+    let begin = Barrier::new(4);
+    let create = |number| Workspace::create(&host, &run(), &item("edit/a"), number, repo.head()).unwrap();
+    let inode = |workspace: &Workspace| fs::metadata(workspace.tree()).unwrap().ino();
+    let first: Vec<Workspace> = thread::scope(|scope| {
+        let begins = |number| {
+            scope.spawn({
+                let (begin, create) = (&begin, &create);
+                move || {
+                    begin.wait();
+                    create(number)
+                }
+            })
+        };
+        let threads = [1, 2, 3, 4].map(begins);
+        threads.map(|thread| thread.join().unwrap()).into()
+    });
+    let spent: BTreeSet<u64> = first.iter().map(inode).collect();
+    first.into_iter().for_each(|workspace| assert!(workspace.recycle(&host).is_ok()));
+    let again: Vec<Workspace> = [5, 6, 7, 8].map(create).into();
+    assert_eq!(again.iter().map(inode).collect::<BTreeSet<_>>(), spent);
 }
 
 #[test]

@@ -78,6 +78,8 @@ impl Pool {
         match workspace.run_folder.move_to(&workspace.name, &place.folder, &name) {
             Ok(()) => {
                 let folder = Arc::clone(&workspace.folder);
+                // Whoever takes it is to be the only one who has it.
+                drop(workspace);
                 inner.spent.push(Spare { name, folder, pristine, met });
                 Ok(())
             }
