@@ -79,12 +79,13 @@ pub(super) struct Job {
 impl Job {
     /// Returns the host as it takes what this attempt left: nothing of its secrets, and by filters that run as its commands did.
     fn host(&self, host: &Host) -> Host {
-        let inside = |by: &Arc<Confinement>| {
-            let (by, env) = (by.clone(), self.env.clone());
-            Filters::Inside(Arc::new(Inside { by, env, supervisor: self.supervisor.clone(), limits: self.limits }))
-        };
-        let filters = self.confinement.as_ref().map_or(Filters::Outside, inside);
-        host.guarding(&self.secret_values()).filtering(filters)
+        let inside = self.confinement.as_ref().map(|by| Inside {
+            by: by.clone(),
+            env: self.env.clone(),
+            supervisor: self.supervisor.clone(),
+            limits: self.limits,
+        });
+        host.guarding(&self.secret_values()).filtering(Filters::of(inside))
     }
 
     /// Returns whether the worker may speak to those of other attempts. One that nothing confines counts for none of them: it has

@@ -80,21 +80,18 @@ impl Machine {
             supervisor: program,
         })
     }
-}
 
-impl Machine {
     /// Returns where filters run over what an attempt at an item left that another driver began, as far as the configuration still
     /// says what confines it.
     pub fn filters(&self, item: &Item) -> Filters {
         let Ok(resolved) = command::resolve(item, &self.config) else { return Filters::Nowhere };
         match ground::confine(self, &resolved.settings) {
-            Ok(Some(by)) => Filters::Inside(Arc::new(Inside {
+            Ok(by) => Filters::of(by.map(|by| Inside {
                 by: Arc::new(by),
                 env: command::environment(&self.ambient, &resolved.settings),
                 supervisor: self.supervisor.clone(),
                 limits: ground::limits(self, &resolved.settings),
             })),
-            Ok(None) => Filters::Outside,
             Err(_) => Filters::Nowhere,
         }
     }

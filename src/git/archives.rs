@@ -72,7 +72,7 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
 }
 
 /// Returns the folder of refs, ours or a remote's, that an archive lies in; none of a ref that is no archive's.
-fn folder_of(reference: &str) -> Option<String> {
+pub fn folder_of(reference: &str) -> Option<String> {
     let is_archive = |place: &Place| place.kind == Kind::Archive;
     if reference.starts_with(ARCHIVE_REFS) {
         return reference.strip_prefix(REFS).and_then(Place::parse).filter(is_archive).map(|_| REFS.to_owned());

@@ -41,6 +41,11 @@ pub fn continues(store: &Store, old: Oid, new: Oid) -> Result<bool, Error> {
     Ok(line(store, new, Some(old))?.1)
 }
 
+/// Returns whether it does, or is the same; not so where that cannot be told.
+pub fn goes_on(store: &Store, old: Oid, new: Oid) -> bool {
+    continues(store, old, new).unwrap_or(false)
+}
+
 /// Returns the commits from `tip` on back to the first, or to a known one, which is not among them.
 pub fn since(store: &Store, tip: Oid, known: Option<Oid>) -> Result<Vec<Oid>, Error> {
     Ok(line(store, tip, known)?.0)

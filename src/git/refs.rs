@@ -24,7 +24,7 @@ const GC_RETRIES: usize = 8;
 /// Returns what the ref of exactly this full name stands for: what it points at, and, where it does not exist, what an archive holds in
 /// its place; none where there is neither.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
-    match stored::find(store, name)? {
+    match read_stored(store, name)? {
         Some(found) => Ok(Some(found)),
         None => Ok(archives::find(store, name)?),
     }
@@ -32,7 +32,12 @@ pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 
 /// Returns whether there is a ref of exactly this full name, whatever archives hold.
 pub fn is_stored(store: &Store, name: &str) -> Result<bool, Error> {
-    Ok(stored::find(store, name)?.is_some())
+    Ok(read_stored(store, name)?.is_some())
+}
+
+/// Returns what the ref of exactly this full name points at, whatever archives hold; none where there is none.
+pub fn read_stored(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+    Ok(stored::find(store, name)?)
 }
 
 /// Returns all refs that there are below a prefix that ends with a slash, with what they point at, in order of name.

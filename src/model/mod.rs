@@ -46,6 +46,8 @@ pub mod registered;
 pub mod reused;
 pub mod role;
 pub mod rule;
+#[cfg(feature = "full")]
+pub mod said;
 pub mod schema;
 pub mod state;
 pub mod submitted;

@@ -201,8 +201,7 @@ fn find(store: &Store, run: &RunId) -> Result<Vec<String>, refs::Error> {
     }
     let fetched = refs::fetched_at(store, &Place::of_run(run))?;
     // One remote may have more of the same chain than another.
-    let goes_on = |old: Oid, new: Oid| history::continues(store, old, new).unwrap_or(false);
-    let furthest = fetched.iter().find(|(_, new)| fetched.iter().all(|(_, old)| goes_on(*old, *new)));
+    let furthest = fetched.iter().find(|(_, new)| fetched.iter().all(|(_, old)| history::goes_on(store, *old, *new)));
     Ok(match furthest {
         Some((name, _)) => vec![name.clone()],
         None => fetched.into_iter().map(|(name, _)| name).collect(),

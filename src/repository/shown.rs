@@ -103,8 +103,8 @@ impl Shown {
             let (below, is_refused) = (below(place), seen.refused.contains(place));
             let is_of_another = || is_refused || store.contains(*oid);
             match known.get(&below).copied() {
-                Some(before) if goes_on(store, before, *oid) => _ = self.there.insert(below, *oid),
-                Some(before) if here.get(&below).is_some_and(|ours| goes_on(store, before, *ours)) => {
+                Some(before) if history::goes_on(store, before, *oid) => _ = self.there.insert(below, *oid),
+                Some(before) if here.get(&below).is_some_and(|ours| history::goes_on(store, before, *ours)) => {
                     self.there.insert(below, before);
                 }
                 // It was not asked for, so it may well go on.
@@ -116,7 +116,7 @@ impl Shown {
         // A branch stands for what was pushed as one, and is named as anybody likes: only one that holds just that does.
         for (place, oid) in &seen.branches {
             let below = below(place);
-            if let Some(before) = known.get(&below).copied().filter(|before| goes_on(store, *before, *oid)) {
+            if let Some(before) = known.get(&below).copied().filter(|before| history::goes_on(store, *before, *oid)) {
                 self.there.entry(below).or_insert(before);
             }
         }
@@ -135,11 +135,11 @@ impl Shown {
         let (mut there, mut gone) = (std::mem::take(&mut self.there), std::mem::take(&mut self.gone));
         for (below, oid) in here {
             if let Some(before) = gone.get_mut(below) {
-                *before = if goes_on(store, *before, *oid) { *oid } else { *before };
+                *before = if history::goes_on(store, *before, *oid) { *oid } else { *before };
             } else {
                 // Whoever deleted what was fetched, and fetched what the remote has in its place, took that.
                 let known = there.entry(below.clone()).or_insert(*oid);
-                *known = if goes_on(store, *oid, *known) { *known } else { *oid };
+                *known = if history::goes_on(store, *oid, *known) { *known } else { *oid };
             }
         }
         there.append(&mut gone);
@@ -166,7 +166,7 @@ impl Shown {
             for name in [&reference, &place.below(REFS)].into_iter().chain(elsewhere.get(&place).into_iter().flatten())
             {
                 // What only has its name is another.
-                let is_it = |held: &Oid| was.is_none_or(|was| goes_on(store, was, *held));
+                let is_it = |held: &Oid| was.is_none_or(|was| history::goes_on(store, was, *held));
                 if kept.is_none() && refs::read(store, name)?.as_ref().is_some_and(is_it) {
                     kept = Some(name.clone());
                 }
@@ -191,11 +191,6 @@ pub struct Seen {
     pub fetched: BTreeMap<Place, Oid>,
     /// What it lists, and what was not taken for what it is.
     pub refused: BTreeSet<Place>,
-}
-
-/// Returns whether what a ref holds is what was known, or goes on from it; not, where that cannot be told.
-fn goes_on(store: &Store, from: Oid, to: Oid) -> bool {
-    from == to || history::continues(store, from, to).unwrap_or(false)
 }
 
 /// Returns the refs of what was fetched, by what it is.

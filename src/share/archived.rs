@@ -43,8 +43,9 @@ pub(super) fn fetched(
     shown: &BTreeSet<Place>,
 ) -> Result<BTreeMap<Place, Oid>, refs::Error> {
     let listed = refs::list(store, folder)?;
-    let is_shown = |name: &str| name.strip_prefix(folder).and_then(Place::parse).is_some_and(|it| shown.contains(&it));
-    let archives = listed.iter().filter(|(name, _)| name.contains("/archives/") && is_shown(name));
+    let place = |name: &str| name.strip_prefix(folder).and_then(Place::parse);
+    let is_shown = |place: Place| place.kind == Kind::Archive && shown.contains(&place);
+    let archives = listed.iter().filter(|(name, _)| place(name).is_some_and(is_shown));
     Ok(held(store, archives.map(|(_, tip)| *tip)))
 }
 
@@ -53,7 +54,7 @@ pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTr
     let listed = refs::list(store, REFS)?;
     let known: Vec<(Place, Oid)> = listed.iter().filter_map(|(name, tip)| Some((Place::of_ref(name)?, *tip))).collect();
     let goes_on = |place: &Place, tip: Oid| {
-        store.contains(tip) && known.iter().any(|(known, ours)| known == place && is_overtaken(store, tip, *ours))
+        store.contains(tip) && known.iter().any(|(known, ours)| known == place && history::goes_on(store, tip, *ours))
     };
     let tips = has.iter().filter(|(place, tip)| place.kind == Kind::Archive && goes_on(place, **tip));
     Ok(held(store, tips.map(|(_, tip)| *tip)))
@@ -64,7 +65,7 @@ pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> 
     for (run, archived) in added(store, old, new)? {
         let reference = Place::of_run(&run).below(folder);
         let Some(here) = refs::read(store, &reference)? else { continue };
-        if !is_overtaken(store, here, archived.commit) {
+        if !history::goes_on(store, here, archived.commit) {
             let name = run.as_str();
             return Ok(Some(format!(
                 "run {name:?}, which it holds, does not go on from what was fetched before, {here}"
@@ -88,7 +89,7 @@ pub(super) fn give_way(
     for (place, archived) in held.iter().filter(|(place, _)| !shown.contains(place)) {
         let reference = place.below(folder);
         let Some(here) = there.get(&reference).copied() else { continue };
-        if here == *archived || (place.kind == Kind::Run && is_overtaken(store, here, *archived)) {
+        if here == *archived || (place.kind == Kind::Run && history::goes_on(store, here, *archived)) {
             places.push(place.clone());
             gone.push((reference, here));
         }
@@ -114,11 +115,6 @@ pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &m
     let stays: BTreeSet<&String> = pushed.stays.iter().map(|(to, _)| to).collect();
     pushed.moved.retain(|moved| moved.status != Status::Archived || !stays.contains(&moved.to));
     Ok(())
-}
-
-/// Returns whether a run at one commit is the same as at another, or an earlier part of it.
-pub(super) fn is_overtaken(store: &Store, here: Oid, archived: Oid) -> bool {
-    here == archived || history::continues(store, here, archived).unwrap_or(false)
 }
 
 /// Why it is not known how an archive stands to what is here.

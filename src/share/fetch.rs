@@ -218,7 +218,7 @@ fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> 
     };
     if moved.as_ref().is_err_and(Lost::is_lost) {
         taken.old = refs::read(store, &taken.reference)?;
-        let is_ahead = |now| taken.place.kind.is_chain() && history::continues(store, taken.new, now).unwrap_or(false);
+        let is_ahead = |now| taken.place.kind.is_chain() && history::goes_on(store, taken.new, now);
         let surpassed = taken.old.is_some_and(is_ahead);
         taken.status = if surpassed { Status::UpToDate } else { judge(store, &taken.place, taken.old, taken.new)? };
         let mut batch = store.batch();

@@ -16,7 +16,7 @@ use crate::model::entry::Event;
 use crate::model::format::{self, REFS, RUN_REFS};
 use crate::model::log_name::LogName;
 
-use super::archived::{self, is_overtaken};
+use super::archived;
 use super::rival::{Found, Remotely, Rival};
 use super::wanted::Wanted;
 use super::{Kind, Place, Space};
@@ -175,7 +175,7 @@ fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>)
             }
             Found::Blocked => {}
             Found::Stands(status) => {
-                let goes = held && old.is_some_and(|old| is_overtaken(store, old, new));
+                let goes = held && old.is_some_and(|old| history::goes_on(store, old, new));
                 let status = if goes { Status::Archived } else { status };
                 if held && !goes {
                     continue;
@@ -239,7 +239,7 @@ fn outrun(store: &Store, there: &Remotely<'_>) -> Result<(), Error> {
         let Some(place) = name.strip_prefix(REFS).and_then(Place::parse) else { continue };
         let Some(theirs) = there.has.get(&place).copied().filter(|theirs| *theirs != tip) else { continue };
         let is_sealed = chain::decode(store, tip).is_ok_and(|found| matches!(found.entry.event, Event::RunSealed(_)));
-        let is_older = || store.contains(theirs) && history::continues(store, theirs, tip).unwrap_or(false);
+        let is_older = || store.contains(theirs) && history::goes_on(store, theirs, tip);
         if is_sealed && is_older() {
             return Err(Error::Outrun(place.name));
         }

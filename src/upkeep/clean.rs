@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use crate::engine::hold::{self, Hold};
 use crate::engine::{drive, recover};
 use crate::git::refs;
-use crate::git::store::{self, Store};
+use crate::git::store;
 use crate::ledger::chain::Writer;
-use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
@@ -147,22 +146,18 @@ fn delete(writer: &Writer, view: &View, what: What, remove: bool) -> Result<Opti
         What::Salvage(reference) => (reference, "salvage"),
         What::Worktree { .. } => return Ok(None),
     };
-    let kept = format::kept_path(folder, &view.run);
-    let trees = [stored(store, reference)?, replaced::kept(store, &kept)?];
-    let Some(tree) = trees.into_iter().flatten().next().filter(|_| view.state.sealed) else { return Ok(None) };
+    let tree = match refs::read(store, reference)? {
+        Some(tree) if view.state.sealed => tree,
+        _ => return Ok(None),
+    };
     let bytes = store.tree_size(tree)?;
-    if let ([Some(tree), _], true) = (trees, remove) {
-        refs::delete(store, reference, tree)?;
-    }
-    if let ([_, Some(_)], true) = (trees, remove) {
-        replaced::forget(writer, &kept)?;
+    if remove {
+        if refs::is_stored(store, reference)? {
+            refs::delete(store, reference, tree)?;
+        }
+        replaced::forget(writer, &format::kept_path(folder, &view.run))?;
     }
     Ok(Some(Piece { run: view.run.clone(), what, bytes, removed: remove }))
-}
-
-/// Returns what a ref points at, if there is one of that name.
-fn stored(store: &Store, reference: &str) -> Result<Option<Oid>, Error> {
-    Ok(if refs::is_stored(store, reference)? { refs::read(store, reference)? } else { None })
 }
 
 /// Tells of work that could not be saved, which is for a person to look at.

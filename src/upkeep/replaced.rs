@@ -87,19 +87,17 @@ pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Returns what is kept in the place of a ref of an archived run's transcripts or salvaged work.
-pub(super) fn kept(store: &Store, path: &str) -> Result<Option<Oid>, Error> {
-    let Some(commit) = refs::read(store, KEPT_REF)? else { return Ok(None) };
-    Ok(store.tree_at(store.commit(commit)?.0, path)?)
-}
-
-/// Forgets what is kept below a path: no commit from which that could be reached is reached any more.
+/// Forgets what is kept at a path, if anything is: no commit from which that could be reached is reached any more.
 pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
     let store = &writer.store;
     race::run(|| {
         let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
+        let (tree, _) = store.commit(old)?;
+        if store.tree_at(tree, path)?.is_none() {
+            return Ok(());
+        }
         let mut batch = store.batch();
-        let tree = batch.edit_tree(Some(store.commit(old)?.0), &[(path.to_owned(), Edit::Remove)])?;
+        let tree = batch.edit_tree(Some(tree), &[(path.to_owned(), Edit::Remove)])?;
         let new = batch.write(Kind::Commit, &commit(writer, tree, bases(store, old)?.into_iter()))?;
         let _kept = batch.keep()?;
         Ok(refs::advance(store, KEPT_REF, old, new)?)

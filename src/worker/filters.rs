@@ -24,6 +24,13 @@ pub enum Filters {
     Nowhere,
 }
 
+impl Filters {
+    /// Returns where they run over what is left by a worker that was run like this; none where nothing confined it.
+    pub fn of(inside: Option<Inside>) -> Self {
+        inside.map_or(Self::Outside, |inside| Self::Inside(Arc::new(inside)))
+    }
+}
+
 /// What a filter is run by, as the commands of its attempt are.
 #[derive(Clone, Debug)]
 pub struct Inside {

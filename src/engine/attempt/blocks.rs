@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::checked::{fall_short, last_lines, only_ours};
+use super::checked::{fall_short, only_ours};
 use super::step::{judge, step};
 use super::{Finished, Job, Verdict, blocking, claimed};
 use crate::engine::products::not_taken;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use crate::model::pipeline::{Block, BlockEnded, BlockStatus, Lens, Script, Spec, What};
+use crate::model::said::last_lines;
 use crate::worker::agent::{self, Cause, Ended, Stdin};
 use crate::worker::capture::{self, Captured};
 use crate::worker::host::Host;

@@ -6,19 +6,15 @@ use tokio::sync::watch;
 
 use super::{Finished, Job, Verdict, blocking};
 use crate::config::OnVerifyFail;
-use crate::model::credential;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::{STILL_OPEN, VERIFY_FAILED};
 use crate::model::printable;
+use crate::model::said::last_lines;
 use crate::worker::agent::{Cause, Stdin};
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::{Held, Workspace};
 
 use super::step::{judge, step};
-
-/// How many lines of its output are repeated, and how many letters of them together.
-const LINES: usize = 5;
-const LETTERS: usize = 400;
 
 /// Runs the verify command, if there is one; an error is how the attempt ends because of it.
 ///
@@ -109,33 +105,5 @@ impl Finished {
     /// Returns whether the worker denies that its result is good: it is red whatever else is found.
     pub(super) fn denies_itself(&self) -> bool {
         self.verify.is_some_and(|claim| !claim.passed)
-    }
-}
-
-/// Returns the last lines of an output on one line, without credentials and with nothing that may not be printed.
-pub(super) fn last_lines(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
-    let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.drain(..lines.len().saturating_sub(LINES));
-    let said = printable::line(&credential::without(&lines.join(" | ")));
-    match said.char_indices().rev().nth(LETTERS) {
-        Some((at, letter)) => format!("…{}", &said[at + letter.len_utf8()..]),
-        None => said,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_check_said_last_is_repeated_in_bounds() {
-        assert_eq!(last_lines(b""), "");
-        assert_eq!(last_lines(b"1\n2\n\n3\n 4 \n5\n6\n"), "2 | 3 | 4 | 5 | 6");
-        let long = last_lines("ä".repeat(4_000).as_bytes());
-        assert_eq!((long.chars().count(), long.starts_with('…')), (LETTERS + 1, true));
-        assert!(!last_lines(b"a\x1b[31mb\r\nc").contains('\x1b'));
-        let token = format!("token ghp_{}", "a1B2".repeat(9));
-        assert!(last_lines(token.as_bytes()).contains("[redacted:"), "{}", last_lines(token.as_bytes()));
     }
 }

@@ -39,18 +39,19 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
 /// Says which runs of a sound archive are others by their own refs, or by an archive of the same folder that was looked at before.
 fn differences(patient: &Patient, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, Error> {
     let store = &patient.store;
-    let Some((folder, _)) = reference.split_once("archives/") else { return Ok(Vec::new()) };
-    let Ok(contents) = archives::contents(store, tip) else { return Ok(Vec::new()) };
+    let (Some(folder), Ok(contents)) = (archives::folder_of(reference), archives::contents(store, tip)) else {
+        return Ok(Vec::new());
+    };
     let mut messages = Vec::new();
     for (run, held) in contents.iter() {
-        let own = Place::of_run(run).below(folder);
-        if !said.contains_key(&own) && refs::is_stored(store, &own)? {
-            let there = refs::read(store, &own)?;
+        let own = Place::of_run(run).below(&folder);
+        if !said.contains_key(&own) {
+            let there = refs::read_stored(store, &own)?;
             said.extend(there.map(|there| (own.clone(), (own.clone(), there))));
         }
         let (other, there) = said.entry(own).or_insert_with(|| (reference.to_owned(), held.commit));
         // What an archive holds is sealed: a ref may be at an earlier part of it and no further.
-        if *there != held.commit && !history::continues(store, *there, held.commit).unwrap_or(false) {
+        if !history::goes_on(store, *there, held.commit) {
             let run = run.as_str();
             messages.push(format!("{reference} holds {} of the run {run:?}, and {other} is at {there}", held.commit));
         }

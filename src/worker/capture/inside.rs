@@ -27,7 +27,7 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::entry::Exit;
 use crate::model::limits::Limits;
-use crate::model::printable;
+use crate::model::said::last_lines;
 use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::worker::attendant::Attendant;
 use crate::worker::filters::Inside;
@@ -41,11 +41,7 @@ pub(in crate::worker) const FOLDER: &str = "filter";
 /// The most bytes of what all filters of one capture made together.
 const MOST: u64 = 1 << 30;
 
-/// How many lines of what was said last are repeated, and how many letters of them together.
-const LINES: usize = 5;
-const LETTERS: usize = 600;
-
-/// The most of it that is kept.
+/// The most of what is said that is kept.
 const SAID: u64 = 64 << 10;
 
 /// The longest line before the bytes of a blob, the longest path that git knows in it.
@@ -229,14 +225,8 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         (Cause::Left, _) => refused("left processes that could not be ended".to_owned()),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, _) if failing == Failing::LeavesOut => Ok(()),
-        (Cause::Exited, _) => {
-            let said = String::from_utf8_lossy(said);
-            let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            // What git says of it comes last.
-            let last = printable::line(&lines[lines.len().saturating_sub(LINES)..].join(" | "));
-            let cut = last.char_indices().rev().nth(LETTERS).map_or(0, |(at, letter)| at + letter.len_utf8());
-            refused(format!("failed: {}", &last[cut..]))
-        }
+        // What git says of it comes last.
+        (Cause::Exited, _) => refused(format!("failed: {}", last_lines(said))),
     }
 }
 
