@@ -26,7 +26,7 @@ const SEED: &str = "HANDOFF_FUZZ_SEED";
 const DEFAULT_SECONDS: u64 = 1;
 
 /// Longer than any input may take, on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// More memory than a process that reads such inputs one after the other may ever have taken, in KiB.
 const MEMORY: u64 = 1 << 20;

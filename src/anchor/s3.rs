@@ -21,7 +21,7 @@ pub use wire::Error as WireError;
 use wire::{Bucket, Stored};
 
 /// The schema of an object.
-const SCHEMA: &str = "git-handoff.anchor/1";
+const SCHEMA: &str = "git-handoff.anchored/1";
 
 /// Where objects lie in a bucket unless the configuration says otherwise.
 const PREFIX: &str = "git-handoff/";

@@ -21,8 +21,11 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     );
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
-    let green = overview.green;
-    output.line(&format!("{} sealed, done and green", table::many(green, "run")));
+    let nothing = overview.open.is_empty() && overview.not_green.is_empty() && overview.waiting.is_empty();
+    output.line(&match overview.green {
+        0 if nothing => "there are no runs here yet".to_owned(),
+        green => format!("{} sealed, done and green", table::many(green, "run")),
+    });
     output.hint(&next(&overview));
     Ok(Ending::Done)
 }

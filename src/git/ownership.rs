@@ -1,7 +1,8 @@
 //! Whose repository it is that was found: one of somebody else's is opened only where git would open it.
 //!
 //! Its settings, filters and hooks name programs, and those would run as whoever calls us. git is asked itself, so that
-//! `safe.directory`, `SUDO_UID` and a `GIT_DIR` that was named mean what they mean to it; but not where all is one's own.
+//! `safe.directory`, `SUDO_UID`, `safe.bareRepository` and a `GIT_DIR` that was named mean what they mean to it; but not where all is
+//! one's own, and there is a work tree.
 
 use std::path::Path;
 
@@ -16,7 +17,8 @@ const WAY_OUT: &str = "safe.directory";
 
 /// Fails where git would not open the repository that was found from `dir`, because of whose it is.
 pub(super) fn check(repo: &gix::Repository, dir: &Path) -> Result<(), Error> {
-    if is_ours(repo) {
+    // Of a bare one that nobody named git may want nothing to do either: `safe.bareRepository`.
+    if is_ours(repo) && !repo.is_bare() {
         return Ok(());
     }
     let foreign = || Error::Foreign(absolute(repo.workdir().unwrap_or(repo.git_dir())));

@@ -33,6 +33,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::{Content, Event};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
+use crate::model::place::{Kind, Place};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
 use crate::verify::{self, Options, Proven, Sound, Unsound};
 
@@ -200,6 +201,15 @@ fn path_of(bytes: &[u8]) -> std::path::PathBuf {
 pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, Error> {
     let names = refs::list(store, format::THREAD_REFS)?;
     Ok(names.iter().filter_map(|(name, _)| ThreadId::decode(name.strip_prefix(format::THREAD_REFS)?)).collect())
+}
+
+/// Returns the threads that were fetched, each with its ref.
+pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, Error> {
+    let thread = |(reference, _): (String, Oid)| {
+        let place = Place::fetched(&reference).map(|(_, place)| place).filter(|place| place.kind == Kind::Thread)?;
+        Some((ThreadId::parse(&place.name).ok()?, reference))
+    };
+    Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().filter_map(thread).collect())
 }
 
 /// What can go wrong with a thread.

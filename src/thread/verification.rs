@@ -9,13 +9,13 @@ use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::verify::{self, Logs, Options, ThreadReport, thread as verify_thread};
 
-use super::own_threads;
 use super::target::{self, ThreadTarget};
+use super::{fetched_threads, own_threads};
 
 /// Which threads are to be verified.
 #[derive(Clone, Copy)]
 pub enum Which<'a> {
-    /// All of this repository.
+    /// All of this repository, and all that were fetched.
     All,
     /// Those of some names. One whose ref is gone may still be one that a log names.
     Named(&'a [String]),
@@ -59,7 +59,7 @@ impl Repository {
                 // One that a log of ours names and that is gone is missed like a run.
                 let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
                 threads.extend(named.filter_map(|place| ThreadId::parse(&place.name).ok()));
-                threads.into_iter().map(own).collect()
+                threads.into_iter().map(own).chain(fetched_threads(&self.store)?).collect()
             }
             Which::Named(names) => {
                 let named = names.iter().map(|name| find(name).or_else(|unknown| gone(name).ok_or(unknown)));

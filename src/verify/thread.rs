@@ -13,6 +13,7 @@ mod ties;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ThreadId;
+use crate::model::place::Place;
 use crate::model::thread::{CheckpointId, Trail};
 use crate::model::time::Moment;
 
@@ -30,6 +31,8 @@ pub use ties::tied_run;
 pub struct ThreadReport {
     /// The thread.
     pub thread: ThreadId,
+    /// The remote that it was fetched from; none of ours.
+    pub remote: Option<String>,
     /// Whether nothing failed and nothing was missing.
     pub intact: bool,
     /// The name of the first row that failed, `mismatch` where that is only the key that was asked for, or `incomplete`.
@@ -242,6 +245,7 @@ impl<'a> Table<'a> {
         let only_asked = mismatch && !contradicts && !fails.lineage;
         let report = ThreadReport {
             thread: thread.clone(),
+            remote: Place::fetched(reference).map(|(remote, _)| remote.to_owned()),
             intact: failure.is_none(),
             failure: if only_asked { Some("mismatch") } else { failure },
             distrust: first.is_some() && !contradicts,

@@ -108,7 +108,7 @@ fn an_anchor_that_never_answers_is_given_up() {
     env.git(["config", "handoff.anchor.vault.timeout", "1"]).success();
     let start = Instant::now();
     let report = verify(&env, &[], 3);
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert!(row(&report).contains("not done after 1 seconds"), "{report}");
 }
 

@@ -12,7 +12,7 @@ const NOTHING: [&str; 0] = [];
 fn alone_it_says_where_things_stand_and_what_is_next() {
     let ground = Ground::new();
     assert_output!(ground.env.handoff(NOTHING), @r"
-    0 runs sealed, done and green
+    there are no runs here yet
     ------- stderr -------
     hint: git handoff submit PLAN --run
     ");

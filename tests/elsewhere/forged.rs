@@ -173,7 +173,7 @@ fn evidence_of_many_products_is_read_once() {
         s.copies = 3000;
     });
     assert_fails(&report, "handoff", "(and 3000 more)");
-    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
         schedule.ended(&state, at);
     }
     assert!(schedule.is_idle());
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(90), "{:?}", started.elapsed());
 }
 
 #[test]

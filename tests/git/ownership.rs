@@ -133,3 +133,22 @@ fn set(env: &Environment, values: &[&str]) {
         call(&["--add", "safe.directory", value]).success();
     }
 }
+
+#[test]
+fn a_bare_repository_that_nobody_named_is_opened_where_git_does() {
+    let env = Environment::empty();
+    env.git_in(".", ["init", "--quiet", "--bare", "hub.git"]).success();
+    let explicit =
+        [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "safe.bareRepository"), ("GIT_CONFIG_VALUE_0", "explicit")];
+    let opens = |dir: &str, more: &[(&str, &str)]| {
+        let variables = [&explicit[..], more].concat();
+        let git = with(&env, "git", dir, &["rev-parse", "--git-dir"], &variables);
+        let ours = with(&env, "git-handoff", dir, &["runs"], &variables);
+        assert_eq!(git.status == Some(0), ours.status == Some(0), "{dir} {more:?}\n{git}{ours}");
+        ours
+    };
+    env.handoff_in("hub.git", ["runs"]).success();
+    let refused = opens("hub.git/refs", &[]);
+    assert!(refused.status == Some(1) && refused.stderr.contains("safe.bareRepository"), "{refused}");
+    opens(".", &[("GIT_DIR", "hub.git")]).success();
+}

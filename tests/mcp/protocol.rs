@@ -154,7 +154,7 @@ fn it_ends_when_nobody_speaks_to_it() {
     let began = Instant::now();
     drop(client.to.take());
     assert_eq!(client.child.wait().expect("it ends").code(), Some(0));
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(began.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

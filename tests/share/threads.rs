@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::{RUN, clone, json, refs, shared};
 use crate::common::{Environment, assert_output};
 
@@ -43,13 +45,21 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     hint: git handoff thread verify origin/research
     "#);
     assert_output!(env.handoff_in("clone", ["thread", "verify", "origin/research"]), @r"
-    git handoff thread verify · research                            ─ INTACT · unknown key  clock pinned
+    git handoff thread verify · origin/research                     ─ INTACT · unknown key  clock pinned
     ✓ chain      1 checkpoint in 1 entry, hash-linked, no gaps
     ─ signature  valid, key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg not known to you
     ✓ anchor     local (detect)
     ─ lineage    began by itself
     ✓ content    1 checkpoint, 5 B re-hashed
     ");
+    // Where it is the only one it is verified with all, too; beside one of that name it is told apart.
+    let all = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(0).stdout;
+    assert!(all.starts_with("git handoff thread verify · origin/research "), "{all}");
+    env.handoff_in("clone", ["checkpoint", "research", "--state", "../state"]).success();
+    let all = env.handoff_in("clone", ["thread", "verify", "--all", "--json"]).exit(0).stdout;
+    let remotes: Vec<Value> =
+        all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["remote"].take()).collect();
+    assert_eq!(remotes, [Value::Null, "origin".into()]);
     save(&env, "gathered", &[]);
     env.handoff(["push", "origin", "research"]).success();
     let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));

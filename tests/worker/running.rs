@@ -132,7 +132,7 @@ fn closed_and_held_pipes_do_not_hang() {
     for script in ["exec >&- 2>&-; sleep 0.3", "sleep 100 & exit 0", "(trap '' TERM HUP; sleep 100) & echo started"] {
         let started = Instant::now();
         assert_eq!(run(&shell(&dir, script), 1000).0.unwrap().exit, Some(code(0)), "{script}");
-        assert!(started.elapsed() < Duration::from_secs(30), "{script}");
+        assert!(started.elapsed() < Duration::from_secs(90), "{script}");
     }
 }
 

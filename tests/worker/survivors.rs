@@ -53,7 +53,7 @@ fn no_daemon_outlives_its_attempt() {
         let started = Instant::now();
         run(&shell(&dir, script), 1000).0.unwrap();
         assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
-        assert!(started.elapsed() < Duration::from_secs(30), "{script}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(90), "{script}: {:?}", started.elapsed());
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// The threads
     #[arg(required_unless_present = "all")]
     threads: Vec<String>,
-    /// Verify every thread of this repository
+    /// Verify every thread of this repository, and every fetched one
     #[arg(long, conflicts_with = "threads")]
     all: bool,
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]

@@ -13,7 +13,7 @@ use super::{checks, headed, row_line, signer};
 impl ThreadReport {
     /// Returns the report as `git-handoff.thread-verify/1`.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut report = json!({
             "schema": "git-handoff.thread-verify/1",
             "thread": self.thread,
             "intact": self.intact,
@@ -24,7 +24,11 @@ impl ThreadReport {
             "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
             "lineage": self.lineage.iter().map(Ancestor::to_json).collect::<Vec<_>>(),
             "accepted_unknown_signer": self.accepted_unknown(),
-        })
+        });
+        if let Some(remote) = &self.remote {
+            report["remote"] = json!(remote);
+        }
+        report
     }
 
     /// Returns the report as lines for people, in colour where that is wanted.
@@ -44,7 +48,8 @@ impl ThreadReport {
             Some(_) => "TAMPERED",
         };
         let pinned = if self.pinned_clock { "  clock pinned" } else { "" };
-        let title = line(&format!("git handoff thread verify · {}", self.thread));
+        let place = self.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
+        let title = line(&format!("git handoff thread verify · {place}{}", self.thread));
         let mut text = headed(&title, state, headline, color).words(pinned).end();
         for row in self.rows.iter() {
             text = row_line(text, row, color);

@@ -26,7 +26,34 @@ pub(in crate::worker) struct Company(Arc<Mutex<Present>>);
 struct Present {
     count: u64,
     /// Tells other drivers, as long as there are any. Where it could not be had nobody can have it, and nothing is used again.
-    lock: Option<File>,
+    lock: Option<Lock>,
+}
+
+/// A lock that is let go when this is dropped, whatever a child of ours that is yet to begin its program has inherited.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Lock {
+    /// Waits for nobody but those who ask whether they can have it.
+    fn shared(path: &Path) -> io::Result<Self> {
+        let file = open(path)?;
+        file.lock_shared()?;
+        Ok(Self(file))
+    }
+
+    /// Fails where anybody has it.
+    fn exclusive(path: &Path) -> io::Result<Self> {
+        let file = open(path)?;
+        file.try_lock()?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // What cannot be let go so ends with the file.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Company {
@@ -37,7 +64,7 @@ impl Company {
     fn join(&self, path: &Path) {
         let mut present = self.present();
         if present.lock.is_none() {
-            present.lock = open(path).and_then(|file| file.lock_shared().map(|()| file)).ok();
+            present.lock = Lock::shared(path).ok();
         }
         present.count += 1;
     }
@@ -59,7 +86,7 @@ impl Company {
     pub(super) fn is_empty(&self, path: &Path) -> bool {
         let present = self.present();
         // A lock that we get is let go at once.
-        present.count == 0 && open(path).is_ok_and(|file| file.try_lock().is_ok())
+        present.count == 0 && Lock::exclusive(path).is_ok()
     }
 }
 
