@@ -132,7 +132,7 @@ fn adoption_works_from_here_from_a_path_and_from_a_bundle() {
     new("other", "fetched-before", &[]);
     // With what was fetched.
     let verified = env.handoff_in("other", ["thread", "verify", "--all"]).exit(0);
-    assert_eq!(verified.stdout.matches("✓ INTACT").count(), 5);
+    assert_eq!(verified.stdout.matches("✓ INTACT").count(), 6);
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! of brackets. That `\w`, `\b` and letter case know of ASCII alone is said where patterns are compiled. Rules that look at a path
 //! and at no content are none of ours.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::rule::{Exception, Level, Pattern, Rule, Target};
@@ -63,12 +65,16 @@ const SIGNATURE: &str = "2dpdaaaaaaaaaagc2hhntey";
 /// nothing is stored unseen.
 pub(super) fn rules() -> Vec<Rule> {
     let file: File = basic_toml::from_str(FILE).expect("a test reads the file");
+    let of_all = [
+        Exception { paths: Vec::new(), ..exception(&file.allowlist) },
+        Exception { stop_words: vec![SIGNATURE.to_owned()], ..Exception::default() },
+    ]
+    .map(Arc::new);
     let mut rules = Vec::new();
     for written in file.rules {
         let Some(regex) = written.regex.filter(|_| !UNUSED.contains(&written.id.as_str())) else { continue };
-        let mut exceptions: Vec<Exception> = written.allowlists.iter().map(exception).collect();
-        exceptions.push(Exception { paths: Vec::new(), ..exception(&file.allowlist) });
-        exceptions.push(Exception { stop_words: vec![SIGNATURE.to_owned()], ..Exception::default() });
+        let own = written.allowlists.iter().map(exception).map(Arc::new);
+        let exceptions = own.chain(of_all.iter().cloned()).collect();
         let level = if LIKELY.contains(&written.id.as_str()) { Level::Likely } else { Level::Sure };
         rules.push(Rule {
             label: written.id.clone(),
@@ -104,7 +110,7 @@ fn exception(written: &Allowlist) -> Exception {
 }
 
 fn pattern(source: &str) -> Pattern {
-    Pattern::new(translated(source))
+    Pattern::foreign(source.to_owned(), translated)
 }
 
 /// Returns a pattern of Go's as one of ours that means the same.
@@ -199,7 +205,7 @@ mod tests {
             (r"\{\{[ \t]*", r"\{\{[ \t]*"),
         ] {
             assert_eq!(translated(go), ours);
-            Pattern::new(translated(go)).try_compile().expect("it compiles");
+            pattern(go).try_compile().expect("it compiles");
         }
     }
 }

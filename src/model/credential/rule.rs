@@ -1,7 +1,7 @@
 //! One shape of a credential: how it is found, and what of that counts.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -16,22 +16,29 @@ pub(super) enum Level {
     Eager,
 }
 
-/// A pattern that is compiled when it is first needed.
+/// A pattern that is compiled when it is first needed, since of hundreds few are.
 #[derive(Debug)]
 pub(super) struct Pattern {
     source: String,
+    /// Returns it in the syntax of this project's regular expressions.
+    translate: fn(&str) -> String,
     compiled: OnceLock<Regex>,
 }
 
 impl Pattern {
     /// Takes a pattern in the syntax of this project's regular expressions; a test compiles each.
     pub(super) fn new(source: String) -> Self {
-        Self { source, compiled: OnceLock::new() }
+        Self::foreign(source, str::to_owned)
+    }
+
+    /// Takes a pattern in another syntax.
+    pub(super) fn foreign(source: String, translate: fn(&str) -> String) -> Self {
+        Self { source, translate, compiled: OnceLock::new() }
     }
 
     /// Compiles a pattern over bytes, as Go reads it: `\w`, `\b` and letter case know of ASCII alone.
     pub(super) fn try_compile(&self) -> Result<Regex, regex::Error> {
-        RegexBuilder::new(&self.source).unicode(false).size_limit(64 << 20).build()
+        RegexBuilder::new(&(self.translate)(&self.source)).unicode(false).size_limit(64 << 20).build()
     }
 
     pub(super) fn get(&self) -> &Regex {
@@ -81,7 +88,8 @@ pub(super) struct Rule {
     pub(super) words: Vec<String>,
     /// The paths of the files that it looks at, if not at all.
     pub(super) path: Option<Pattern>,
-    pub(super) exceptions: Vec<Exception>,
+    /// Some are every rule's.
+    pub(super) exceptions: Vec<Arc<Exception>>,
     /// What else a secret must be.
     pub(super) holds: fn(&[u8]) -> bool,
 }

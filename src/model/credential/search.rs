@@ -1,5 +1,6 @@
 //! Looks for all shapes at once: first for the words of which each has one, then for those shapes whose word is there, around it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -28,12 +29,14 @@ impl Shapes {
     fn up_to(level: Level) -> Self {
         let rules: Vec<Rule> =
             shapes::rules().into_iter().chain(gitleaks::rules()).filter(|rule| rule.level <= level).collect();
-        let mut words: Vec<&str> = rules.iter().flat_map(|rule| rule.words.iter().map(String::as_str)).collect();
-        words.sort_unstable();
-        words.dedup();
-        let with = |word: &&str| (0..rules.len()).filter(|at| rules[*at].words.iter().any(|own| own == word)).collect();
-        let of = words.iter().map(with).collect();
-        let words = AhoCorasick::builder().ascii_case_insensitive(true).build(&words).expect("the words are few");
+        let mut by_word: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, rule) in rules.iter().enumerate() {
+            for word in rule.words.iter().collect::<BTreeSet<_>>() {
+                by_word.entry(word).or_default().push(at);
+            }
+        }
+        let words = AhoCorasick::builder().ascii_case_insensitive(true).build(by_word.keys());
+        let (words, of) = (words.expect("the words are few"), by_word.into_values().collect());
         Self { rules, words, of, level }
     }
 

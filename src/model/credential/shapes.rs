@@ -1,6 +1,8 @@
 //! Shapes of ours: what gitleaks does not know, holds too narrowly for a text that tokens are glued into, or leaves to a rule that
 //! finds too much.
 
+use std::sync::Arc;
+
 use super::rule::{Exception, Level, Pattern, Rule, entropy};
 use Level::{Eager, Likely, Sure};
 
@@ -156,6 +158,7 @@ const PLACEHOLDERS: [&str; 12] = [
 
 /// Returns the shapes.
 pub(super) fn rules() -> Vec<Rule> {
+    let examples = Arc::new(examples());
     let rules = SHAPES.iter().map(|(name, label, level, words, pattern, holds)| Rule {
         name: (*name).to_owned(),
         label: if label.is_empty() { (*name).to_owned() } else { (*label).to_owned() },
@@ -165,7 +168,7 @@ pub(super) fn rules() -> Vec<Rule> {
         entropy: 0.0,
         words: words.iter().map(|word| (*word).to_owned()).collect(),
         path: None,
-        exceptions: if *level == Sure { vec![examples()] } else { Vec::new() },
+        exceptions: if *level == Sure { vec![Arc::clone(&examples)] } else { Vec::new() },
         holds: *holds,
     });
     rules.collect()
