@@ -24,6 +24,35 @@ python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[2])' $content $folde
 printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $name $(stat -c %s $folder/$name)
 ";
 
+/// A filter that is started once for all files, by the protocol of gitattributes(5), and looks for its settings as the first does.
+const MANY: &str = "#!/usr/bin/env python3
+import subprocess, sys
+subprocess.run(['sh', '-c', '[ ! -f tidy.conf ] || . ./tidy.conf'])
+def get():
+    head = sys.stdin.buffer.read(4)
+    if not head:
+        sys.exit(0)
+    size = int(head, 16)
+    return sys.stdin.buffer.read(size - 4) if size else None
+def packets():
+    return list(iter(get, None))
+def put(*packets):
+    for packet in packets:
+        sys.stdout.buffer.write(b'%04x' % (len(packet) + 4) + packet)
+    sys.stdout.buffer.write(b'0000')
+    sys.stdout.buffer.flush()
+packets()
+put(b'git-filter-server\\n', b'version=2\\n')
+packets()
+put(b'capability=clean\\n')
+while True:
+    packets()
+    content = b''.join(packets())
+    put(b'status=success\\n')
+    put(content.upper())
+    put()
+";
+
 /// Tries to have a filter run what a worker left; `then` ends the item, with which the command ends with `status`. Returns whether it
 /// worked.
 pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
@@ -42,10 +71,12 @@ pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
 
 /// Puts the filters where programs are found, and has the repository use them.
 fn set_up(scene: &Scene) {
-    for (name, program) in [("tidy", TIDY), ("lfs-like", LFS)] {
+    for (name, program) in [("tidy", TIDY), ("lfs-like", LFS), ("many", MANY)] {
         let path = format!("tools/bin/{name}");
         scene.ground.env.write(&path, program);
         fs::set_permissions(scene.ground.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for name in ["tidy", "lfs-like"] {
         scene.ground.config(&format!("filter.{name}.clean"), name);
         scene.ground.config(&format!("filter.{name}.required"), "true");
     }
@@ -82,6 +113,33 @@ fn what_filters_make_is_taken_with_its_mode_beside_what_none_is_for() {
         }
         // Outputs are what they are.
         assert_eq!(scene.handoff(&["cat", "made/a:outputs/o.tidy"]).success(), "four\n");
+    }
+}
+
+#[test]
+fn a_filter_that_is_started_once_for_all_files_runs_inside_as_well() {
+    for layers in layers() {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        scene.ground.config("filter.many.process", "many");
+        scene.ground.config("filter.many.required", "true");
+        scene.ground.env.write("repo/.gitattributes", "*.tidy filter=many\n");
+        scene.ground.env.git(["commit", "-qam", "one for many"]).success();
+        let (key, taken) = (scene.ground.path("home/signing_key"), scene.ground.path("beside/taken"));
+        let planted = format!("cp {} {}; touch ran", key.display(), taken.display());
+        let output = run(
+            &scene,
+            "many",
+            &format!(
+                "echo '{planted}' >tidy.conf; for i in 1 2 3; do echo text $i >$i.tidy; done; echo as it is >plain"
+            ),
+        );
+        assert_eq!(output.status, Some(0), "{output}");
+        let patch = scene.handoff(&["cat", "many/a:patch"]).success();
+        for expected in ["+TEXT 1\n", "+TEXT 2\n", "+TEXT 3\n", "+as it is\n"] {
+            assert!(patch.contains(expected), "{expected}: {patch}");
+        }
+        assert!(!taken.exists() && !patch.contains("b/ran"), "{patch}");
     }
 }
 
